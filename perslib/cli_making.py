@@ -118,7 +118,7 @@ def build(
     made = ux.construct(found, folder, **models, cap=cap)
     for table in (made.funnel, made.reasons):
         click.echo(table.to_string(index=False) + "\n")
-    ux.write_splits(folder / "splits", ux.splits(made.cases))  # also of no case: those of an earlier run go
+    placed = _write_splits(folder, made.cases)  # also of no case: those of an earlier run go
     if made.cases.empty and made.doubtful.empty:
         why = "there was no session to take any from"
         for emptied in made.funnel.query("`in` > 0 and left == 0")["stage"][:1]:
@@ -128,7 +128,21 @@ def build(
         return
     sheet = ux.export_review(pd.concat([made.cases, made.doubtful]), folder / "review.csv")
     click.echo(f"{len(made.cases)} cases, {len(made.doubtful)} in doubt. For people to review: {sheet}")
+    click.echo(placed)
     click.echo(f"Import the splits with: perslib import uxbench {folder / 'splits'}")
+
+
+def _write_splits(folder: Path, cases: pd.DataFrame) -> str:
+    """Write the splits of these cases, and say how many are in each, and why others are in none."""
+    from perslib.ux import construct as ux
+
+    made = ux.splits(cases)
+    ux.write_splits(folder / "splits", made)
+    sizes = {name: len(own) for name, own in made.items()}
+    lines = [f"In splits: {sum(sizes.values())} of {len(cases)} cases ({_counted(sizes)})."]
+    return "\n".join(
+        [*lines, *(f"In none: {n} {side} ({why})." for (side, why), n in ux.count_unused(cases, made).items())]
+    )
 
 
 def _counted(counts: Mapping[str, int]) -> str:
@@ -154,8 +168,8 @@ def review(folder: Path, sheets: tuple[Path, ...]) -> None:
     kept, left_out = ux.reviewed(cases, reviews, all_reviewed=False)
     settled, not_settled = ux.reviewed(doubtful, reviews)
     kept, unclean = ux.cleaned(pd.concat([kept, settled], ignore_index=True), ux.Rules())
-    ux.write_splits(folder / "splits", ux.splits(kept))
+    placed = _write_splits(folder, kept)
     for name, value in ux.review_agreement(reviews).items():
         click.echo(f"{name:<24}{value:.3f}")
     out = len(left_out) + len(not_settled) + len(unclean)
-    click.echo(f"{len(kept)} cases are kept, {out} left out. Splits are in {folder / 'splits'}")
+    click.echo(f"{len(kept)} cases are kept, {out} left out. Splits are in {folder / 'splits'}\n{placed}")

@@ -55,24 +55,41 @@ SAMPLED = 100
 
 
 def _price_of_sample(entry: Entry, found: Probe) -> str:
-    """What it takes to judge replies of the sample with this model, thoughts included; nobody is asked."""
+    """What it takes to judge replies of the sample with this model, thoughts included; nobody is asked.
+
+    The judge is the one with examples, or where its questions do not fit into the model's context, that without.
+    """
     from perslib.corpus import load
     from perslib.judge import evaluate, make_judge
     from perslib.llm import DryRun
+    from perslib.llm.probe import seconds
 
-    dry = DryRun(entry)
-    evaluate(make_judge("few-shot"), load("sample/en"), dry, limit=SAMPLED, progress=False)
-    took = dry.ledger.total
-    tokens_out = took.tokens_out + (found.tokens_out * took.calls if found.reasons else 0)
+    for judge in ("few-shot", "zero-shot"):
+        dry = DryRun(entry)
+        evaluate(make_judge(judge), load("sample/en"), dry, limit=SAMPLED, progress=False)
+        took = dry.ledger.total
+        if not (too_long := took.errors + took.unreadable):
+            break
+    fit = took.calls - too_long
+    window = f"its context of {entry.context or found.context or 0:,} tokens"
+    beyond = f"{too_long} of {took.calls} questions of judge {judge} are longer than {window}"
+    if not fit:
+        return f"{beyond}: give it a longer context."
+    tokens_out = took.tokens_out + (found.tokens_out * fit if found.reasons else 0)
     cost = entry.cost(took.tokens_in, 0, tokens_out)
     price = (
         "; its price is not known: the entry has no prices" if cost is None else f", ${cost:,.2f} at the entry's prices"
     )
-    minutes = found.seconds * took.calls / entry.concurrency / 60
-    time = f"{minutes:,.0f} minutes" if minutes >= 1.5 else f"{60 * minutes:,.0f} seconds"
+    lasts = seconds(entry, took.tokens_in, tokens_out, fit)
+    if lasts is None:
+        time = "in a time that is not known, for it does not report tokens,"
+    else:
+        time = f"{lasts / 60:,.0f} minutes" if lasts >= 90 else f"{lasts:,.0f} seconds"
     return (
-        f"{took.calls} replies of the sample, judged from {took.tokens_in // took.calls:,} tokens each: about "
+        f"{fit} replies of the sample, judged by {judge} from {took.tokens_in // fit:,} tokens each: about "
         f"{(took.tokens_in + tokens_out) / 1e3:,.0f} thousand tokens, {time} at {entry.concurrency} calls at a time{price}."
+        + f" {beyond}."
+        * bool(too_long)
     )
 
 

@@ -17,13 +17,14 @@ import os
 import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from perslib.errors import PerslibError
 from perslib.paths import scratch, state, workspace
+from perslib.registry import named_plugins, use_plugins
 
 T = TypeVar("T")
 Scheduler = Any
@@ -100,7 +101,7 @@ def spread(
                 waiting.append((None, result, None))
             else:
                 given, task = (write_value(place, chunk, f"chunk-{name}"), f"perslib-{place.name}-result-{name}")
-                work = partial(_work, todo, given, result, seats, str(workspace()))
+                work = partial(_work, todo, given, result, seats, str(workspace()), named_plugins())
                 waiting.append((client.submit(work, key=task, pure=False), result, given))
             while len(waiting) > most:
                 yield _take(*waiting.popleft(), keep=keys is not None)
@@ -133,9 +134,14 @@ def _take(future: Any, result: Path, given: Path | None, *, keep: bool) -> Any:
     return value
 
 
-def _work(function: Path, chunk: Path, result: Path, seats: tuple[str, int] | None, home: str) -> None:
+def _work(
+    function: Path, chunk: Path, result: Path, seats: tuple[str, int] | None, home: str, plugins: list[str]
+) -> None:
     """On a worker: one chunk."""
-    os.environ.setdefault("PERSLIB_HOME", home)
+    if str(workspace()) != home:  # a worker that is a thread of the user's process leaves its environment alone
+        os.environ.setdefault("PERSLIB_HOME", home)
+    with suppress(PerslibError):  # a module that a worker does not have travels with what needs it
+        use_plugins(*plugins)
     with ExitStack() as opened:
         if seats is not None:
             from distributed import Semaphore

@@ -150,7 +150,7 @@ FEW_TRAIN_USERS = 10
 
 
 class FewTrainUsers(Translatable, UserWarning):
-    """A judge has learned from so few users that its scores are mostly the mean of each user's history.
+    """A judge has learned from so few users that it may add little to what controls know.
 
-    A page shows the message as a sentence (`perslib.report.begin`).
+    A rendered page shows the message as a sentence (`perslib.report.begin`).
     """

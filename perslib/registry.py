@@ -24,10 +24,11 @@ from perslib.paths import workspace
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Environment variable with the modules that `--use` names, separated by commas.
+#: Environment variable that names modules as `--use` does, separated by commas.
 VARIABLE = "PERSLIB_USE"
 SETTINGS = "settings.toml"
 _used: set[str] = set()
+_named: dict[str, None] = {}
 
 
 class Registry(Generic[T]):
@@ -82,10 +83,9 @@ class Registry(Generic[T]):
 def use_plugins(*modules: str) -> None:
     """Import these modules and those that the environment or the workspace's settings name, each once.
 
-    Processes that are started from here know the modules, too.
+    Kernels of pages and workers of a cluster get their names (`named_plugins`).
     """
-    if modules:
-        os.environ[VARIABLE] = ",".join(filter(None, [os.environ.get(VARIABLE), *modules]))
+    _named.update(dict.fromkeys(modules))
     for name in _plugins():
         if name in _used:
             continue
@@ -105,9 +105,13 @@ def use_plugins(*modules: str) -> None:
             sys.modules["cloudpickle"].register_pickle_by_value(module)
 
 
+def named_plugins() -> list[str]:
+    """Return the modules that the environment and the callers of `use_plugins` name."""
+    return [name.strip() for name in [*os.environ.get(VARIABLE, "").split(","), *_named] if name.strip()]
+
+
 def _plugins() -> list[str]:
-    named = [name.strip() for name in os.environ.get(VARIABLE, "").split(",") if name.strip()]
-    file = workspace() / SETTINGS
+    named, file = named_plugins(), workspace() / SETTINGS
     if not file.is_file():
         return named
     try:

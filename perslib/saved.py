@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from perslib.errors import DataError, PerslibError, Problem
 
 CARD, WEIGHTS = "card.json", "weights.npz"
+LARGEST, LARGEST_CARD = 2**32, 2**26
+"""Bytes of the largest file that is read, which all arrays together may not exceed either, and of the largest card."""
+DEFLATED = 1032
+"""Bytes that one byte of a zip file can stand for, at most."""
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
 def save(folder: str | Path, card: Mapping[str, Any], arrays: Mapping[str, Any]) -> Path:
@@ -34,22 +42,49 @@ def loaded(folder: str | Path, what: str) -> Iterator[tuple[dict[str, Any], dict
     """Give card and arrays; what is wrong with them, also inside the `with`, is an error that names the folder."""
     folder = Path(folder)
     try:
-        card: dict[str, Any] = json.loads((folder / CARD).read_text("utf-8"))
-        for name, expected in card["files"].items():
-            if _sha256(folder / name) != expected:
+        card: dict[str, Any] = json.loads(_checked(folder, CARD, LARGEST_CARD).read_text("utf-8"))
+        files = card["files"]
+        if not isinstance(files, dict):
+            raise ValueError(f"files in {CARD} is {files!r:.60}, expected names of files and their hashes")
+        for name, expected in files.items():
+            if _sha256(_checked(folder, name)) != expected:
                 raise ValueError(f"{name} is not the file that was saved with this card")
-        arrays: dict[str, Any] = {}
-        if WEIGHTS in card["files"]:
-            with np.load(folder / WEIGHTS) as stored:
-                arrays = {name: stored[name] for name in stored.files}
-        yield card, arrays
+        yield card, _read_arrays(folder / WEIGHTS) if WEIGHTS in files else {}
     except PerslibError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as reason:
+    except Exception as reason:  # files of others can be wrong in any way
         raise DataError(
-            Problem(str(folder), f"no {what} can be read here ({reason})"),
+            Problem(str(folder), f"no {what} can be read here ({type(reason).__name__}: {reason})"),
             "Give a folder that its `save` wrote, or fit and save anew.",
         ) from None
+
+
+def _checked(folder: Path, name: str, most: int = LARGEST) -> Path:
+    """Return the path of a file of the folder; a pipe or a device would be read forever."""
+    parts, path = PureWindowsPath(name), folder / name  # knows what other systems take for a root, too
+    if parts.anchor or ".." in parts.parts:
+        raise ValueError(f"{name} lies outside of the folder")
+    if not path.is_file():
+        raise ValueError(f"{name} is not there, or is no regular file")
+    if (size := path.stat().st_size) > most:
+        raise ValueError(f"{name} has {size:,} bytes, expected at most {most:,}")
+    return path
+
+
+def _read_arrays(path: Path) -> dict[str, Any]:
+    """Return the arrays of a file, once its directory and its headers claim no more than it can hold."""
+    with zipfile.ZipFile(path) as archive:
+        size, most = sum(m.file_size for m in archive.infolist()), min(LARGEST, DEFLATED * path.stat().st_size)
+        if size > most:
+            raise ValueError(f"{path.name} claims to hold {size:,} bytes, expected at most {most:,}")
+        for member in archive.infolist():
+            with archive.open(member) as stream:
+                shape, _, kind = _HEADERS[npy.read_magic(stream)](stream)
+                size = stream.tell() + math.prod(shape) * kind.itemsize
+            if kind.hasobject or size != member.file_size:
+                raise ValueError(f"{member.filename} claims {kind} of shape {shape} in {member.file_size:,} bytes")
+    with np.load(path) as stored:
+        return {name: stored[name] for name in stored.files}
 
 
 def _sha256(path: Path) -> str:

@@ -143,6 +143,13 @@ def test_nothing_tells_of_a_machine():
                 assert sign not in text, f"{file.relative_to(root)} mentions {sign}"
 
 
+def test_no_text_is_run_as_code():
+    for file in MODULES:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
+            assert called not in ("eval", "exec", "compile"), f"{file.relative_to(PACKAGE)}:{node.lineno}"
+
+
 def test_published_tables_name_their_source():
     tables = sorted(PACKAGE.rglob("published/*.csv"))
     assert {table.parents[1].name for table in tables} >= {"corpus", "patience", "studies", "ux"}

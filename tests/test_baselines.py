@@ -13,6 +13,7 @@ from pal_made import Letters, Model, session, usual
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
+from perslib.llm.estimate import tokens_of
 from perslib.memory.baselines import (
     ConditionMem,
     MemoryBank,
@@ -283,3 +284,22 @@ def test_looking_up_in_a_long_past_takes_one_thread():
         memory.recall(store, NOW, "asks1 item2", "solution")
     everywhere, here = time.process_time() - everywhere, time.thread_time() - here
     assert everywhere < 1.2 * here
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("budget", [1, 20, 60, 10_000])
+def test_a_budget_bounds_what_is_handed_over_and_every_kind_has_its_turn(language, budget):
+    memory = TurnRetrieval(language, embedder=LETTERS, k=4)
+    query = (built(memory), NOW, "asks1 item2", "solution")
+    recalled = memory.recall(*query)
+    memory.budget = budget
+    handed = memory.hand_over(*query)
+    assert 0 < sum(tokens_of(p.text) for p in handed) <= budget and (budget < 10_000 or handed == recalled)
+    whole = {p.id: p for p in recalled}
+    assert [p.id for p in handed] == [id for id in whole if id in {p.id for p in handed}], "in the order of recalling"
+    cut = [p for p in handed if p.text != whole[p.id].text]
+    assert len(cut) <= 1 and all(whole[p.id].text.startswith(p.text) for p in cut)
+    if budget == 60:
+        assert {p.field for p in handed} == {p.field for p in recalled} and len(handed) < len(recalled)
+        kept = [p.text for p in handed if p.field == "log"]
+        assert kept == [p.text for p in recalled if p.field == "log"][-len(kept) :], "the last of the logs at hand"

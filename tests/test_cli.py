@@ -213,10 +213,29 @@ def test_check_says_what_judging_the_sample_costs(run, mine, server):
     toml.write_text(toml.read_text("utf-8") + "prices = { in = 1.0, out = 10.0 }\n", "utf-8")
     shown = run("check", "mine").output
     plainly = re.search(r"\$([\d.]+) at the entry's prices", shown)
-    assert re.search(r"thousand tokens, \d+ seconds at \d+ calls at a time, \$", shown)
+    assert re.search(r"thousand tokens, \d+ (seconds|minutes) at \d+ calls at a time, \$", shown)
     server.reply = reasoner
     thinking = re.search(r"\$([\d.]+) at the entry's prices", run("check", "mine").output)
     assert plainly and thinking and float(thinking[1]) > float(plainly[1]) > 0
+
+
+@pytest.mark.parametrize(("context", "judged", "beyond"), [
+    (None, ("100", "few-shot"), None),
+    (4096, ("100", "zero-shot"), None),
+    (1450, ("some", "zero-shot"), ("some", "1,450")),
+    (300, None, ("100", "300")),
+])  # fmt: skip
+def test_check_plans_no_question_beyond_the_context(run, mine, server, context, judged, beyond):
+    server.models = [{"id": "m", "max_model_len": context}] if context else []
+    shown = run("check", "mine").output
+    plan = re.search(r"(\d+) replies of the sample, judged by (\S+) from ([\d,]+) tokens each", shown)
+    left = re.search(r"(\d+) of 100 questions of judge zero-shot are longer than its context of ([\d,]+) tokens", shown)
+    assert (plan is not None, left is not None) == (judged is not None, beyond is not None), shown
+    if plan and judged:
+        assert plan[2] == judged[1] and plan[1] == (judged[0] if not left else str(100 - int(left[1])))
+        assert int(plan[3].replace(",", "")) <= (context or 10**6)
+    if left and beyond:
+        assert left[2] == beyond[1] and left[1] == (beyond[0] if not plan else left[1])
 
 
 def test_check_says_in_a_sentence_what_is_wrong(run, mine, monkeypatch):

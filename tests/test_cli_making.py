@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -71,12 +72,18 @@ def test_a_benchmark_is_estimated_constructed_reviewed_and_imported(run, home, s
 
     done = run(*bench)
     assert done.exit_code == 0 and "5 cases, 0 in doubt" in done.output, done.output
+    placed, left = (
+        re.findall(r"In splits: (\d+) of 5 cases \(", done.output),
+        re.findall(r"In none: (\d+)", done.output),
+    )
+    assert int(placed[0]) + sum(map(int, left)) == 5
     sheet = pd.read_csv(home / "bench" / "review.csv", dtype=str, keep_default_na=False)
     assert len(sheet) == 5
     sheet.assign(verdict=["reject", *["keep"] * 4]).to_csv(home / "anna.csv", index=False)
     sheet.assign(verdict=["reject", *["keep"] * 4]).to_csv(home / "ben.csv", index=False)
     kept = run("review", home / "bench", home / "anna.csv", home / "ben.csv")
     assert kept.exit_code == 0 and "4 cases are kept, 1 left out" in kept.output, kept.output
+    assert "of 4 cases (" in kept.output
     assert "kappa anna–ben" in kept.output and "1.000" in kept.output
     assert run("import", "uxbench", home / "bench" / "splits", "--name", "own").exit_code == 0
     cases = load("own").extras["cases"]

@@ -11,6 +11,8 @@ import pytest
 from perslib.corpus import import_release, load
 from perslib.corpus.uxbench import split_of
 from perslib.errors import DataError
+from perslib.signals import signals_of
+from perslib.ux import judge_cases, lessons_of
 
 REPLY = "先准备证明，再去窗口。"
 
@@ -58,8 +60,11 @@ def test_a_judged_reply_is_the_last_turn_and_a_case(tmp_path):
     ]
     assert one["case"] != other["case"] and (one["user"], other["user"]) == ("s1", "s1#2")
     assert one["turn"] == 1 and json.loads(one["judge_scores"]) == {"clarity": 4}
-    last = corpus.turns.groupby("user", sort=False).tail(1)
-    assert last["feedback"].tolist() == ["dislike", "dislike"] and corpus.scenarios == ["办事"]
+    assert corpus.turns["feedback"].isna().all(), "what annotators decided is no click"
+    assert corpus.turns["leads"].tolist() == [True, False] * 2 and corpus.scenarios == ["办事"]
+    assert [c.gold for c in judge_cases(corpus, balanced=False)] == [-1, -1] == [c.gold for c in lessons_of(corpus)]
+    assert {c.source for c in lessons_of(corpus)} == {"gold bad"}
+    assert not signals_of(corpus)[["dislike", "like"]].any(axis=None)
     assert corpus.turns["score"].isna().all() and corpus.language == "zh"
     assert done.irregularities == {"cid seen before, numbered": 1}
     again = load(done.folder)
@@ -69,7 +74,7 @@ def test_a_judged_reply_is_the_last_turn_and_a_case(tmp_path):
 def test_the_file_says_good_or_bad_where_the_record_does_not(tmp_path):
     record = {k: v for k, v in bad(source_query="怎么提取").items() if k != "ground_truth"}
     good = read(write(tmp_path / "uxbench_task1_judge_good_1k.jsonl", [record])).corpus
-    assert cases_of(good)[0]["gold"] == 1 and good.turns["feedback"].tolist()[-1] == "like"
+    assert [c.gold for c in judge_cases(good, balanced=False)] == [cases_of(good)[0]["gold"]] == [1]
     record["ground_truth"] = "-1"
     worse = read(write(tmp_path / "uxbench_task1_judge_good_1k.jsonl", [record])).corpus
     assert cases_of(worse)[0]["gold"] == -1

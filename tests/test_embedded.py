@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import pytest
 from jsonschema_rs import validator_for
@@ -247,6 +249,34 @@ def test_the_weights_are_found_without_importing_their_package():
     assert child(code).stdout == "False\n"
 
 
+@pytest.mark.parametrize(
+    "kind", ["pipe", "device", "folder", "socket", "link to a pipe", "NUL", "no home", "long name"]
+)
+def test_only_a_regular_file_is_opened_as_a_model(tmp_path, kind):
+    """In a process of its own with a limit of time: a pipe that is opened waits for somebody who writes."""
+    place = tmp_path / "x.gguf"
+    if kind in ("pipe", "link to a pipe"):
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(place))
+    if kind in ("device", "link to a pipe"):
+        (place := tmp_path / "y.gguf").symlink_to("/dev/zero" if kind == "device" else tmp_path / "x.gguf")
+    names = {"NUL": "x\0.gguf", "no home": "~nobody-of-this-name/x.gguf", "long name": "x" * 5000 + ".gguf"}
+    code = f"""
+        from perslib.errors import BackboneError
+        from perslib.llm import backbone
+        try:
+            backbone("gguf", model={names.get(kind, str(place))!r}, cache="off").ask("Hi")
+        except BackboneError as error:
+            print("sentence", error)
+    """
+    done = child(code, PERSLIB_HOME=str(tmp_path))
+    assert done.stdout.startswith("sentence") and "gguf" in done.stdout.lower(), done.stderr
+
+
 def test_files_that_are_no_models(tmp_path):
     with pytest.raises(BackboneError, match=r"none\.gguf cannot be read: No such file"):
         local.engine(tmp_path / "none.gguf")
@@ -265,10 +295,21 @@ class Hub(BaseHTTPRequestHandler):
     """A model hub: the file, which is the bundled model, lies elsewhere."""
 
     asked: ClassVar[list[tuple[str, str | None]]] = []
+    answers: ClassVar[dict[str, tuple[bytes, dict[str, object]]]] = {}
+    """Content and headers by the file's path below `resolve/main/`; without a length where the headers have it as None."""
 
     def do_GET(self) -> None:
         Hub.asked.append((self.path, self.headers.get("Authorization")))
         content = b""
+        if (found := Hub.answers.get(unquote(self.path).partition("/resolve/main/")[2])) is not None:
+            self.send_response(200)
+            content, headers = found
+            for name, value in ({"Content-Length": len(content)} | headers).items():
+                if value is not None:
+                    self.send_header(name, str(value))
+            self.end_headers()
+            self.wfile.write(content)
+            return
         if self.path == "/someone/Small-GGUF/resolve/main/small.gguf":
             self.send_response(302)
             self.send_header("Location", "/elsewhere")
@@ -291,6 +332,7 @@ def mirror(tmp_path, monkeypatch) -> Iterator[str]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     Hub.asked.clear()
+    Hub.answers.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}/")
@@ -321,16 +363,86 @@ def test_what_the_hub_does_not_have(mirror, reference):
         local.engine(reference)
 
 
+GGUF = b"GGUF" + b"x" * 1000
+BROKEN: dict[str, tuple[bytes, dict[str, object]]] = {
+    "broke off": (GGUF, {"Content-Length": 5000}),
+    "broke off in a chunk": (b"3e8\r\nGGUF", {"Content-Length": None, "Transfer-Encoding": "chunked"}),
+    "no length": (GGUF, {"Content-Length": None}),
+    "page": (b"<html>Please log in</html>", {"Content-Type": "text/html"}),
+    "nothing": (b"", {}),
+}
+
+
+@pytest.mark.parametrize("before", [None, b"", b"<html>", "folder"])
+@pytest.mark.parametrize("cause", BROKEN)
+def test_what_did_not_come_whole_is_not_kept(mirror, monkeypatch, cause, before):
+    """Whatever an earlier version kept in its place; and when the hub is well again, the file is fetched."""
+    monkeypatch.setattr(Hub, "protocol_version", "HTTP/1.1" if "chunk" in cause else "HTTP/1.0")
+    place = local.cache_folder() / "models--a--b" / "snapshots" / "main" / "x.gguf"
+    if before is not None:
+        place.parent.mkdir(parents=True)
+        place.mkdir() if before == "folder" else place.write_bytes(before)
+    Hub.answers["x.gguf"] = BROKEN[cause]
+    with pytest.raises(Unreachable, match=r"x\.gguf of a/b could not be fetched"):
+        local.weights("hub:a/b:x.gguf")
+    left = [path for path in local.cache_folder().rglob("*") if path.is_file()]
+    assert left == ([place] if isinstance(before, bytes) else []) and local.cached("a/b", "x.gguf") is None
+    Hub.answers["x.gguf"] = GGUF, {}
+    if before == "folder":
+        with pytest.raises(Unreachable, match=r"Is a directory.*snapshots/main"):
+            local.weights("hub:a/b:x.gguf")
+    else:
+        assert local.weights("hub:a/b:x.gguf") == place and place.read_bytes() == GGUF
+
+
+def test_a_file_in_a_folder_of_a_repository_and_chunks_that_are_whole(mirror, monkeypatch):
+    name = "Q4 [ü]/part #1/x.gguf"
+    Hub.answers[name] = GGUF, {}
+    assert local.weights(f"hub:a/b:{name}").read_bytes() == GGUF
+    assert local.cached("a/b", name) == local.weights(f"hub:a/b:{name}") and len(Hub.asked) == 1
+    monkeypatch.setattr(Hub, "protocol_version", "HTTP/1.1")
+    chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(GGUF), GGUF)
+    Hub.answers["y.gguf"] = chunks, {"Content-Length": None, "Transfer-Encoding": "chunked", "Connection": "close"}
+    assert local.weights("hub:a/b:y.gguf").read_bytes() == GGUF
+
+
+def test_a_token_that_is_none_is_not_repeated(mirror, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret\nmore")
+    with pytest.raises(Unreachable, match="HF_TOKEN") as caught:
+        local.weights("hub:a/b:x.gguf")
+    assert "hf_secret" not in str(caught.value) and not Hub.asked
+
+
+def test_a_cache_that_cannot_be_written(mirror, monkeypatch, tmp_path):
+    (tmp_path / "hf").write_text("a file where the folder should be")
+    Hub.answers["x.gguf"] = GGUF, {}
+    with pytest.raises(Unreachable, match=r"Not a directory.*give its path"):
+        local.weights("hub:a/b:x.gguf")
+
+
 def test_a_hub_that_cannot_be_reached(mirror, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
     with pytest.raises(Unreachable, match=r"Connection refused.*set HF_ENDPOINT to a mirror"):
         local.engine("hub:someone/Small-GGUF:small.gguf")
 
 
-@pytest.mark.parametrize("reference", ["hub:small.gguf", "hub:a/b", "hub:a/b:c.bin", "hub:a/b/c:d.gguf"])
-def test_a_wrong_reference_says_what_a_right_one_is(reference):
+LEAVING = [
+    "a/b:../../../x.gguf",
+    "a/b:s/../../x.gguf",
+    "a/b:/tmp/x.gguf",
+    r"a/b:..\x.gguf",
+    "../..:x.gguf",
+    "a/..:x.gguf",
+]
+
+
+@pytest.mark.parametrize(
+    "rest", ["small.gguf", "a/b", "a/b:c.bin", "a/b/c:d.gguf", "a/b:s//x.gguf", "a/b:x\n.gguf", *LEAVING]
+)
+def test_a_wrong_reference_says_what_a_right_one_is(mirror, rest):
     with pytest.raises(BackboneError, match=r"hub:owner/repo:file\.gguf"):
-        local.engine(reference)
+        local.engine(f"hub:{rest}")
+    assert not Hub.asked and not local.cache_folder().parent.exists()
 
 
 # -- sharing the machine -----------------------------------------------------------------------------------

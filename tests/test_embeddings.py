@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from endpoint import HASTY, status
 
 from perslib.errors import BackboneError, DataError, Refused, UnknownName
 from perslib.llm import Request, embedder, embeddings
+from perslib.llm.cache import Cache
 from perslib.llm.embeddings import unit
 
 QUERIES = {
@@ -96,6 +99,35 @@ def test_tfidf_compares_characters(home):
     assert (passages @ model.embed(["红烧肉怎么做"], "query").T).argmax() == 0
     np.testing.assert_allclose(np.linalg.norm(passages[:2], axis=1), 1, atol=1e-5)
     assert not passages[2].any() and embedder("auto").name != ""
+
+
+def test_of_many_runs_of_characters_vectors_stay_short_and_near_texts_near(home):
+    texts = [f"{'天地玄黄宇宙洪荒日月盈昃'[i % 12]}{i * 7919 % 9973} sea {i} mountains {i * i}" for i in range(400)]
+    model = embedder("tfidf")
+    passages = model.embed(texts)
+    near = (passages @ model.embed([text[1:] for text in texts], "query").T).argmax(axis=0)
+    assert passages.shape == (400, 1024) and (near == np.arange(400)).mean() > 0.9
+    np.testing.assert_array_equal(passages, embedder("tfidf").embed(texts))
+
+
+def test_a_rehearsal_embeds_nothing_and_notes_what_that_takes(home, monkeypatch, tmp_path):
+    monkeypatch.setenv("PERSLIB_REHEARSE", "1")
+    monkeypatch.setenv("PERSLIB_PROGRESS_FILE", str(tmp_path / "progress.jsonl"))
+    given, texts = [], [f"{i} {'word ' * 20}" for i in range(50)]
+
+    def encode(texts, kind):
+        given.extend(texts)
+        time.sleep(0.01)
+        return np.ones((len(texts), 384), np.float32)
+
+    models = [embeddings.CachedEmbedder("slow", encode, Cache()) for _ in range(2)]
+    one, other = (model.embed([*texts, texts[0]]) for model in models)
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(np.linalg.norm(one, axis=1), 1, atol=1e-5)
+    noted = sum(json.loads(line)["computing"] for line in (tmp_path / "progress.jsonl").read_text().splitlines())
+    assert len(given) <= 4 and noted == pytest.approx(50 * 0.01 * 26 / 75, rel=0.5)
+    monkeypatch.delenv("PERSLIB_REHEARSE")
+    assert (models[0].embed(texts) == models[0].embed(texts[:1])).all() and len(given) >= 50
 
 
 def test_unknown_and_missing_embedders_say_what_to_do(home):

@@ -51,8 +51,8 @@ def verdict(data: dict[str, Any] | None = None, judge: Episodic | None = None, *
     return found
 
 
-def test_it_shows_k_turns_from_both_sides_of_the_boundary():
-    (text,) = asked(Episodic(k=4), block_of([5, 5, 5, 5, 3, 2, 1]))
+def test_it_shows_four_turns_from_both_sides_of_the_boundary():
+    (text,) = asked(Episodic(), block_of([5, 5, 5, 5, 3, 2, 1]))
     assert [f"<<<evidence E{i}>>>" in text for i in range(1, 6)] == [True] * 4 + [False]
     scores = [int(line[9]) for line in text.splitlines() if line.startswith("<<<score ")]
     assert [s <= 3 for s in scores] == [True, True, False, False]

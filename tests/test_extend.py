@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,11 +14,13 @@ from click.testing import CliRunner
 
 from perslib import registry
 from perslib.cli import main
+from perslib.cluster import connected, spread
 from perslib.corpus import corpus_names, import_release, load
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Manner, Personal, asks_model, evaluate, judge, make_judge, make_judges
 from perslib.memory import make_memory, memory
 from perslib.replay import context, make_context
+from perslib.report.execute import kernel_environment
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extend.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
@@ -36,6 +39,7 @@ def workspace(tmp_path, monkeypatch):
     monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
     before = {each: dict(each._factories) for each in (judge, memory, context, registry_of_loaders())}
     monkeypatch.setattr(registry, "_used", set())
+    monkeypatch.setattr(registry, "_named", {})
     monkeypatch.syspath_prepend(tmp_path)
     yield tmp_path
     sys.modules.pop("mymodule", None)
@@ -102,6 +106,31 @@ def test_a_command_uses_the_module_that_it_is_told_of(workspace):
     assert done.returncode == 0, done.stderr
     (table,) = workspace.glob("reports/**/scores.csv")
     assert "longer is better" in table.read_text("utf-8")
+
+
+def test_modules_reach_other_processes_and_leave_the_environment_alone(workspace, tmp_path):
+    """Kernels of pages get their names by their environment, workers by what they are sent."""
+    before = dict(os.environ)
+    registry.use_plugins("mymodule")
+    assert "longer is better" in set(judge) and dict(os.environ) == before
+    found = kernel_environment(tmp_path, {})
+    code = "from perslib.judge import judge; print('longer is better' in judge)"
+    child = subprocess.run([sys.executable, "-c", code], env=found, capture_output=True, text=True)
+    assert child.stdout == "True\n", child.stderr
+    (workspace / "settings.toml").write_text("", "utf-8")
+    with connected("local") as client:
+        assert list(spread(client, lambda name: name in set(judge), ["longer is better", "no such"])) == [True, False]
+    assert registry.VARIABLE not in os.environ
+
+
+def test_a_worker_in_the_users_process_leaves_the_environment_alone(workspace, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.delenv("PERSLIB_HOME")
+    monkeypatch.chdir(workspace)
+    before = dict(os.environ)
+    with distributed.Client(processes=False, dashboard_address=None) as client:
+        assert list(spread(client, len, ["ab"])) == [2]
+    assert dict(os.environ) == before
 
 
 def test_what_is_wrong_with_a_module_is_said(workspace):

@@ -7,10 +7,11 @@ import re
 import pytest
 
 from perslib.errors import PerslibError
+from perslib.llm.estimate import tokens_of
 from perslib.llm.loop import compute
 from perslib.memory.h2 import OfficialMapping
 from perslib.pal import Faultless, people, run
-from perslib.pal.extractive import Extractive
+from perslib.pal.extractive import RESTATED, Extractive
 from perslib.prompts import PromptSettings, prompt
 from perslib.studies import pal_bench as study
 from perslib.worlds import palset
@@ -72,6 +73,15 @@ def test_what_is_written_stands_in_what_was_read(language):
     assert ask("pal_requirement", query="Where to hike?", blocks=[])["requirement"] == "Where to hike?"
 
 
+def test_a_restatement_is_as_long_whatever_was_handed_over():
+    lines = [f"The user likes hike number {word} in the hills." for word in "abcdefghijklmnopqrstuvwxyz"]
+    few, many = (
+        ask("pal_requirement", query="Where to hike?", blocks=[{"field": "turn", "texts": lines[:n]}])["requirement"]
+        for n in (14, 26)
+    )
+    assert len(few) == len(many) and tokens_of(many) <= RESTATED + tokens_of("Where to hike?") + 1
+
+
 def test_needs_are_counted_by_their_words():
     needs = [{"need": "shoes that keep dry", "evidences": []}, {"need": "company of somebody slow", "evidences": []}]
     known = {"query": "Where to hike?", "requirement": "–", "needs": needs}
@@ -110,6 +120,9 @@ def test_all_methods_are_served_without_a_model(monkeypatch):
     monkeypatch.setattr(study, "ALL_USERS", 2)
     _, asked, memories = study.without_model("en")
     bench = study.single_turn(asked, memories)
+    handed = bench.answers[bench.answers["method"] != "vanilla (without log)"].groupby("method")["context_tokens"]
+    assert handed.max().eq(study.BUDGET).all() and handed.min().eq(study.BUDGET).sum() >= 10, "two have no more to say"
+    assert bench.copied == bench.answers["calls"].sum() + sum(s.build["calls"] for s in bench.served)
     assert bench.judge == "extractive" and bench.failures["failed"] == bench.failures["pieces"] == 0
     scores = bench.samples.groupby(["method", "metric"])["value"].mean().unstack()
     assert len(scores) == 13 and scores["s_score"]["faultless H²Memory"] > 1 > scores["s_score"]["vanilla (with log)"]

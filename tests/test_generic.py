@@ -61,18 +61,17 @@ def test_a_very_long_reply_is_shown_whole():
 
 def test_examples_are_as_many_of_each_score_and_always_the_same():
     corpus = corpus_of(train_rows([1, 2, 3, 4, 5, None] * 6))
-    chosen = drawn(corpus, 10)
+    chosen = drawn(corpus)
     assert Counter(e["score"] for e in chosen) == {1: 2, 2: 2, 3: 2, 4: 2, 5: 2}
-    assert drawn(corpus, 10) == chosen and drawn(corpus, 10, seed=1) != chosen
+    assert drawn(corpus) == chosen
     assert [e["score"] for e in chosen] != sorted(e["score"] for e in chosen)
-    assert len(drawn(corpus, 7)) == 7
-    assert Counter(e["score"] for e in drawn(corpus_of(train_rows([5] * 9 + [1])), 10)) == {5: 2, 1: 1}
+    assert Counter(e["score"] for e in drawn(corpus_of(train_rows([5] * 9 + [1])))) == {5: 2, 1: 1}
     assert all((e["reason"] == "too short") == (e["score"] <= 3) for e in chosen)
     assert chosen[0]["context"].startswith("a skill task\nask ")
 
 
 def test_the_context_of_an_example_is_cut():
-    (one,) = drawn(corpus_of([("bo", "skill", "0", "q" * 5000, "r" * 5000, 2)]), 10)
+    (one,) = drawn(corpus_of([("bo", "skill", "0", "q" * 5000, "r" * 5000, 2)]))
     assert len(one["context"]) == 1200 and len(one["response"]) == 5000
 
 

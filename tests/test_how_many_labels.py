@@ -151,6 +151,22 @@ def test_one_candidate_and_candidates_on_unlike_turns():
     assert found.loc[found["labelled"] == 12, ["interval_width", "holds_truth"]].notna().all(axis=None)
 
 
+def test_a_candidate_without_a_label_ranks_at_random():
+    """Each turn has one candidate of four: two labelled users know of two or three, and find the best no worse than chance."""
+    known = world(users=40, turns=1, knows=3.0)
+    known = pd.concat([known, known[known["candidate"] == "a"].assign(candidate="d")])
+    number = known["user"].str[1:].astype(int)
+    known = known[number % 4 == known["candidate"].map("abcd".index)].assign(gold=lambda own: own["gold"] + 0.0)
+    pool = study.build_pool(known, "judge")
+    who = study.draw_studies(pool, 30, 600)
+    by = study.measure_budgets(pool, who, [2, 24]).set_index(["labelled", "method"])["best"]
+    assert by[2, LABELS] > 0.25 and by[24, LABELS] > by[2, LABELS] + 0.2
+    value = study.estimate_means(pool, who, 2, "judge", LABELS).value
+    best, has = int(pool.truth.argmax()), np.isfinite(value)
+    leads = has[best] & (np.where(has, value, -9)[best] == np.where(has, value, -9).max(axis=0))
+    assert by[2, LABELS] == pytest.approx(np.where(has[best], leads * has.mean(axis=0), 0.25).mean())
+
+
 def test_sentences_speak_of_a_budget_with_intervals_and_of_the_first_that_suffices(measured):
     assert study.pick_budget(measured) == 8
     assert study.pick_budget(measured[measured["labelled"] == 3]) == 3

@@ -47,7 +47,7 @@ def row(candidate: str, mean: float | None, **further: object) -> dict[str, obje
     }
 
 
-def run(root: Path, name: str, *rows: dict[str, object], started: str = EARLY, language: str = "en") -> Path:
+def run(root: Path, name: str, *rows: dict[str, object], started: str = EARLY, **further: object) -> Path:
     """A run's page with these standings; gives back the table's file."""
     folder = root / "sample-en" / name
     (folder / "tables").mkdir(parents=True)
@@ -55,7 +55,7 @@ def run(root: Path, name: str, *rows: dict[str, object], started: str = EARLY, l
     pd.DataFrame(rows).to_csv(file, index=False)
     (folder / "04_replay.html").write_text("a page", "utf-8")
     tables = {"leaderboard": ["tables/leaderboard.csv", "tables/leaderboard.tex"]}
-    entry = {"status": "success", "started": started, "language": language, "tables": tables}
+    entry = {"status": "success", "started": started, "language": "en", "tables": tables, **further}
     write_manifest(folder / "04_replay.json", entry)
     return file
 
@@ -174,6 +174,18 @@ def test_doubts_are_marked_and_explained(tmp_path):
     assert body.count("first look</span>") == 2 and "measure nothing" in body
 
 
+@pytest.mark.parametrize("synthetic, judge, candidate, badges", [
+    (True, "", "qwen", ["Synthetic corpus"]),
+    (False, "embedded", "qwen", ["Toy model"]),
+    (False, "", "embedded", ["Toy model"]),
+    (False, "", "qwen", []),
+])  # fmt: skip
+def test_what_is_for_trying_things_has_the_badge_that_the_index_gives_it(tmp_path, synthetic, judge, candidate, badges):
+    rows = [row(name, 4.0, judge_backbone=judge) for name in ("original", candidate)]
+    run(tmp_path, "a", *rows, corpus={"label": "sample/en", "synthetic": synthetic})
+    assert re.findall(r'class="badge"[^>]*>([^<]+)<', written(tmp_path)) == badges
+
+
 def test_it_speaks_chinese_when_all_pages_do(tmp_path):
     run(tmp_path, "a", row("one", 4.0), language="zh")
     assert "排行榜" in written(tmp_path)
@@ -229,7 +241,8 @@ def test_tables_outside_of_the_page_s_folder_are_not_read(tmp_path):
     folder = tmp_path / "root" / "a" / "b"
     tables = {"leaderboard": ["../../../outside.csv", str(outside)]}
     write_manifest(folder / "p.json", {"status": "success", "tables": tables})
-    assert write_leaderboard(tmp_path / "root") is None
+    with pytest.warns(UserWarning, match=r"outside\.csv.*leads out of the page's folder"):
+        assert write_leaderboard(tmp_path / "root") is None
 
 
 def test_names_that_strangers_chose_show_as_text(tmp_path):

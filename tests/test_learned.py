@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -217,12 +218,25 @@ def test_warns_of_few_train_users(sample, users):
         answered(partial(LearnedJudge().fit, sample.of_users(users[:10])))
 
 
-def test_a_page_warns_in_its_language(sample, users, capsys):
+def test_a_page_warns_in_its_language(sample, users, capsys, monkeypatch):
+    monkeypatch.setenv("PERSLIB_PROGRESS_FILE", os.devnull)  # as in the kernel of a page
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         begin(language="zh")
         answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
     assert "只有 2 位训练用户可学，少于 10 位" in capsys.readouterr().out
+
+
+def test_a_kernel_of_the_users_shows_warnings_as_before(sample, users, monkeypatch):
+    monkeypatch.delenv("PERSLIB_PROGRESS_FILE", raising=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        shown = []
+        warnings.showwarning = own = lambda *given: shown.append(given[1])
+        begin()
+        begin(language="zh")
+        answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
+        assert warnings.showwarning is own and shown == [FewTrainUsers]
 
 
 def test_probabilities_and_what_more_train_users_add(sample, users):
@@ -255,3 +269,15 @@ def test_real_users():
     found["score"] = found["score"].astype(float)
     golden = [within(found, "raw"), found["raw"].corr(found["score"]), found["raw"].mean()]
     assert golden == pytest.approx([0.159, 0.371, 4.292], abs=0.01)
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.999, 0.02), (0.5, 0.3)])
+def test_beyond_a_size_some_turns_stand_for_all(judge, sample, users, monkeypatch, share, most):
+    """So that many train users can be learned from; the nearer to all turns, the nearer to the exact prediction."""
+    train = sample.of_users(users[:6])
+    monkeypatch.setattr("perslib.judge.mixed.EXACT_TO", int(share * len(train.turns)))
+    summarised = LearnedJudge()
+    answered(partial(summarised.fit, train))
+    exact, found = (judged(one, sample, users[6:])["raw"] for one in (judge, summarised))
+    assert 0 < np.abs(exact - found).max() < most
+    assert np.corrcoef(exact, found)[0, 1] > 0.99

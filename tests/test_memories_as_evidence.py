@@ -19,6 +19,7 @@ from perslib.corpus import Corpus
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge.evaluate import targets
 from perslib.llm import Answer, Backbone, embedder
+from perslib.llm.embeddings import CharacterTfidf
 from perslib.memory.h2 import H2Memory
 from perslib.studies import memories_as_evidence as study
 from perslib.studies import verification
@@ -92,6 +93,22 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
 
     scores = verification.beside_gold(found.verdicts, small, "raw")
     assert len(scores) == 60 and scores["gold"].between(1, 5).all() and "memory: structured" in scores
+
+
+@pytest.mark.parametrize(
+    ("most", "named", "is_by_characters"), [(10**9, "", False), (0, "", True), (0, "tfidf", False)]
+)
+def test_what_the_embedded_model_would_read_for_long_is_looked_up_by_characters(
+    small, model, server: Endpoint, monkeypatch, most, named, is_by_characters
+):
+    server.reply = answer
+    monkeypatch.setattr(study, "EMBEDDED_AT_MOST", most)
+    chosen = study.choose_embedder(named, small, FIRST)
+    assert isinstance(chosen, CharacterTfidf) == is_by_characters
+    if is_by_characters:
+        names = "turn-level RAG, vanilla (with log), measured"
+        found = study.judge_memories(names, small, model(), FIRST, "en", embedder=named)
+        assert found.looked_up == ("turn-level RAG",) and found.asked["raw"].notna().all()
 
 
 def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(

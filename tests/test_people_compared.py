@@ -8,12 +8,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from pages import run_cells
+from scipy.stats import kendalltau
 
-from perslib.corpus import Scale, by_reply, load, read_rows, save
-from perslib.errors import NotEnough
+from perslib.corpus import Scale, by_reply, describe_import, load, read_rows, save
 from perslib.judge import make_judges
 from perslib.report import run_report
-from perslib.stats import picks
+from perslib.stats import picks, tastes
+from perslib.stats.picks import kendall
 from perslib.studies import how_many_labels
 from perslib.studies import people_compared as study
 from perslib.worlds import rate, world
@@ -120,13 +122,16 @@ def test_a_judge_that_knows_the_truth_picks_best(rated):
     assert np.isnan(value(found, "tau", study.OWN)) and value(found, "tau", study.RANDOM) == 0
 
 
-def test_judges_score_every_reply(rated):
+def test_judges_score_every_reply_and_learn_from_all_of_them(rated):
     _, frame, _ = study.collect_ratings(rated)
     frame, _ = study.add_controls(frame, rated)
-    drawn = study.draw_requests(frame, rated, 10)
+    laid_out, drawn = study.draw_requests(frame, rated, 10)
     assert drawn["turn_id"].nunique() == 10 and drawn["user"].isin(rated.split()["test"]).all()
+    train = rated.split()["train"]
+    learned_from = laid_out.turns[laid_out.turns["user"].isin(train) & laid_out.turns["score"].notna()]
+    assert len(learned_from) >= frame["user"].isin(train).sum() > 0 and not set(drawn["user"]) & set(train)
     (judge,) = make_judges("nearest")
-    scored = study.judge_replies(drawn, [judge], rated, None)
+    scored = study.judge_replies(drawn, judge, laid_out, None)
     assert scored[judge.name].notna().all() and len(scored) == len(drawn)
     costly = study.costly_picks(scored, judge.name)
     assert costly["regret"].is_monotonic_decreasing and costly["regret"].max() > 0
@@ -155,10 +160,113 @@ def test_page_12_draws_from_people_who_rated_several_replies(rated):
     assert known["candidate"].nunique() == 5 and known["gold"].between(1, 5).all()
 
 
-def test_without_several_replies_the_page_says_what_it_needs():
-    rows = [{"user": "u", "request": "q", "response": "r", "score": 4}]
-    with pytest.raises(NotEnough, match="several replies"):
-        study.collect_ratings(read_rows(rows, "mine").corpus)
+def test_kendall_is_scipys_row_by_row():
+    rng = np.random.default_rng(0)
+    one, two = rng.integers(0, 4, (40, 6)).astype(float), rng.integers(0, 4, (40, 6)).astype(float)
+    one[rng.random(one.shape) < 0.2] = np.nan
+    known = np.isfinite(one)
+    by_hand = [kendalltau(a[k], b[k])[0] if k.sum() > 2 else np.nan for a, b, k in zip(one, two, known)]
+    assert kendall(one, two) == pytest.approx(by_hand, nan_ok=True)
+
+
+def likings(seed, taste, topic=0.0, users=20):
+    """Requests of people in conversations: what they like of five models, with tastes of their own and of the topic."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for user in range(users):
+        own = rng.normal(0, taste, 5)
+        for session in range(4):
+            here = own + rng.normal(0, topic, 5)
+            for turn in range(5):
+                liked = np.arange(5) * 0.3 + here + rng.normal(0, 1, 5)
+                about = {"user": user, "scenario": "s", "session": session, "turn_id": f"{user}/{session}/{turn}"}
+                rows += [{**about, "model": m, "liked": x} for m, x in zip("abcde", liked - liked.mean())]
+    return pd.DataFrame(rows)
+
+
+def test_tastes_are_found_where_they_are_and_not_where_topics_differ():
+    _, chance = tastes(likings(0, taste=1.0))
+    assert chance["p_holm"].min() < 0.05 and chance.loc["tau", "value"] < chance.loc["tau", "chance_low"]
+    p = np.array([tastes(likings(seed, taste=0.0, topic=1.0), shuffles=99)[1]["p"] for seed in range(40)], float)
+    assert (p <= 0.05).mean(axis=0).max() <= 0.125 and p.mean() > 0.3
+
+
+def test_of_equally_liked_models_everybodys_is_no_other_one():
+    rated = likings(0, taste=0.0).assign(liked=0.0)
+    each, chance = tastes(rated, shuffles=20)
+    assert chance.loc["differing", "value"] == 0 and (each["favourite"] == each["of_everyone"]).all()
+
+
+def table(users=8, sessions=3, candidates="xyz", session=True, score=True, seed=0):
+    """A table of several replies to each request, the longer ones liked better."""
+    rng = np.random.default_rng(seed)
+    for user in range(users):
+        for s in range(sessions):
+            for turn in range(2):
+                where = {"session": f"s{s}", "turn": turn} if session else {}
+                about = {"user": f"u{user}", "request": f"request {s} {turn}", **where}
+                for c in candidates:
+                    words = int(rng.integers(3, 40))
+                    rating = int(np.clip(words // 10 + rng.integers(1, 3), 1, 5))
+                    yield {
+                        **about,
+                        "candidate": c,
+                        "response": "word " * words + ".",
+                        "score": rating if score else None,
+                    }
+
+
+def preferences(users=8, *, names=(), ties=0, **more):
+    """The same as pairs, of which the better one was preferred."""
+    rows = list(table(users, candidates="xy", **more))
+    for number, (a, b) in enumerate(zip(rows[::2], rows[1::2])):
+        about = {name: a[name] for name in ("user", "request", "session", "turn") if name in a}
+        better = "a" if len(a["response"]) >= len(b["response"]) else "b"
+        about |= dict(zip(("candidate_a", "candidate_b"), names))
+        preferred = "tie" if number < ties else better
+        yield {**about, "response_a": a["response"], "response_b": b["response"], "preferred": preferred}
+
+
+ONE_RATED = [{**row, "score": row["score"] if row["candidate"] == "x" else None} for row in table()]
+#: Rows, whether the import says that page 13 can be fed, and what the page says.
+SHAPES = {
+    "scores": (table(), True, ["chance gives", "Its pick is"]),
+    "preferences": (preferences(20), True, ["which reply they prefer", "a, b: where each stood", "Its pick is"]),
+    "named preferences": (preferences(names=("m", "n"), ties=3), True, ["chance gives", "Its pick is"]),
+    "no sessions": (preferences(session=False), True, ["'nearest 6, weighted' scored none", "Its pick is"]),
+    "one candidate": (table(candidates="x"), False, ["no request to which a person rated several replies"]),
+    "one rated reply a request": (ONE_RATED, False, ["no request to which a person rated several replies"]),
+    "no train users": (table(3), True, ["has none that are not judged", "Its pick is"]),
+    "two users": (table(2), True, ["of 2 users", "Its pick is"]),
+    "two users' preferences": (preferences(2), True, ["has none that are not judged", "Its pick is"]),
+    "one user": (table(1), True, ["needs two people", "Its pick is"]),
+    "one model twice": (table(candidates=["x#0", "x#1"]), True, ["needs two people, two models", "Its pick is"]),
+    "all alike": ([{**row, "score": 3} for row in table()], True, ["rated all replies to a request alike"]),
+    "ties alone": (preferences(ties=1000), True, ["rated all replies to a request alike"]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_is_shown_or_told_what_is_missing(shape, home, capsys):
+    rows, feeds, told = SHAPES[shape]
+    reading = read_rows(list(rows), "mine")
+    pages = next(line for line in describe_import(reading, "table") if line.startswith("pages it can feed"))
+    assert ("13" in pages) == feeds
+    save(reading.corpus, home / "mine")
+    capsys.readouterr()
+    run_cells("13_people_compared", corpus=str(home / "mine"), out=str(home / "out"))
+    shown = capsys.readouterr().out
+    assert [sentence for sentence in told if sentence not in shown] == []
+
+
+def test_judges_learn_from_preferences_what_is_preferred():
+    corpus, frame, origin = study.collect_ratings(read_rows(list(preferences(20, ties=3)), "mine").corpus)
+    assert origin == "preferences" and set(frame["gold"]) == {0, 0.5, 1} and str(corpus.scale) == "0–1"
+    frame, _ = study.add_controls(frame, corpus)
+    laid_out, drawn = study.draw_requests(frame, corpus, -1)
+    (judge,) = make_judges("learned")
+    found = study.compare_picks(study.judge_replies(drawn, judge, laid_out, None), ["learned"])
+    assert value(found, "best_reply", "learned") > 0.75 > value(found, "best_reply", study.RANDOM)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

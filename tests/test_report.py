@@ -24,9 +24,12 @@ from click.testing import CliRunner
 from made import tiny_corpus
 
 from perslib.cli import main
-from perslib.corpus import save
+from perslib.corpus import load, save
 from perslib.errors import DataError, ReportError, UnknownName
 from perslib.llm import Cache
+from perslib.llm.probe import Probe
+from perslib.llm.probe import save as save_probe
+from perslib.llm.registry import entry as backbone_named
 from perslib.report import rehearse_report, run_report
 from perslib.report.execute import kernel_environment
 from perslib.report.index import write_index
@@ -418,7 +421,10 @@ def test_running_again_replaces_what_the_last_run_left(home, reports):
     record["figures"]["renamed"] = ["figures/renamed.pdf", "../../../data/tiny/en/corpus.json"]
     write_manifest(folder / "shows.json", record)
     write_manifest(folder / "another.json", {"status": "success", "figures": {"bars": ["figures/bars.pdf"]}})
-    with pytest.warns(UserWarning, match=r"shows has overwritten figures/bars\.pdf of another"):
+    with (
+        pytest.warns(UserWarning, match=r"shows has overwritten figures/bars\.pdf of another"),
+        pytest.warns(UserWarning, match=r"shows\.json: .*corpus\.json.* leads out of the page's folder"),
+    ):
         run_report(FIXTURES / "shows.ipynb", corpus="tiny/en", out=home / "again")
     assert not (folder / "figures" / "renamed.pdf").exists() and (folder / "figures" / "bars.pdf").exists()
     assert (home / "data" / "tiny" / "en" / "corpus.json").exists()  # nothing outside of the page's own folder
@@ -546,9 +552,16 @@ def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(ho
         tags={1: "asks", 3: "asks"},
     )
     (line,) = rehearse_report(own, corpus="tiny/en", backbones="far", out=home / "dry")
-    assert "own" in line and "at most 3 calls, 2 hits, 2" in line and "$0.00" in line
+    assert "own" in line and "at most 3 calls, 2" in line and "hits" not in line and "$0.00" in line
     assert "time unknown" in line and not (home / "dry").exists()
 
+    at = backbone_named("far")
+    save_probe(
+        Probe("far", at.address, at.called, *[False] * 7, 1.0, 10, 50, "", [0.1, 0.5])
+    )  # a context of fifty tokens
+    (line,) = rehearse_report(own, corpus="tiny/en", backbones="far", out=home / "dry")
+    assert "1 questions too long for the model's context, about" in line and "time unknown" not in line
+    (home / ".perslib" / "probes.json").unlink()
     with Cache() as cache:  # a model that takes a second for each hundred tokens
         took = [{"tokens_in": 100 * i, "tokens_out": 10, "seconds": 1.0 * i} for i in (1, 2, 3)]
         about = {"backbone": "far", "model": "m", "stage": "judge", "prompt": None}
@@ -563,6 +576,16 @@ def test_a_notebook_that_tags_nothing_is_gone_through_as_a_whole(home, tmp_path)
     asks = 'from perslib.llm import backbone\nbackbone("embedded").ask_many(["hi"])\nbackbone("embedded").probe()'
     said = next(rehearse_report(study(tmp_path, 'out = ""', asks), corpus="tiny/en"))
     assert "at least 1 calls" in said and "is not asked" in said
+
+
+def test_what_a_page_computes_is_said_as_far_as_it_was_measured(home, tmp_path):
+    own = study(tmp_path, 'out = ""', "from perslib.llm.estimate import note_computing\nnote_computing(30.0)")
+    assert "asks no model; about 30 s of computing" in next(rehearse_report(own, corpus="tiny/en"))
+    notebook = json.loads(own.read_text("utf-8"))
+    notebook["metadata"]["perslib"] = {"seconds": [10, 1000]}
+    own.write_text(json.dumps(notebook), "utf-8")
+    turns = len(load("tiny/en").turns)
+    assert f"about {40 + turns} s of computing" in next(rehearse_report(own, corpus="tiny/en"))
 
 
 def test_a_stage_cut_off_before_its_first_answer_has_no_time(home, tmp_path):
@@ -618,37 +641,6 @@ def test_a_new_study_of_ones_own_renders(home):
         assert "<em>longer replies</em> agrees with the users' scores at r = " in page.split("How")[0]
     finally:
         (home / "notebooks" / "my_question.ipynb").unlink()
-
-
-def test_manifests_that_cannot_be_read_harm_nobody(tmp_path):
-    shelf = tmp_path / "corpus" / "backbone"
-    shelf.mkdir(parents=True)
-    for text in ("{", "[]", '{"pages": 3}', '{"status": "odd"}', "[" * 100_000, "null"):
-        (shelf / "a.json").write_text(text, "utf-8")
-        with pytest.warns(UserWarning, match=r"a\.json.*left out"):
-            assert "Nothing has been run yet" in write_index(tmp_path).read_text("utf-8")
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"figures": ["figures/a.png"]},
-        {"tables": {"t": "tables/t.csv"}},
-        {"corpus": "tiny"},
-        {"failure": "no", "status": "failed"},
-        {"started": 5},
-        {"last_run": {"status": "odd"}},
-        {"title": "half \ud83d"},
-        {"seconds": 10**400},
-        {"language": "xx"},
-    ],
-)
-def test_a_damaged_entry_is_skipped_with_a_word_and_the_others_stay(tmp_path, damage):
-    shelf = tmp_path / "corpus" / "backbone"
-    write_manifest(shelf / "good.json", {"status": "success", "title": "Good one"})
-    write_text(shelf / "bad.json", json.dumps({"status": "success", **damage}))
-    with pytest.warns(UserWarning, match=r"bad\.json"):
-        assert "Good one" in write_index(tmp_path).read_text("utf-8")
 
 
 def test_a_damaged_picture_is_skipped_with_a_word(tmp_path):

@@ -92,15 +92,13 @@ def test_anchors_among_all_turns_are_the_turns_that_were_found(block):
     assert (first[0].id, first[0].response) == ("travel/0/1", "There is no direct train.")
     (unrated,) = (a for a in first if a.id == "recipe/7/2")
     assert unrated.response == "Leek soup in May by train" and math.isnan(unrated.score)
-    balanced = Retrieval(among="all").anchors(block, 5, "score_balanced")[0]
-    assert [a.score for a in balanced] == [3, 4, 5, 2], "what has no score is in no bucket"
 
 
 def test_estimated_scores_are_rounded_not_cut(block):
     scores = pd.array([3.9, 2.2, 3.6, 3.4, None], dtype="Float64")
     estimated = replace(block, evidence=block.evidence.assign(score=scores))
-    found = Retrieval().anchors(estimated, 4, "score_balanced")[0]
-    assert [a.score for a in found] == [3.4, 3.6, 2.2, 3.9]
+    found = Retrieval().anchors(estimated, 4, "boundary_paired")[0]
+    assert [a.score for a in found] == [3.4, 2.2, 3.6, 3.9]
 
 
 def test_equally_similar_turns_keep_the_order_of_the_history():
@@ -115,8 +113,6 @@ def test_strategies_by_hand():
     assert chosen(near, scores, 4) == [0, 2, 4, 5]
     assert chosen(near, scores, 4, "boundary_paired") == [3, 6, 0, 2]
     assert chosen(near, scores, 1, "boundary_paired") == [3]
-    assert chosen(near, scores, 5, "score_balanced") == [3, 2, 0, 6, 5]
-    assert chosen(near, scores, 9, "score_balanced") == [3, 2, 0, 6, 5, 4, 1]
 
 
 def test_boundary_pairs_fill_up_where_a_side_runs_short():
@@ -127,8 +123,8 @@ def test_boundary_pairs_fill_up_where_a_side_runs_short():
 
 
 def test_an_unknown_strategy_is_named():
-    with pytest.raises(UnknownName, match="score_balanced"):
-        chosen(np.ones(2), np.array([4, 5]), 1, "score_balance")  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match="boundary_paired"):
+        chosen(np.ones(2), np.array([4, 5]), 1, "boundary_pair")  # type: ignore[arg-type]
 
 
 def test_nothing_to_retrieve_is_no_anchor():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -187,9 +187,6 @@ def test_any_conversation_can_be_judged_within_bounds(reply):
     for judge in session_judges(Manner("zh", written=False)):
         (request,) = first_asked(partial(judge.judge, block))
         assert request.max_tokens == 1 and len(request.messages[1]["content"]) < 14_000
-    whole = OfSession(message=None)
-    (request,) = first_asked(partial(whole.judge, block))
-    assert len(request.messages[1]["content"]) < 14_000
 
 
 def test_evaluation_controls_and_calibration_work_as_on_turns(model, server):
@@ -238,9 +235,11 @@ def test_sessions_are_counted_in_the_limit(model, server):
 
 
 def test_a_judge_needs_thirty_scored_replies(sample):
-    scored = pd.DataFrame({"judge": ["few"] * 38 + ["many"] * 30, "raw": [3.0] * 29 + [math.nan] * 9 + [3.0] * 30})
-    assert set(verification.enough(scored)["judge"]) == {"many"}
-    assert verification.enough(pd.DataFrame()).empty
+    scored = verification.judged([Constant(4), UserMean()], sample, limit=30)
+    few = scored.assign(raw=scored["raw"].mask((scored["judge"] == "user mean") & ~scored.duplicated("judge")))
+    assert set(verification.enough(few, sample)["judge"]) == {"constant 4"}
+    unrated = replace(sample, turns=sample.turns.assign(score=sample.turns["score"].mask(sample.turns["turn"] > 0)))
+    assert verification.enough(scored, unrated).empty and verification.enough(pd.DataFrame(), sample).empty
     verdicts = verification.judged([Constant(4), UserMean()], sample, limit=6)
     beside = verification.beside_gold(verdicts, sample)
     assert len(beside) == 6 and beside["constant 4"].eq(4).all() and "user mean" in beside

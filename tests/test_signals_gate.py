@@ -76,7 +76,6 @@ def test_rules_are_settings():
     assert reason(english) is None
     assert reason(english, GateSettings(languages=("zh",))) == "language"
     assert reason(english, GateSettings(signals=("like",))) == "no_signal"
-    assert reason(english, GateSettings(unsafe=lambda text: "router" in text)) == "unsafe_classifier"
     with pytest.raises(UnknownName, match="complian"):
         Gate(GateSettings(signals=("complian",)))
 

@@ -162,12 +162,14 @@ def test_a_broken_log_is_mined_all_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("size", [10, 150, 1 << 20])
-def test_a_line_that_is_too_long_is_skipped_unread(tmp_path, size):
+def test_a_line_that_is_too_long_is_skipped_unread(tmp_path, size, monkeypatch):
+    monkeypatch.setattr("perslib.corpus.logs.LONGEST", 1_000)
     path = tmp_path / "log.jsonl"
     path.write_text("\n".join([GOOD, "x" * 5_000, GOOD]) + "\n", encoding="utf-8")
-    found = mined(path, size=size, longest=1_000)
+    found = mined(path, size=size)
     assert found.sessions == 2 and found.table["record"].tolist() == [1, 3]
-    assert found.rejects == [Reject("log.jsonl:2", "line longer than 1000 bytes")]
+    (reject,) = found.rejects
+    assert reject.place == "log.jsonl:2" and reject.reason.startswith("line longer than")
 
 
 def test_a_log_that_is_none_says_what_to_give(tmp_path):

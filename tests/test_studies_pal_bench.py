@@ -112,6 +112,11 @@ def test_methods_go_by_the_names_of_table_2(corpus):
     assert [m.name for m in few] == ["MemoryBank", "H²Memory without outlines"]
     assert study.drawn(few) is few[1] and study.drawn(few[:1]) is None
     assert [m.name for m in study.memories_named("", corpus, "tfidf", first_look=True)] == list(study.LOOK)
+    assert {m.budget for m in known} == {None}
+    fed = study.memories_named("", corpus, "tfidf", budget=300)
+    assert {m.budget for m in fed} == {300} and {m.k for m in fed if hasattr(m, "k")} >= {study.BUDGET_K}
+    with pytest.raises(DataError, match="budget: is -1"):
+        study.memories_named("", corpus, "tfidf", budget=-1)
     with pytest.raises(UnknownName, match="Did you mean MemoryBank"):
         study.memories_named("MemoryBnk", corpus, "tfidf")
     assert study.FAULTLESS not in {m.name for m in study.memories_named("", replace(corpus, meta={}), "tfidf")}
@@ -189,6 +194,12 @@ def test_table_2_in_halves_with_what_failed(bench):
     assert bench.failures == {"n": len(bench.answers), "failed": 0, "ungraded": 0, "pieces": 0, "error": "–"}
 
 
+def test_what_was_asked_of_a_model_is_known_from_the_answers(bench, asked):
+    assert bench.copied is None, "a model was asked"
+    n = asked.topics
+    assert tables.spread_of_chance(asked) == pytest.approx(1.96 * 50 * (24 / 28 / n) ** 0.5)
+
+
 def test_few_users_have_neither_intervals_nor_tests_and_the_page_says_so(asked, bench):
     found = differences(bench.samples, study.FAULTLESS)
     assert found[["difference_low", "difference_p", "difference_p_holm"]].isna().all(axis=None)
@@ -219,8 +230,27 @@ def test_with_enough_users_a_difference_has_an_interval_and_a_corrected_p():
     found = tables.find_significant(compared)
     assert found == {"method": "H²Memory", "better": "RecurSum (G-Score), RecurSum (S-Score)", "worse": ""}
     table = results(drawn())
-    assert [tables.find_leader(table, m)["best"] for m in tables.SHORT] == ["H²Memory"] * 2
+    assert [tables.find_leader(drawn(), table, m)["best"] for m in tables.SHORT] == ["H²Memory"] * 2
     assert study.others(table) == ["RecurSum"]
+
+
+def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_how_many():
+    own = drawn().query("method == @study.OURS")
+    gains = {"outlines": -1, "background": 0, "situations": 1}
+    ablations = [own.assign(method=f"{study.OURS} without {p}", value=own["value"] + g) for p, g in gains.items()]
+    samples = pd.concat([drawn(), *ablations], ignore_index=True)
+    changes = tables.compare_ablations(differences(samples, study.OURS), study.OURS)
+    assert changes["change"].tolist() == [50 * gain for gain in gains.values()] * 2
+    found = tables.sum_up_ablations(changes)
+    assert {kind: one["parts"] for kind, one in found.items()} == {
+        "lower": "outlines",
+        "higher": "situations",
+        "unclear": "background",
+    }
+    assert found["lower"]["changes"].count("−50.00 [−50.00,") == 2 and found["lower"]["users"] == 12
+    best = tables.find_leader(samples, results(samples), "s_score")
+    assert (best["best"], best["near"], best["others"]) == ("H²Memory – situations", 0, 4)
+    assert tables.sum_up_ablations(changes.assign(change_p_holm=np.nan)) == {}
 
 
 def test_published_numbers_are_those_of_the_paper():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +85,7 @@ def test_dissatisfaction_by_turn_over_time_and_by_assistant(world):
     reacted = found.replies[found.replies["primary"] != "no_followup"]
     assistant = table[table["division"] == "by assistant"].set_index("part")
     for name, own in reacted.groupby("assistant"):
-        share = 100 * own["primary"].isin(signals.NEGATIVE).mean()
+        share = 100 * own["objection"].notna().mean()
         row = assistant.loc[name]
         assert (row["replies"], row["users"]) == (len(own), own["user"].nunique())
         assert row["objected_percent"] == pytest.approx(share) == pytest.approx(row[[*signals.NEGATIVE]].sum())
@@ -104,6 +105,23 @@ def test_dissatisfaction_by_turn_over_time_and_by_assistant(world):
     )
 
 
+def test_weak_signals_are_counted_apart_from_clear_ones(world):
+    found = signals.find_behaviour(world)
+    kinds = signals.count_objections(found).set_index("strength")
+    each = signals.list_signals(found.replies).query("signal in @signals.NEGATIVE")
+    clear = each.index[each["strength"].isin(["explicit", "strong"])].unique()
+    weak = each.index.difference(clear)
+    assert kinds["replies"].tolist() == [len(clear), len(weak), len(world.turns) - len(clear) - len(weak)]
+    assert min(len(clear), len(weak)) > 0 and kinds["objected_percent"].sum() == pytest.approx(100)
+    low = 100 * (world.turns["score"].astype(float) < 4)
+    assert kinds.loc[["clear", "weak"], "low_percent"].tolist() == pytest.approx([low[clear].mean(), low[weak].mean()])
+    assert (kinds["low_percent_low"] < kinds["low_percent"]).all()
+    # Where nobody objects there is no share of users who might, so no interval is claimed.
+    mute = found._replace(replies=found.replies.assign(objection=None, primary="continue", score=np.nan))
+    none = signals.count_objections(mute).set_index("strength")
+    assert none["objected_percent"].tolist() == [0, 0, 100] and none.filter(like="_low").isna().all(axis=None)
+
+
 def test_two_weeks_are_told_apart_and_fewer_than_five_users_have_no_interval(world):
     replies = signals.find_behaviour(world).replies.assign(assistant=None)
     few = replies[replies["user"].isin(replies["user"].unique()[:4])].copy()
@@ -121,7 +139,7 @@ def test_quotes_have_what_was_said_last(world):
     key = sessions[where].apply(tuple, axis=1) == tuple(turns.loc[last, where])
     ended = sessions.assign(trailing=[("That is wrong.",) if at else () for at in key])
     clicks = turns.assign(feedback=["dislike" if i == last else None for i in turns.index])
-    marked = signals.quote_signals(signals.replace(world, sessions=ended, turns=clicks))
+    marked = signals.quote_signals(replace(world, sessions=ended, turns=clicks))
     (row,) = marked[marked["signal"] == "dislike"].to_dict("records")
     assert row["next_message"] == "That is wrong." and row["response"].startswith(turns.loc[last, "response"][:10])
 
@@ -129,12 +147,18 @@ def test_quotes_have_what_was_said_last(world):
 def test_behaviour_against_ratings_and_in_their_place(world):
     agreed = signals.compare_with_ratings(world)
     assert agreed["r"].iloc[-1] > agreed["r"].iloc[0] + 0.1 and agreed["auroc"].iloc[0] > 0.65
-    by_signal = signals.compare_scores_by_signal(world).set_index("signal")
-    assert by_signal.loc["complain", "difference_high"] < 0 < by_signal.loc["like", "difference_low"]
-    shows = (signals.signals_of(world)["complain"] > 0).to_numpy()
+    by_signal = signals.compare_scores_by_signal(world).set_index(["signal", "strength"])
+    assert by_signal.loc[("complain", "clear"), "difference_high"] < 0
+    assert by_signal.loc[("like", "clear"), "difference_low"] > 0
+    each = signals.list_signals(signals.signals_of(world)).query("signal == 'complain'")
+    shows = world.turns.index.isin(each.index[each["strength"] == "strong"])
     score = world.turns["score"].astype(float)
-    assert by_signal.loc["complain", "difference"] == pytest.approx(score[shows].mean() - score[~shows].mean())
-    kept = signals.compare_memories(world, 120, judges=[UserMean()])
+    own = by_signal.loc[("complain", "clear")]
+    assert own["difference"] == pytest.approx(score[shows].mean() - score[~shows].mean())
+    acts = world.extras["truth_turns"]["behaviour"].map(lambda names: "complain" in names)
+    assert own["meant"] == pytest.approx(acts[shows].mean())
+    assert own["meant_low"] > by_signal.loc[("complain", "weak"), "meant"]
+    kept = study.compare_memories(world, 120, judges=[UserMean()])
     own = kept.set_index(["judge", "memory"])
     assert own.loc[("user mean", "behaviour"), "kept"] == pytest.approx(
         own["r"]["user mean", "behaviour"] / own["r"]["user mean", "rated"]
@@ -144,7 +168,7 @@ def test_behaviour_against_ratings_and_in_their_place(world):
 
 
 def test_the_page_says_which_signals_are_above_the_base_rate_and_which_have_no_vote():
-    about = {"turns": 9, "low_all": 0.2}
+    about = {"turns": 9, "low_all": 0.2, "strength": "clear"}
     table = pd.DataFrame(
         [
             {"signal": "complain", "dissatisfied": 0.5, "dissatisfied_low": 0.3, **about},
@@ -163,9 +187,9 @@ def test_no_correlation_is_given_for_fewer_than_thirty_replies(world):
     few = world.of_users(world.users["user"].iloc[:1])
     score = few.turns["score"].where(np.arange(len(few.turns)) < 29)
     with pytest.raises(NotEnough, match="Too few of these replies have ratings"):
-        signals.compare_with_ratings(signals.replace(few, turns=few.turns.assign(score=score)))
+        signals.compare_with_ratings(replace(few, turns=few.turns.assign(score=score)))
     with pytest.raises(NotEnough, match="rated replies were scored by all"):
-        signals.compare_memories(world, 29, judges=[UserMean()])
+        study.compare_memories(world, 29, judges=[UserMean()])
     shares = pd.DataFrame({"percent": [10.0, 20, 40], "liked_percent": [20.0, 30, 90], "cases": 30, "judge": "reward"})
     assert parts.compare_with_truth(shares) == {"n": 3, "rho": pytest.approx(1), "off": pytest.approx(70 / 3)}
     assert parts.compare_with_truth(shares.assign(cases=29)) == parts.compare_with_truth(shares[:2]) == {}

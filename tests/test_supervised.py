@@ -95,13 +95,13 @@ def test_the_history_counts():
 def test_learned_and_applied_on_the_sample(language):
     corpus = load(f"sample/{language}")
     train = corpus.of_users(corpus.split()["train"])
-    judge = fitted(Supervised(features=2_000), train)
+    judge = fitted(Supervised(), train)
     block = next(corpus.blocks("test"))
     verdicts = judged(judge, block)
     assert len(verdicts) == len(block) and all(1 <= v.raw <= 5 and v.error is None for v in verdicts)
     shuffled = dataclasses.replace(block, evidence=block.evidence.sample(frac=1, random_state=0))
     assert [v.raw for v in judged(judge, shuffled)] == pytest.approx([v.raw for v in verdicts])
-    assert [v.raw for v in judged(fitted(Supervised(features=2_000), train), block)] == [v.raw for v in verdicts]
+    assert [v.raw for v in judged(fitted(Supervised(), train), block)] == [v.raw for v in verdicts]
 
 
 def test_odd_replies_get_a_score():
@@ -174,11 +174,9 @@ def test_bert_keeps_the_reply_where_the_text_is_too_long(tiny):
     once = dataclasses.replace(QUICK, epochs=1, rate=0.0)
     block = told("steps " * 300 + "vague advice again")
     target = next(iter(block))
-    left, right = (fitted(Bert(model=tiny, cut=cut, length=64, training=once)) for cut in ("left", "right"))
-    ends = [judge._tokens.decode(judge._encoded(block, target)) for judge in (left, right)]
-    assert ends[0].endswith("vague advice again [SEP]") and "advice" not in ends[1]
-    assert all(len(judge._encoded(block, target)) == 64 for judge in (left, right))
-    assert right.name == "BERT, cut at the right"
+    judge = fitted(Bert(model=tiny, length=64, training=once))
+    encoded = judge._encoded(block, target)
+    assert judge._tokens.decode(encoded).endswith("vague advice again [SEP]") and len(encoded) == 64
 
 
 def test_bert_on_odd_blocks(tiny):

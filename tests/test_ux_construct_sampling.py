@@ -13,7 +13,7 @@ from uxbench_made import judged, to_answer
 from perslib.cli import main
 from perslib.corpus import load
 from perslib.errors import DataError
-from perslib.ux.construct import dimension_shares, matched, sampled, split_statistics, splits, systematic
+from perslib.ux.construct import count_unused, dimension_shares, matched, sampled, split_statistics, splits, systematic
 from perslib.ux.construct.splits import binned
 
 RNG = np.random.default_rng(7)
@@ -149,3 +149,21 @@ def test_imported_splits_are_described_beside_the_published_numbers(tmp_path, mo
         and shares.loc["factual_error", "cases"] == 0
         and set(shares["side"]) == {"bad"}
     )
+
+
+def test_every_case_is_in_a_split_or_has_a_reason():
+    pool = pd.concat([cases(200), cases(60, ("good",), query="one and the same " * 30).assign(side="good")])
+    pool["case"] = pool["talk"] = [f"c{i}" for i in range(len(pool))]
+    made = splits(pool)
+    left = count_unused(pool, made)
+    assert left.sum() + sum(map(len, made.values())) == len(pool) and left["good"].sum() > 0
+    assert set(pool["case"]) >= set(pd.concat(made.values())["case"])
+    # A good case finds no bad one as long; a session has one case; a split that is full takes no more.
+    assert "no case of the other side" in left["good"].index[0]
+    twice = pool.assign(talk=[f"t{i // 2}" for i in range(len(pool))])
+    again = count_unused(twice, splits(twice))
+    assert again.xs("another case of the same session is in a split", level=1).sum() > 0
+    many = cases(20_000, ("bad", "good"), signals=[("skim",)] * 20_000, complaint="")
+    (why,) = set(count_unused(many, splits(many)).index.get_level_values(1))
+    assert "are full" in why
+    assert count_unused(pool[:0], splits(pool[:0])).empty

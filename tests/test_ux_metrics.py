@@ -14,6 +14,7 @@ from perslib.stats import (
     calibration_bins,
     cases_needed,
     cohen,
+    compare_auroc,
     compare_paired,
     detection,
     escapes,
@@ -22,6 +23,7 @@ from perslib.stats import (
     measure_verdicts,
     rank_sets_of_shares,
     raters_agreement,
+    reward_numbers,
     wilson,
 )
 from perslib.stats.pairs import compare_unpaired
@@ -177,6 +179,26 @@ def test_what_could_not_be_read_is_wrong_and_counted():
     assert (found["parse_rate"], found["accuracy_read"]) == (6 / 8, 5 / 6)
     assert (found["good_acc_read"], found["bad_acc_read"]) == (1.0, 2 / 3)
     assert found["positive_bias"] == 0.25 and found["balanced_accuracy"] == 5 / 8
+    # One rule: d′ and criterion are those of the accuracies, and so is what comes of probabilities.
+    d, c = detection(2, 4, 1, 4).d_prime, detection(2, 4, 1, 4).criterion
+    assert (found["d_prime"], found["criterion"]) == (pytest.approx(d), pytest.approx(c))
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_case_that_was_not_read_is_wrong_at_every_threshold_and_in_every_pair(lost):
+    gold = np.array([1, -1] * 20)
+    p = np.where(gold == 1, 0.9, 0.1)
+    p[lost] = np.nan
+    said = np.where(np.isnan(p), np.nan, gold)
+    frame = pd.DataFrame({"judge": "j", "case": range(40), "user": "", "gold": gold, "said": said, "p_good": p})
+    numbers, good = reward_numbers(frame), 39 / 40
+    assert row(frame.drop(columns="judge"))["accuracy"] == good == at_learned_threshold(gold, p)
+    assert numbers["balanced_accuracy"] == good and numbers["d_prime"] == row(frame)["d_prime"]
+    others = frame.assign(judge="mute", p_good=np.nan), frame.assign(judge="sure", p_good=np.where(gold == 1, 1.0, 0.0))
+    ranked = compare_auroc(pd.concat([frame, *others])).set_index("judge")
+    assert ranked.loc["j", "auroc"] == numbers["auroc"] == 1 - 1 / 20 and ranked.loc["sure", "auroc"] == 1
+    assert np.isnan(ranked.loc["mute", "auroc"]) and (ranked["cases"] == 40).all()
+    assert np.isnan(at_learned_threshold(gold, np.full(40, np.nan)))
 
 
 def test_measures_are_those_of_scikit_learn():
@@ -211,7 +233,7 @@ def test_neutral_is_an_escape_not_an_error_of_reading():
     table = escapes(frame).set_index("side")
     assert table.loc["bad", ["right", "neutral", "missed", "unread"]].tolist() == [0, 2, 1, 0]
     assert table.loc["good", "neutral_percent"] == 50.0
-    assert row(frame)["neutral_bad"] == pytest.approx(2 / 3) and row(frame)["parse_rate"] == 1
+    assert table.loc["bad", "neutral_percent"] == pytest.approx(200 / 3) and row(frame)["parse_rate"] == 1
 
 
 def test_labels_that_are_none_are_named():

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import io
 import json
+import os
+import tracemalloc
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -74,6 +80,96 @@ def test_a_changed_file_is_not_loaded(model, tmp_path):
         Reward.load(folder)
     with pytest.raises(DataError, match="no reward model can be read"):
         Reward.load(tmp_path / "nowhere")
+
+
+def npy(shape: object, content: bytes = b"", kind: str = "<f8") -> bytes:
+    """An array as a file, whose header claims what it likes."""
+    head = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + content
+
+
+def zipped(members: dict[str, bytes], *changes: tuple[bytes, bytes]) -> bytes:
+    """A zip file, some bytes of which are replaced."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return functools.reduce(lambda found, change: found.replace(*change), changes, buffer.getvalue())
+
+
+def pickled() -> bytes:
+    buffer = io.BytesIO()
+    np.savez(buffer, coef=np.array([{"any": "object"}], dtype=object))
+    return buffer.getvalue()
+
+
+def claimed(size: int) -> bytes:
+    """A directory that claims so many bytes of a small array."""
+    content = npy((3,), b"x" * 24)
+    return zipped({"coef.npy": content}, (len(content).to_bytes(4, "little"), size.to_bytes(4, "little")))
+
+
+WHOLE = zipped({"coef.npy": npy((300,), np.random.default_rng(0).bytes(2400))})
+WEIGHTS = {
+    "no zip": b"nonsense",
+    "empty": b"",
+    "cut off": WHOLE[:-40],
+    "damaged": WHOLE[:150] + bytes(400) + WHOLE[550:],
+    "no array": zipped({"coef.npy": b"text"}),
+    "745 GB": zipped({"coef.npy": npy((10**11,))}),
+    "more than any machine": zipped({"coef.npy": npy((10**30,))}),
+    "less than it holds": zipped({"coef.npy": npy((2,), b"x" * 24)}),
+    "negative": zipped({"coef.npy": npy((-3,), b"x" * 24)}),
+    "directory of 3 GB": claimed(3 * 2**30),
+    "a pickle": pickled(),
+    "a pickle's name": zipped({"coef.npy": npy((1,), b"x" * 8, "|O")}),
+    "a long header": zipped({"coef.npy": npy("(" * 5000)}),
+}
+DEVICE = {"/dev/zero": "0"}
+CARDS = {
+    "null": {"files": None},
+    "list": {"files": ["weights.npz"]},
+    "text": {"files": "weights.npz"},
+    "device": {"files": DEVICE},
+    "absolute": {"files": {"/etc/hostname": "0"}},
+    "drive": {"files": {"C:\\x": "0"}},
+    "above": {"files": {"../x": "0"}},
+    "above, as on Windows": {"files": {"a\\..\\..\\x": "0"}},
+    "folder": {"files": {".": "0"}},
+    "pipe": {"files": {"pipe": "0"}},
+    "link to a device": {"files": {"zero": "0"}},
+    "NUL": {"files": {"\0": "0"}},
+    "too large": {"files": {"sparse": "0"}},
+    "no list of words": {"backend": []},
+    "another format": {"format": {}},
+}
+
+
+@pytest.mark.parametrize("cause", [*WEIGHTS, *CARDS, "no object", "nested", "large card", "pipe as card", "not UTF-8"])
+def test_a_folder_that_is_broken_or_lies_is_refused_with_a_sentence(model, tmp_path, cause):
+    """Its hashes are right: who changed the file changed the card with it."""
+    folder = model.save(tmp_path / "reward")
+    card = json.loads((folder / "card.json").read_text("utf-8"))
+    (tmp_path / "x").write_text("outside")
+    if cause in WEIGHTS:
+        (folder / "weights.npz").write_bytes(WEIGHTS[cause])
+        card["files"]["weights.npz"] = hashlib.sha256(WEIGHTS[cause]).hexdigest()
+    os.mkfifo(folder / "pipe")
+    (folder / "zero").symlink_to("/dev/zero")
+    with (folder / "sparse").open("wb") as file:
+        file.truncate(2**40)
+    (folder / "card.json").write_text(json.dumps(card | CARDS.get(cause, {})))
+    if cause == "pipe as card":
+        (folder / "pipe").replace(folder / "card.json")
+    elif other := {"no object": b"[]", "nested": b"[" * 10**5, "not UTF-8": b"\xff", "large card": b" "}.get(cause):
+        (folder / "card.json").write_bytes(other)
+        os.truncate(folder / "card.json", 2**40 if cause == "large card" else len(other))
+    tracemalloc.start()
+    with pytest.raises(DataError, match="no reward model can be read here") as caught:
+        Reward.load(folder)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert caught.value.problems[0].place == str(folder) and most < 2**26
 
 
 def test_blind_to_length(model):

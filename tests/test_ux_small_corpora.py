@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from endpoint import Endpoint
@@ -36,6 +37,12 @@ def home(tmp_path_factory):
     own = {f: getattr(sample, f) for f in ("sessions", "turns")}
     own = {f: table[table["scenario"] == scenario].reset_index(drop=True) for f, table in own.items()}
     save(replace(sample, name="one-scenario", extras={}, **own), folder / "data" / "one-scenario")
+    first = sample.turns[sample.turns["turn"] == 0].reset_index(drop=True)
+    times = {"asked_at": pd.NaT, "answered_at": pd.NaT}
+    for name, clicked in (("no-signal", None), ("one-signal", "dislike")):
+        turns = first.assign(feedback=[clicked, *[None] * (len(first) - 1)], **times)
+        own = {"turns": turns, "sessions": sample.sessions.assign(trailing=[()] * len(sample.sessions))}
+        save(replace(sample, name=name, extras={}, **own), folder / "data" / name)
     with pytest.MonkeyPatch.context() as patch, Endpoint() as server:
         server.reply = lambda body: json.dumps(ANSWER)
         patch.setenv("PERSLIB_HOME", str(folder))
@@ -58,7 +65,14 @@ NO_LEARNED = "The learned judge uses scores"
 LEARNS = "one half lacks either"
 #: Corpus → what page 07 says is missing, and some of what is there.
 LACKING_07 = {
-    "benchmark": (NO_RATINGS, NO_LEARNED, "No candidates' replies are recorded", "No recovery is recorded"),
+    "benchmark": (
+        "pressed a button after 0.",
+        "10 replies have gold labels of a benchmark (4 good, 6 bad)",
+        NO_RATINGS,
+        NO_LEARNED,
+        "No candidates' replies are recorded",
+        "No recovery is recorded",
+    ),
     "bad-only": (NO_RATINGS, LEARNS, "Baselines and reward models need two or more good", "6 cases, 0 good and 6 bad"),
     "answers-only": (
         NO_RATINGS,
@@ -80,6 +94,8 @@ LACKING_07 = {
     "silent": (NO_RATINGS, NO_CASE, LEARNS),
     "few-users": (NO_RATINGS, NO_LEARNED, "A reward model is calibrated on users that it was not trained on"),
     "three-users": ("Judge 'learned' learns from train users", "A reward model is calibrated on users"),
+    "no-signal": ("behaviour says nothing here", "No signal was found after any of these replies"),
+    "one-signal": ("pressed a button after 1.", "Without a vote"),
     "one-scenario": ("each of the 8 users to be judged has sessions in one scenario only", NO_LEARNED),
 }
 #: What other rows check, too.
@@ -102,6 +118,10 @@ def test_page_08_says_what_is_missing(home, capsys, tmp_path, corpus):
     said = said_on("08_judge_bias", capsys, tmp_path, "## Published", corpus=corpus)
     if corpus == "three-users":
         assert "Judge 'supervised' learns from train users" in said and "audited for length" in said
+    elif corpus == "answers-only":
+        assert "no session of answers-only has a reply to judge" in said
+    elif corpus == "benchmark":
+        assert "Judge 'learned' learns from users' scores, and the cases of" in said
     else:
         assert AUDIT in said
 
@@ -111,6 +131,17 @@ def test_one_judge_that_cannot_learn_leaves_the_others(home, capsys, tmp_path):
     said = said_on("08_judge_bias", capsys, tmp_path, "## Published", **given)
     assert "Judge 'learned' learns from train users" in said and "nearest" in said
     assert "At equal gold labels, longer replies get higher scores from" in said and not re.search(r"\bnan", said)
+
+
+def test_judges_by_name_judge_a_benchmark_of_ones_own(home, capsys, tmp_path):
+    given = {"corpus": "benchmark", "judges": "UX judge, zero-shot, learned"}
+    said = said_on("08_judge_bias", capsys, tmp_path, "## Published", **given)
+    # The endpoint says good and gives no score: all cases are judged, and what cannot be read is wrong.
+    quality = pd.read_csv(tmp_path / "tables" / "judges_and_baselines.csv").set_index("judge")
+    assert "As given, the best baseline is" in said and "of these judges: *zero-shot* (100%)" in said
+    assert quality.loc["zero-shot", ["good_acc", "bad_acc"]].tolist() == [0, 0]
+    assert quality.loc["UX judge", ["good_acc", "bad_acc"]].tolist() == [1, 0]
+    assert "Judge 'learned' learns from users' scores" in said and "not measured" in said
 
 
 @pytest.mark.parametrize("notebook, ends", [("07_ux_bench", ""), ("08_judge_bias", "## Published")])
@@ -123,7 +154,7 @@ def test_the_sentences_are_in_the_language_of_the_page(home, capsys, tmp_path, n
             "奖励模型从一半用户的好回复与坏回复学习",
             "样例由含回复的会话构建",
         ),
-        "08_judge_bias": ("评判者对用户的了解来自其他场景",),
+        "08_judge_bias": ("没有一个会话含可供评判的回复",),
     }
     assert all(sentence in said for sentence in missing[notebook])
     assert "There is no" not in said and "Add " not in said

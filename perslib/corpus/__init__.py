@@ -5,11 +5,12 @@ from perslib.corpus.corpus import Corpus
 from perslib.corpus.imported import describe_import
 from perslib.corpus.scale import Scale
 from perslib.corpus.schema import BLOCK, SCHEMA, SESSION, TURN, coerce, describe
-from perslib.corpus.several import by_reply
+from perslib.corpus.several import by_reply, compared_replies, reply_sessions, score_preferences
 from perslib.corpus.store import corpus_names, detect, import_release, load, loader, read_release, save
 from perslib.corpus.table import from_frame, read_rows
 
 __all__ = [
-    "BLOCK", "SCHEMA", "SESSION", "TURN", "Block", "Corpus", "Scale", "Target", "by_reply", "coerce", "corpus_names", "describe",
-    "describe_import", "detect", "from_frame", "import_release", "load", "loader", "read_release", "read_rows", "save",
+    "BLOCK", "SCHEMA", "SESSION", "TURN", "Block", "Corpus", "Scale", "Target", "by_reply", "coerce", "compared_replies", "corpus_names", "describe",
+    "describe_import", "detect", "from_frame", "import_release", "load", "loader", "read_release", "read_rows", "reply_sessions",
+    "save", "score_preferences",
 ]  # fmt: skip

@@ -7,30 +7,11 @@ from collections.abc import Iterator
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.reading import Reading
 from perslib.corpus.schema import SCHEMA
+from perslib.corpus.several import compared_replies
+from perslib.paths import read_toml
 
-#: Pages, and what each needs of a corpus; the others bring their own data or take a log as it is.
-PAGES = {
-    "00": (),
-    "01, 02, 03, 12": ("ratings", "histories"),
-    "04": ("scores", "histories"),
-    "05": ("topics",),
-    "07, 08": ("behaviour",),
-    "11": ("scores", "histories", "behaviour"),
-    "13": ("several replies",),
-}
-_LACKING = {
-    "ratings": "no reply and no conversation is rated (column score or satisfaction)",
-    "scores": "no single reply is rated (column score)",
-    "histories": "every user has one conversation, so nothing is known of anyone beforehand",
-    "topics": "it has no topics to ask about; only a PAL-Set has",
-    "behaviour": "no user wrote a message after a reply, or liked or disliked one (column feedback)",
-    "several replies": "no request has several rated replies",
-}
-_EVIDENCE = {
-    "scenarios": "other scenarios of the user",
-    "conversations": "other conversations of the user, whenever they took place",
-    "earlier": "earlier conversations of the user",
-}
+#: What pages need of a corpus, and the words for what is there and what is not.
+_SAID = read_toml(__file__, "imported.toml")
 
 
 def describe_import(reading: Reading, kind: str, missing: bool = False) -> Iterator[str]:
@@ -43,7 +24,7 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
         yield averages(corpus).to_string(float_format="{:,.1f}".format)
     else:
         yield corpus.statistics().dropna().to_string(index=False, header=False, float_format=_figure)
-    if kept := [c for c in corpus.turns if c not in SCHEMA["turns"] and c != "family"]:
+    if kept := [c for c in corpus.turns if c not in SCHEMA["turns"] and c not in ("family", "leads")]:
         yield f"further columns, kept as they are: {', '.join(kept)}"
     if not corpus.scale.is_five:
         rated = corpus.gold if corpus.gold.notna().any() else corpus.sessions["satisfaction"]
@@ -52,7 +33,7 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
             f"scale: people rated on {corpus.scale} (mean {mean:.2f}); {corpus.scale.highest_dissatisfied:g} and less count as dissatisfied or "
             "neutral (--scale, --dissatisfied). Scores are these ratings mapped to 1–5."
         )
-    yield f"evidence: judges know {_EVIDENCE[corpus.evidence]} (--evidence)"
+    yield f"evidence: judges know {_SAID['evidence'][corpus.evidence]} (--evidence)"
     alone = len(corpus.users) - len({user for user, _ in corpus.block_ids()})
     if alone and corpus.block_ids():
         yield f"note: users of whom nothing else is known, so that they are not judged: {alone}"
@@ -74,10 +55,13 @@ def pages_fed(corpus: Corpus) -> Iterator[str]:
         "ratings": scored or bool(corpus.sessions["satisfaction"].notna().any()),
         "histories": bool(corpus.block_ids()),
         "topics": "topics" in corpus.extras,
-        "behaviour": bool(corpus.turns["feedback"].notna().any() or (corpus.turns["turn"] > 0).any()),
-        "several replies": "candidates" in corpus.extras,
+        "behaviour": bool(
+            corpus.turns["feedback"].notna().any() or (corpus.turns["turn"] > 0).any() or "cases" in corpus.extras
+        ),
+        "several replies": not compared_replies(corpus).empty,
     }
-    missing = {pages: [_LACKING[need] for need in needs if not has[need]] for pages, needs in PAGES.items()}
+    lacking = _SAID["lacking"]
+    missing = {pages: [lacking[need] for need in needs if not has[need]] for pages, needs in _SAID["pages"].items()}
     fed = sorted(page for pages, why in missing.items() if not why for page in pages.split(", "))
     yield f"pages it can feed: {', '.join(fed)}"
     yield from (f"not {pages}: {'; '.join(why)}" for pages, why in missing.items() if why)

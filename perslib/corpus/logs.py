@@ -15,16 +15,16 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from perslib.corpus.parquet import open_table
+from perslib.corpus.records import LONGEST, check_lines, check_width
 from perslib.corpus.uxbench_records import NAMES, Session, Unreadable, named, session
 from perslib.errors import DataError, Problem
 
 AT_ONCE = 4 << 20
 """Bytes of JSON Lines, about, in a block."""
 ROWS = 512
-LONGEST = 64 << 20
-"""Bytes; a longer line is no session, and is skipped without ever being held in memory."""
+_TOO_LONG = f"line longer than {LONGEST} bytes"
 _LINES = (".jsonl", ".ndjson", ".json")
 _TABLES = (".parquet", ".csv", ".tsv")
 #: What a message a row says of its session, in the first that says it.
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     """The number of a line that was skipped because it is too long; such a block holds nothing else."""
 
 
-def blocks(source: Source, *, size: int = AT_ONCE, rows: int = ROWS, longest: int = LONGEST) -> Iterator[Block]:
+def blocks(source: Source, *, size: int = AT_ONCE, rows: int = ROWS) -> Iterator[Block]:
     """The blocks of a file, of a folder's files in the order of their names, or of a frame."""
     if isinstance(source, pd.DataFrame):
         yield from _of_tables(_slices(source, rows), "frame")
@@ -53,7 +53,7 @@ def blocks(source: Source, *, size: int = AT_ONCE, rows: int = ROWS, longest: in
         elif file.suffix in _TABLES or _holds_messages(file):
             yield from _of_tables(_read_in_parts(file, rows), file.name)
         else:
-            yield from _of_lines(file, size, longest)
+            yield from _of_lines(file, size)
 
 
 def _files(path: Path) -> list[Path]:
@@ -70,7 +70,7 @@ def first_record(file: Path) -> Any:
     """The first record of a file of lines; `Unreadable` where it cannot be read."""
     with file.open("rb") as stream:
         line = next((line for line in iter(lambda: stream.readline(1 << 20), b"") if line.strip()), b"")
-    return _parsed(line, 1 << 20, torn=False)
+    return _parsed(line, torn=False)
 
 
 def _holds_messages(file: Path) -> bool:
@@ -81,6 +81,7 @@ def _holds_messages(file: Path) -> bool:
 
 def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
     """The rows of a CSV, or of lines of messages."""
+    check_lines(file)
     try:
         if file.suffix in _LINES:
             parts = pd.read_json(file, lines=True, chunksize=rows, dtype=False)
@@ -88,6 +89,7 @@ def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
             parts = pd.read_csv(file, sep="\t" if file.suffix == ".tsv" else ",", chunksize=rows, dtype=str)
         with parts:
             for part in parts:
+                check_width(part.columns, file.name)
                 kept = part.astype(object).where(part.notna(), None)
                 yield pa.Table.from_pylist(kept.to_dict("records"))
     except ValueError as error:
@@ -97,7 +99,7 @@ def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
 # -- lines ------------------------------------------------------------------------------------------------
 
 
-def _of_lines(file: Path, size: int, longest: int) -> Iterator[Block]:
+def _of_lines(file: Path, size: int) -> Iterator[Block]:
     number, rest, skipping = 1, b"", False
     with file.open("rb") as stream:
         while read := stream.read(size):
@@ -112,7 +114,7 @@ def _of_lines(file: Path, size: int, longest: int) -> Iterator[Block]:
             if whole:
                 yield Block(file.name, number, whole)
                 number += whole.count(b"\n")
-            if len(rest) > longest:
+            if len(rest) > LONGEST:
                 yield Block(file.name, number, b"", too_long=number)
                 rest, skipping = b"", True
     if rest:
@@ -123,12 +125,10 @@ def _of_lines(file: Path, size: int, longest: int) -> Iterator[Block]:
 
 
 def _batches(file: Path, rows: int) -> Iterator[pa.Table]:
-    try:
-        with pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False) as parquet:
-            for batch in parquet.iter_batches(batch_size=rows):
-                yield pa.Table.from_batches([batch])
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error
+    with open_table(file, buffer_size=1 << 20, pre_buffer=False) as stored:
+        check_width(stored.schema_arrow.names, file.name)
+        for batch in stored.iter_batches(batch_size=rows):
+            yield pa.Table.from_batches([batch])
 
 
 def _slices(frame: pd.DataFrame, rows: int) -> Iterator[pa.Table]:
@@ -179,9 +179,9 @@ class Reject(NamedTuple):
     reason: str
 
 
-def read(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Session | Reject]]:
+def read(block: Block) -> Iterator[tuple[int, Session | Reject]]:
     """Number and session, or number and reject, of every record of a block."""
-    for number, record in records(block, longest):
+    for number, record in records(block):
         place = f"{block.place}:{number}"
         try:
             yield number, session(record, name=place)
@@ -189,26 +189,26 @@ def read(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Session | 
             yield number, Reject(place, str(error))
 
 
-def sessions(source: Source, rejected: list[Reject] | None = None, *, longest: int = LONGEST) -> Iterator[Session]:
+def sessions(source: Source, rejected: list[Reject] | None = None) -> Iterator[Session]:
     """The sessions of a log one by one; what is none is added to `rejected`."""
-    for block in blocks(source, longest=longest):
-        for _, one in read(block, longest):
+    for block in blocks(source):
+        for _, one in read(block):
             if isinstance(one, Session):
                 yield one
             elif rejected is not None:
                 rejected.append(one)
 
 
-def records(block: Block, longest: int = LONGEST) -> Iterator[tuple[int, Any]]:
+def records(block: Block) -> Iterator[tuple[int, Any]]:
     """Number and record of every line or row of a block; `Unreadable` in place of a record that cannot be read."""
     if block.too_long:
-        yield block.too_long, Unreadable(f"line longer than {longest} bytes")
+        yield block.too_long, Unreadable(_TOO_LONG)
         return
     if isinstance(block.data, bytes):
         lines = block.data.split(b"\n")
         for i, line in enumerate(lines):
             if line.strip():
-                yield block.first + i, _parsed(line, longest, torn=i == len(lines) - 1)
+                yield block.first + i, _parsed(line, torn=i == len(lines) - 1)
         return
     rows = _rows(block.data)
     if "history" in block.data.column_names or "messages" in block.data.column_names:
@@ -234,9 +234,9 @@ def _rows(data: pa.Table | pa.RecordBatch) -> list[Any]:
     return rows
 
 
-def _parsed(line: bytes, longest: int, torn: bool) -> Any:
-    if len(line) > longest:
-        return Unreadable(f"line longer than {longest} bytes")
+def _parsed(line: bytes, torn: bool) -> Any:
+    if len(line) > LONGEST:
+        return Unreadable(_TOO_LONG)
     try:
         return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:

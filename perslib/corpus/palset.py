@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from perslib.corpus.corpus import Corpus
 from perslib.corpus.palset_records import (
     NAMES,
     PARTS,
+    SAMPLE,
     Rows,
     Sample,
     Side,
@@ -45,6 +47,7 @@ from perslib.corpus.palset_records import (
     side_files,
 )
 from perslib.corpus.reading import Reading, frame, read_json
+from perslib.corpus.records import read_each
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.paths import read_csv
@@ -147,14 +150,12 @@ def _samples(user: str, parts: Any, file: str, reading: Reading) -> list[tuple[s
     for part in PARTS:
         for i, item in enumerate(parts[part]):
             place = f"{file} {_id(item) or f'{user}.{part}[{i}]'}"
-            sample = read_sample(item, place, reading)
-            if isinstance(sample, Sample) and sample.session in seen:
-                sample = [Problem(place, "is the sample_id of a second session, expected each once")]
-            if isinstance(sample, Sample):
+            ((_, sample),) = read_each([(place, item, item)], reading, SAMPLE, partial(read_sample, reading=reading))
+            if sample and sample.session in seen:
+                reading.reject([Problem(place, "is the sample_id of a second session, expected each once")], item)
+            elif sample:
                 found.append((part, sample))
                 seen.add(sample.session)
-            else:
-                reading.reject(sample, item)
     _order(user, found, reading)
     return sorted(found, key=lambda one: one[1].at)
 

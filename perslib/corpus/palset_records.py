@@ -15,13 +15,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from perslib.corpus.reading import Reading, parse_json
+from perslib.corpus.records import read_each
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
-from perslib.schemas import Schema, check, read_schema, show, unfit
+from perslib.schemas import Schema, read_schema, show, unfit
 
 Rows: TypeAlias = list[dict[str, Any]]
 Keys: TypeAlias = tuple[str, ...]
@@ -93,7 +95,7 @@ def schema_of(part: str) -> Schema:
     return read_schema(__file__, "palset.schema.toml", part, time=_is_time, feedback=lambda text: bool(label(text)))
 
 
-_SAMPLE = schema_of("sample")
+SAMPLE = schema_of("sample")
 CANDIDATES, NEEDS, EACH = 8, 2, 2
 #: What is keyed by number → the word before the number.
 NUMBERED = {"dialogue": "turn", "topics": "topic"}
@@ -113,11 +115,10 @@ class Sample:
     topics: Rows
 
 
-def read_sample(record: Any, place: str, reading: Reading) -> Sample | list[Problem]:
-    """A sample, or what is wrong with it."""
-    problems = check(record, _SAMPLE, place, reading.unknown) or _misfits(record, place)
-    if problems:
-        return problems
+def read_sample(record: Mapping[str, Any], place: str, reading: Reading) -> Sample:
+    """A sample whose fields are as they should be."""
+    if problems := _misfits(record, place):
+        raise DataError(problems)
     at = time_of(record["dialogue_timestamp"])
     logs = [{"at": time_of(log["timestamp"]), "content": log["content"]} for log in record["logs"]]
     times = [log["at"] for log in logs]
@@ -230,7 +231,7 @@ def read_side(contents: Mapping[str, Any], reading: Reading) -> Side:
     end. Requirement texts of two files may differ in the English release, so records are joined by id alone.
     """
     side = Side()
-    for stem, names in KEYS.items():
+    for stem in KEYS:
         if stem not in contents:
             reading.note(f"side files that are absent ({stem}.json)")
             continue
@@ -238,25 +239,26 @@ def read_side(contents: Mapping[str, Any], reading: Reading) -> Side:
             raise DataError(Problem(f"{stem}.json", "holds no object keyed by user"))
         side.read.append(stem)
         schema = schema_of(stem)
-        for keys, value in _leaves(contents[stem], len(names)):
+        for keys, value in _leaves(contents[stem], len(KEYS[stem])):
             place = f"{stem} {'/'.join(keys)}"
-            problems = list(unfit("/".join(keys), stem, "/".join(keys)))
-            if not problems and len(keys) < len(names):
-                problems = [Problem(place, f"is {show(value)}, expected an object")]
-            problems = problems or check(value, schema, place, reading.unknown)
-            if not problems and (fault := _misfit(stem, keys, value)):
-                problems = [Problem(place, fault)]
-            if problems:
-                reading.reject(problems, value, sessions=0)
-                continue
-            if stem == "background":
-                side.profiles[keys[0]] = _profile(value, reading)
-            wrong = stem == "candidate_solution" and len(value) != CANDIDATES
-            reading.note("records of another number of candidates than 8", wrong)
-            for frame, row in _rows(stem, value):
-                side.rows[frame].append({**dict(zip(names, keys)), **row})
+            wrong = next(unfit("/".join(keys), stem, "/".join(keys)), None)
+            if not wrong and len(keys) < len(KEYS[stem]):
+                wrong = Problem(place, f"is {show(value)}, expected an object")
+            read_each([(place, wrong or value, value)], reading, schema, partial(_add, stem, keys, side, reading), 0)
     _compare(side, reading)
     return side
+
+
+def _add(stem: str, keys: Keys, side: Side, reading: Reading, value: Any, place: str) -> None:
+    """Take in what a record of a side file says."""
+    if fault := _misfit(stem, keys, value):
+        raise DataError(Problem(place, fault))
+    if stem == "background":
+        side.profiles[keys[0]] = _profile(value, reading)
+    wrong = stem == "candidate_solution" and len(value) != CANDIDATES
+    reading.note("records of another number of candidates than 8", wrong)
+    for frame, row in _rows(stem, value):
+        side.rows[frame].append({**dict(zip(KEYS[stem], keys)), **row})
 
 
 def _leaves(content: Any, depth: int, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:

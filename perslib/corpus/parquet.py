@@ -8,12 +8,18 @@ added part by part, and a column of texts grows in one piece.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from perslib.corpus.records import check_width
+from perslib.errors import DataError, Problem
 
 #: Rows read at a time.
 ROWS = 16_384
@@ -108,10 +114,22 @@ def _begun(column: pd.Series) -> Texts | Numbers | Others:
     return Numbers(column.dtype) if is_number else Others()
 
 
-def read_frame(file: Path) -> pd.DataFrame:
-    """The frame that `to_parquet` wrote, lists as tuples."""
+@contextmanager
+def open_table(file: Path, remedy: str = "", **options: Any) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file; an error, also in what is read from it, where it is none."""
+    try:
+        with pq.ParquetFile(file, **options) as stored:
+            yield stored
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise DataError(Problem(str(file), f"is no readable Parquet file: {error}"), remedy) from error
+
+
+def read_frame(file: Path, remedy: str = "", most: int | None = None) -> pd.DataFrame:
+    """The frame that `to_parquet` wrote, lists as tuples; an error where it has more than `most` columns."""
     growing = Growing()
-    with pq.ParquetFile(file) as stored:
+    with open_table(file, remedy) as stored:
+        if most is not None:
+            check_width(stored.schema_arrow.names, file.name)
         tables = (pa.Table.from_batches([batch]) for batch in stored.iter_batches(ROWS))
         for table in tables if stored.metadata.num_rows else [stored.schema_arrow.empty_table()]:
             growing.add(_part(table))

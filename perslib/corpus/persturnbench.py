@@ -15,16 +15,18 @@ import tarfile
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice, product
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 from perslib.corpus.corpus import group_shuffle_split
 from perslib.corpus.reading import Reading, parse_json
+from perslib.corpus.records import Lines, read_each
 from perslib.corpus.schema import SESSION, labels
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
-from perslib.schemas import check, read_schema, unfit
+from perslib.schemas import read_schema, unfit
 
 SCENARIOS: list[str] = read_toml(__file__, "names.toml")["persturnbench"]["scenarios"]
 SATISFIED, OTHER = labels("zh")["satisfied"], labels("zh")["other"]
@@ -35,6 +37,7 @@ _SPLIT_FILES = ("splits.json", "split.json")
 #: What an archive may hold: bytes of a file, bytes of all files, and files; many times what the release has.
 _FILE, _ALL, _FILES = 16 << 20, 256 << 20, 100_000
 _GZIP = b"\x1f\x8b"
+Key: TypeAlias = tuple[str, str, str]
 
 
 def looks_like(path: Path) -> bool:
@@ -47,7 +50,7 @@ def looks_like(path: Path) -> bool:
 def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> Reading:
     """Read the release; see `perslib import persturnbench`."""
     reading = Reading(skip_bad)
-    sessions: dict[tuple[str, str, str], bytes] = {}
+    sessions: dict[Key, bytes] = {}
     shipped: dict[str, bytes] = {}
     for file, raw in _files(path):
         key = _session_key(file, reading)
@@ -64,8 +67,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> 
             Problem(str(path), "no User_<n>/<scenario>/<k>.json with one of the scenarios " + ", ".join(SCENARIOS)),
             "Is this the PersTurnBench release? Give the folder that holds data/, or its tar.gz.",
         )
-    for key in sorted(sessions, key=lambda k: (k[0], SCENARIOS.index(k[1]), int(k[2]))):
-        _session(sessions[key], key, "/".join(key) + ".json", reading)
+    files = sorted(sessions.items(), key=lambda own: (own[0][0], SCENARIOS.index(own[0][1]), int(own[0][2])))
+    read_each(_parsed(files, reading), reading, _SCHEMA, partial(_session, reading=reading))
     meta = {"kind": "persturnbench", "scenarios": SCENARIOS, "reasons": REASONS, "satisfied": SATISFIED}
     reading.finish(meta, name, "zh", Problem(str(path), "holds no session that can be read"))
     _add_splits(reading, shipped)
@@ -104,7 +107,7 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
         ) from error
 
 
-def _session_key(file: PurePosixPath, reading: Reading) -> tuple[str, str, str] | None:
+def _session_key(file: PurePosixPath, reading: Reading) -> Key | None:
     """(user, scenario, session) of a conversation file; None for any other file."""
     if len(file.parts) < 3 or not file.parts[-3].startswith("User_"):
         return None
@@ -119,23 +122,30 @@ def _session_key(file: PurePosixPath, reading: Reading) -> tuple[str, str, str] 
     return None
 
 
-def _session(raw: bytes, key: tuple[str, str, str], place: str, reading: Reading) -> None:
-    value: Any = parse_json(raw, place)
-    if isinstance(value, dict) and "history" not in value:
-        reading.note("files without a history, left out")
-        return
-    problems = [value] if isinstance(value, Problem) else check(value, _SCHEMA, place)
-    problems = problems or [p for part in key for p in unfit(part, place, "the name")]
+def _parsed(files: list[tuple[Key, bytes]], reading: Reading) -> Lines:
+    """The content of each file that has a history."""
+    for key, raw in files:
+        place = "/".join(key) + ".json"
+        value: Any = parse_json(raw, place)
+        wrong = [p for part in key for p in unfit(part, place, "the name")]
+        if isinstance(value, dict) and "history" not in value:
+            reading.note("files without a history, left out")
+        else:
+            yield place, wrong[0] if wrong else value, raw
+
+
+def _session(value: dict[str, Any], place: str, reading: Reading) -> None:
+    key = place.removesuffix(".json").split("/")
     labels: list[dict[str, Any]] = []
-    for i, message in enumerate([] if problems else value["history"]):
+    problems = []
+    for i, message in enumerate(value["history"]):
         label = _label(message, f"{place} history[{i}]", reading) if message["role"] == "assistant" else {}
         if isinstance(label, Problem):
             problems.append(label)
         else:
             labels.append(label)
     if problems:
-        reading.reject(problems, raw.decode("utf-8", "replace") if isinstance(value, Problem) else value)
-        return
+        raise DataError(problems)
     row = {"task": value.get("task_context", ""), "assistant": value.get("chat_model", "unknown")}
     profile = {k: v for k, v in value.get("profile", {}).items() if k != "complete_tid"}
     # The published programs take the profile of the user's first session; a differing one is kept there.

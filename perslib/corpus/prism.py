@@ -15,10 +15,12 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import Reading, json_lines
+from perslib.corpus.reading import Reading
+from perslib.corpus.records import json_lines, read_bounded, read_each
 from perslib.corpus.scale import Scale
 from perslib.corpus.table import read_placed
 from perslib.errors import DataError, Problem
+from perslib.schemas import read_schema
 
 FILES = ("survey.jsonl", "conversations.jsonl", "utterances.jsonl")
 #: What a judge is told of a person; the survey's other answers are not for judging.
@@ -43,14 +45,22 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: s
     if missing := [file for file in FILES if not (path / file).is_file()]:
         raise DataError(Problem(str(path), f"has no {', '.join(missing)}"))
     reading = Reading(skip_bad, evidence=evidence)
-    survey, conversations, utterances = ([*_lines(path / file, reading)] for file in FILES)
+    survey, conversations, utterances = (_records(path / file, reading) for file in FILES)
     people = {person["user_id"]: {c: person[c] for c in PROFILE if person.get(c)} for _, person in survey}
     held = {own["conversation_id"]: own for _, own in conversations}
     long = defaultdict(list)
     for place, said in utterances:
         long[said["conversation_id"]].append((place, said))
-    placed = [row for place, own in conversations for row in _of_conversation(place, own, reading)]
-    alone = [row for key, own in long.items() if key not in held for row in map(_of_utterance, own)]
+    for bad in reading.rejected:  # what is left of its conversation is not what the user saw
+        if isinstance(bad.record, dict) and isinstance(key := bad.record.get("conversation_id"), str):
+            long.pop(key, None)
+    placed = [row for place, own in conversations for row in _of_conversation(place, own)]
+    alone = [
+        (place, _row(own, own, own["user_prompt"], own["model_response"]))
+        for key, every in long.items()
+        if key not in held
+        for place, own in every
+    ]
     reading.note("conversations of utterances.jsonl only, read from there", len(long.keys() - held.keys()))
     reading.note("conversations of conversations.jsonl only", len(held.keys() - long.keys()))
     differing = [c for c in held.keys() & long.keys() if len(long[c]) != _replies(held[c])]
@@ -67,60 +77,47 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: s
     return _completed(reading, held)
 
 
-def _lines(file: Path, reading: Reading) -> Iterator[tuple[str, Record]]:
-    """Place and content of each line that is an object; what is none is rejected."""
-    for place, value, raw in json_lines(file.read_bytes(), file.name):
-        if isinstance(value, dict):
-            yield place, value
-        else:
-            wrong = value if isinstance(value, Problem) else Problem(place, "is no JSON object")
-            reading.reject([wrong], raw.decode("utf-8", "replace"), sessions=0)
+def _records(file: Path, reading: Reading) -> list[tuple[str, Record]]:
+    """Place and content of each line that is as it should be; of a conversation the first."""
+    schema, seen = read_schema(__file__, "records.schema.toml", f"prism_{file.stem}"), set()
+
+    def read(own: Record, place: str) -> Record:
+        key = own["conversation_id"] if "conversation_history" in own else place
+        if key in seen:
+            raise DataError(Problem(place, f"is a second conversation with the conversation_id {key}"))
+        seen.add(key)
+        return own
+
+    lines, sessions = json_lines(read_bounded(file), file.name), int(file.stem == "conversations")
+    return [(place, own) for place, own in read_each(lines, reading, schema, read, sessions) if own is not None]
 
 
 def _replies(conversation: Record) -> int:
-    return sum(message.get("role") == "model" for message in conversation.get("conversation_history", ()))
+    return sum(message["role"] == "model" for message in conversation["conversation_history"])
 
 
-def _of_conversation(place: str, own: Record, reading: Reading) -> Iterator[tuple[str, Record]]:
+def _of_conversation(place: str, own: Record) -> Iterator[tuple[str, Record]]:
     """The rows of all replies of a conversation."""
-    request: dict[Any, str] = {}
-    try:
-        about = {"user": own["user_id"], "scenario": own["conversation_type"], "session": own["conversation_id"]}
-        for message in own["conversation_history"]:
-            if message["role"] == "user":
-                request[message["turn"]] = message["content"]
-            else:
-                yield (
-                    place,
-                    {
-                        **about,
-                        "turn": message["turn"],
-                        "request": request.get(message["turn"]),
-                        **_reply(message, "content"),
-                    },
-                )
-    except (KeyError, TypeError) as error:
-        reading.reject([Problem(place, f"is no conversation as PRISM has them: {error!r}")], own)
+    request: dict[int, str] = {}
+    for message in own["conversation_history"]:
+        if message["role"] == "user":
+            request[message["turn"]] = message["content"]
+        else:
+            yield place, _row(own, message, request.get(message["turn"]), message["content"])
 
 
-def _of_utterance(placed: tuple[str, Record]) -> tuple[str, Record]:
-    place, said = placed
-    try:
-        about = {"user": said["user_id"], "scenario": said["conversation_type"], "session": said["conversation_id"]}
-        return place, {**about, "turn": said["turn"], "request": said["user_prompt"], **_reply(said, "model_response")}
-    except KeyError as error:
-        raise DataError(Problem(place, f"has no {error.args[0]}")) from error
-
-
-def _reply(said: Record, text: str) -> Record:
-    response = "" if said[text] == NO_REPLY else said[text]
-    number = said.get("within_turn_id")
+def _row(own: Record, said: Record, request: str | None, response: str) -> Record:
     return {
-        "response": response,
+        "user": own["user_id"],
+        "scenario": own["conversation_type"],
+        "session": own["conversation_id"],
+        "turn": said["turn"],
+        "request": request,
+        "response": "" if response == NO_REPLY else response,
         "candidate": said["model_name"],
         "score": said["score"],
         "chosen": said["if_chosen"],
-        "number": number,
+        "number": said.get("within_turn_id"),
     }
 
 
@@ -150,18 +147,10 @@ def _completed(reading: Reading, held: dict[str, Record]) -> Reading:
     """The corpus with what conversations tell beside their messages, and with its sizes beside the published ones."""
     corpus, replies = reading.corpus, reading.corpus.extras["candidates"]
     kept = pd.DataFrame([{"session": key, **_kept(own)} for key, own in held.items()])
-    sizes = dict(
-        zip(
-            PUBLISHED, (len(corpus.users), len(corpus.sessions), len(corpus.turns), int(replies["score"].notna().sum()))
-        )
-    )
-    differ = {what: (found, PUBLISHED[what]) for what, found in sizes.items() if found != PUBLISHED[what]}
-    said = (
-        "counts: as published"
-        if not differ
-        else "counts that differ from the published release: "
-        + ", ".join(f"{what} {found:,} ({published:,})" for what, (found, published) in differ.items())
-    )
+    sizes = (len(corpus.users), len(corpus.sessions), len(corpus.turns), int(replies["score"].notna().sum()))
+    pairs = zip(PUBLISHED.items(), sizes)
+    differ = [f"{what} {found:,} ({published:,})" for (what, published), found in pairs if found != published]
+    said = "counts that differ from the published release: " + ", ".join(differ) if differ else "counts: as published"
     sessions = corpus.sessions.merge(kept, on="session", how="left", validate="m:1")
     reading.corpus = replace(corpus, sessions=sessions, meta={**corpus.meta, "said": [LICENCE, said]})
     return reading

@@ -5,12 +5,10 @@ A column of scores that is on another scale than the one declared is a fault of 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -307,36 +305,6 @@ def not_utf8(raw: bytes, error: UnicodeDecodeError, place: str) -> Problem:
     if error.reason == "unexpected end of data":
         what = f"ends within a character, at byte {error.start}; the file may be cut off"
     return Problem(f"{place}:{line}", what)
-
-
-def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, bytes]]:
-    """Place, value (or Problem) and bytes of each line that is not blank."""
-    for number, line in enumerate(raw.split(b"\n"), start=1):
-        if line.strip():
-            value = parse_json(line, place)
-            at = f"{place}:{number}"
-            yield at, Problem(at, value.message) if isinstance(value, Problem) else value, line
-
-
-def csv_lines(
-    raw: bytes, place: str, required: Sequence[str], delimiter: str = ","
-) -> Iterator[tuple[str, dict[str, Any] | Problem, dict[str, Any]]]:
-    """Place, content (or Problem) and fields of each row, empty fields as None; the header has these columns."""
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(not_utf8(raw, error, place)) from error
-    csv.field_size_limit(2**31 - 1)
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    if missing := [c for c in required if c not in (reader.fieldnames or [])]:
-        raise DataError(Problem(f"{place}:1", f"has no column {', '.join(missing)}"), f"Found: {reader.fieldnames}")
-    line = reader.line_num + 1
-    for row in reader:
-        at, line = f"{place}:{line}", reader.line_num + 1
-        if None in row or None in row.values():
-            yield at, Problem(at, "has another number of fields than the header"), row
-        else:
-            yield at, {k: (v if v != "" else None) for k, v in row.items()}, row
 
 
 def turns_of(

@@ -8,13 +8,14 @@ of them stand in the corpus's frame `candidates`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, TypeAlias
 
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.schema import SESSION, TURN
+from perslib.corpus.scale import Scale
+from perslib.corpus.schema import SCHEMA, SESSION, TURN, coerce
 from perslib.errors import Problem
 
 Record: TypeAlias = Mapping[str, Any]
@@ -121,6 +122,41 @@ def unclear(rows: list[Row]) -> list[Problem]:
     return problems
 
 
+def _candidates(corpus: Corpus) -> pd.DataFrame:
+    """The frame `candidates` with all of its columns; an empty one where there is none."""
+    given = corpus.extras.get("candidates", pd.DataFrame())
+    return given.reindex(columns=[*dict.fromkeys([*given, *SCHEMA["candidates"]])])
+
+
+def score_preferences(corpus: Corpus) -> Corpus:
+    """The corpus with preferences as ratings 0–1: the preferred reply to a request has 1, the others 0, each of a tie ½.
+
+    So judges learn from preferences as from ratings. A corpus where a reply is scored is returned as it is.
+    """
+    given = _candidates(corpus)
+    if given["chosen"].isna().all() or given["score"].notna().any():
+        return corpus
+    request = given["chosen"].astype("Float64").groupby([given[c] for c in TURN])
+    rating = given["chosen"].astype("Float64").fillna(0.0).mask(request.transform("max") == 0, 0.5)
+    rating, scale = rating.where(request.transform("count") > 0), Scale(0, 1, step=0.5)
+    score = rating.map(scale.score, na_action="ignore")
+    replies = coerce(given.assign(score=score, given=rating), "candidates")
+    return replace(
+        corpus, extras={**corpus.extras, "candidates": replies}, meta={**corpus.meta, "scale": asdict(scale)}
+    )
+
+
+def compared_replies(corpus: Corpus) -> pd.DataFrame:
+    """The rows of `candidates` that a person rated beside another reply to the same request (see `score_preferences`)."""
+    rated = _candidates(score_preferences(corpus)).dropna(subset="score")
+    return rated[rated.groupby(TURN)["candidate"].transform("size") > 1].reset_index(drop=True)
+
+
+def reply_sessions(replies: pd.DataFrame) -> pd.Series:
+    """The sessions that these replies to requests have where `by_reply` lays a corpus out."""
+    return replies["session"] + "/" + replies["turn"].astype(str) + "/" + replies["candidate"].fillna("-")
+
+
 def by_reply(corpus: Corpus) -> Corpus:
     """The corpus with every rated reply as a turn to be judged: each of several in a session of its own.
 
@@ -128,17 +164,16 @@ def by_reply(corpus: Corpus) -> Corpus:
     the conversation, so that no reply to a request is evidence for another. A corpus without several rated replies to any
     request is returned as it is.
     """
-    given = corpus.extras.get("candidates", pd.DataFrame())
-    if "score" not in given or given["score"].isna().all():
+    given = _candidates(corpus).dropna(subset="score")
+    if given.empty:
         return corpus
-    given = given.dropna(subset="score")
     held = pd.MultiIndex.from_frame(given[SESSION].drop_duplicates())
     inside = pd.MultiIndex.from_frame(corpus.turns[SESSION]).isin(held)
     kept, path = corpus.turns[~inside], corpus.turns[inside]
     alone = path.merge(given[TURN].drop_duplicates(), on=TURN, how="left", indicator=True)
     single = alone[(alone["_merge"] == "left_only") & alone["score"].notna()][[*TURN, "response", "score", "given"]]
     rated = pd.concat([given[[*TURN, "candidate", "response", "score", "given"]], single.assign(candidate=None)])
-    rated = rated.assign(own=rated["session"] + "/" + rated["turn"].astype(str) + "/" + rated["candidate"].fillna("-"))
+    rated = rated.assign(own=reply_sessions(rated))
     said = rated.rename(columns={"turn": "judged", **{c: f"own_{c}" for c in ("response", "score", "given")}})
     turns = path.merge(said, on=SESSION).query("turn <= judged")
     is_judged = turns["turn"] == turns["judged"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ from perslib.corpus import compared, llm_rubric, palset, persturnbench, prism, t
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.parquet import read_frame
 from perslib.corpus.reading import Reading
+from perslib.corpus.records import naming
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import bundled, workspace
@@ -91,7 +93,10 @@ def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False,
         raise DataError(Problem(str(path), "does not exist"))
     if path.is_file() and path.stat().st_size == 0:
         raise DataError(Problem(str(path), "is empty"))
-    return loader[kind or detect(path)](path, skip_bad=skip_bad, **options)
+    read = loader[kind or detect(path)]
+    inspect.signature(read).bind(path, skip_bad=skip_bad, **options)  # an option that it does not take is no bad data
+    with naming(str(path)):
+        return read(path, skip_bad=skip_bad, **options)
 
 
 def import_release(
@@ -130,7 +135,7 @@ def _stored(corpus: Corpus) -> dict[str, bytes]:
     for name, frame in frames.items():
         try:
             written[f"{name}.parquet"] = storable(frame, name).to_parquet(compression="zstd", index=False)
-        except (pa.ArrowException, UnicodeError, OverflowError) as error:
+        except (pa.ArrowException, UnicodeError, OverflowError, TypeError) as error:
             why = f"cannot be stored: {str(error)[:200]}"
             raise DataError(Problem(f"{corpus.name}: {name}", why)) from error
     card = {"format": _FORMAT, "name": corpus.name, "language": corpus.language, "digest": corpus.digest}
@@ -183,12 +188,9 @@ def open_parquet(folder: Path) -> Corpus:
 def _read(file: Path, digests: Mapping[str, str]) -> pd.DataFrame:
     if not file.is_file():
         raise DataError(Problem(str(file), "is missing"), AGAIN)
-    try:
-        if file.name in digests:
-            with file.open("rb") as stream:
-                if hashlib.file_digest(stream, "sha256").hexdigest() != digests[file.name]:
-                    message = f"is not the file that {_CARD} was written with: changed since, or of a save cut short"
-                    raise DataError(Problem(str(file), message), AGAIN)
-        return read_frame(file)
-    except (OSError, ValueError) as error:
-        raise DataError(Problem(str(file), f"is no readable Parquet file: {error}")) from error
+    if file.name in digests:
+        with file.open("rb") as stream:
+            if hashlib.file_digest(stream, "sha256").hexdigest() != digests[file.name]:
+                message = f"is not the file that {_CARD} was written with: changed since, or of a save cut short"
+                raise DataError(Problem(str(file), message), AGAIN)
+    return read_frame(file, AGAIN)

@@ -15,8 +15,10 @@ it is plain; what was found is part of the corpus (`Corpus.scale`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,17 +27,8 @@ import pandas as pd
 from perslib.corpus import several
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.parquet import read_frame
-from perslib.corpus.reading import (
-    AUTO,
-    Reading,
-    Rejected,
-    Scores,
-    csv_lines,
-    json_lines,
-    number_in,
-    parse_json,
-    turns_of,
-)
+from perslib.corpus.reading import AUTO, Reading, Rejected, Scores, number_in, parse_json, turns_of
+from perslib.corpus.records import COLUMNS, check_width, csv_lines, json_lines, naming, read_bounded, read_each
 from perslib.corpus.scale import FIVE, Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
 from perslib.errors import DataError, Problem
@@ -47,7 +40,8 @@ RATINGS = ("satisfaction", "success")
 OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
 SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
 Row = tuple[str, dict[str, Any]]
-Placed = Iterable[Row | tuple[str, None]]
+Placed = Iterable[tuple[str, dict[str, Any] | None]]
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def looks_like(path: Path) -> bool:
@@ -67,23 +61,41 @@ def read(
 ) -> Reading:
     """Read a table of one's own; see `perslib import table`."""
     reading = Reading(skip_bad, evidence=evidence or AUTO)
-    return read_placed(rows_of(path, reading, columns or {}), reading, name or path.stem, language, scale)
+    rows = read_each(
+        records_of(path, columns or {}), reading, None, partial(_rename, columns=columns or {}), sessions=0
+    )
+    return read_placed(rows, reading, name or path.stem, language, scale)
 
 
 def read_rows(
-    rows: Iterable[dict[str, Any]],
+    rows: Iterable[Any],
     name: str,
     *,
     language: str = "en",
     skip_bad: bool = False,
     scale: Scale | None = None,
     evidence: str | None = None,
+    row_of: Callable[[Any], dict[str, Any]] = dict,
 ) -> Reading:
-    """Read rows as of a table: what a loader of one's own makes of its files."""
+    """Read rows as of a table: what a loader of one's own makes of its files.
+
+    Rows may be records of any form that `row_of` makes a row of; a record for which it fails is named with the error, and
+    left out under `skip_bad` like any other bad row.
+    """
     reading = Reading(skip_bad, evidence=evidence or AUTO)
-    return read_placed(
-        ((f"row {number}", dict(row)) for number, row in enumerate(rows, 1)), reading, name, language, scale
-    )
+    placed = read_each(_numbered(rows), reading, None, lambda row, place: _rename(row_of(row), place), sessions=0)
+    return read_placed(placed, reading, name, language, scale)
+
+
+def _numbered(rows: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The rows with a place; an error in what makes them ends the reading, for those behind it are not known."""
+    todo, end = iter(rows), object()
+    for number in itertools.count(1):
+        with naming(f"row {number}"):
+            row = next(todo, end)
+        if row is end:
+            return
+        yield f"row {number}", row, row
 
 
 def from_frame(
@@ -97,7 +109,8 @@ def from_frame(
 ) -> Corpus:
     """The corpus that a data frame holds; rows, `columns`, `scale` and `evidence` as of a table of one's own."""
     declared = Scale.parse(scale) if isinstance(scale, str) else scale
-    rows = _of_frame(renamed(frame, columns or {}, name))
+    _check_columns(columns or {}, frame.columns, name)
+    rows = (_under_ours(row, columns or {}) for row in _of_frame(frame))
     return read_rows(rows, name, language=language, scale=declared, evidence=evidence).corpus
 
 
@@ -110,13 +123,6 @@ def _of_frame(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _is_missing(value: Any) -> bool:
     return value is None or (not isinstance(value, list | dict | tuple) and bool(pd.isna(value)))
-
-
-def renamed(frame: pd.DataFrame, columns: Mapping[str, str], place: str) -> pd.DataFrame:
-    """The frame with our names for its columns, and without what bore them before."""
-    _check_columns(columns, frame.columns, place)
-    theirs = {own: ours for ours, own in columns.items()}
-    return frame.drop(columns=[c for c in columns if c in frame and c not in theirs]).rename(columns=theirs)
 
 
 def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: str) -> None:
@@ -213,58 +219,53 @@ def _check_one_scale(column: str, scale: Scale, rows: Sequence[dict[str, Any]]) 
         raise DataError(Problem("", f"{seen}: are these two scales?"), remedy)
 
 
-def rows_of(path: Path, reading: Reading, columns: Mapping[str, str] | None = None) -> Iterator[Row | tuple[str, None]]:
-    """Place and content of each row; None for a line of no known session, which is rejected already.
+def records_of(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[tuple[str, Any, Any]]:
+    """Place, content (or Problem) and what stands there of each row; `columns` as of a table of one's own.
 
-    Without `columns` the table is of some other format, which its reader checks.
+    Without `columns` the table is of some other format: its reader checks them, and cells that are missing are None.
     """
     suffix = path.suffix.lower()
     if not path.is_file() or suffix not in SUFFIXES:
         raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
-    lines: Iterator[tuple[str, Any, Any]]
     if suffix == ".parquet":
-        frame = read_frame(path)
-        own = _of_frame(frame if columns is None else renamed(frame, columns, path.name))
-        lines = ((f"{path.name}:{number}", row, row) for number, row in enumerate(own, 1))
-    elif suffix == ".jsonl":
-        lines = json_lines(path.read_bytes(), path.name)
-    else:
-        lines = csv_lines(path.read_bytes(), path.name, (), "\t" if suffix == ".tsv" else ",")
-        first = next(lines, None)
-        lines = iter([]) if first is None else itertools.chain([first], lines)
-        if first is not None and columns is not None:
-            _check_columns(columns, first[2], f"{path.name}:1")
-    theirs = {own: ours for ours, own in (columns or {}).items() if suffix != ".parquet"}
-    return _checked(lines, reading, theirs)
+        frame = read_frame(path, most=COLUMNS)
+        if columns is not None:
+            _check_columns(columns, frame.columns, path.name)
+        every = dict.fromkeys(map(str, frame)) if columns is None else {}
+        return ((f"{path.name}:{number}", every | row, None) for number, row in enumerate(_of_frame(frame), 1))
+    if suffix == ".jsonl":
+        return json_lines(read_bounded(path), path.name)
+    lines = csv_lines(read_bounded(path), path.name, (), "\t" if suffix == ".tsv" else ",")
+    first = next(lines, None)
+    if first is not None and columns is not None:
+        _check_columns(columns, first[2], f"{path.name}:1")
+    return iter([]) if first is None else itertools.chain([first], lines)
 
 
-def _checked(
-    lines: Iterable[tuple[str, Any, Any]], reading: Reading, theirs: Mapping[str, str]
-) -> Iterator[Row | tuple[str, None]]:
-    """Rows under our names; a line that is no row, or of no known session, is rejected."""
-    for place, value, held in lines:
-        if isinstance(value, Problem):
-            problems = [value]
-        elif not isinstance(value, dict):
-            problems = [Problem(place, "is no JSON object")]
-        else:
-            own = {c: v for c, v in value.items() if c not in theirs.values() or c in theirs}
-            value = {theirs.get(c, c): v for c, v in own.items()}
-            problems = list(unfit({c: value.get(c) for c in SESSION}, place))
-        if not problems:
-            yield place, value
-        else:
-            shown = held.decode("utf-8", "replace") if isinstance(held, bytes) else held
-            reading.reject(problems, shown, sessions=0)
-            yield place, None
+def _under_ours(row: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    theirs = {own: ours for ours, own in columns.items()}
+    return {theirs.get(c, c): v for c, v in row.items() if c not in columns or c in theirs}
 
 
-def _conversations(placed: Placed, reading: Reading) -> Iterator[Row | tuple[str, None]]:
+def _rename(row: Any, place: str, columns: Mapping[str, str] = NOTHING) -> dict[str, Any]:
+    """The row under our names; an error where it is none, or of no session that can be named."""
+    if not isinstance(row, dict):
+        raise DataError(Problem(place, "is no JSON object"))
+    row = _under_ours(row, columns)
+    if problems := list(unfit({c: row.get(c) for c in SESSION}, place)):
+        raise DataError(problems)
+    return row
+
+
+def _conversations(placed: Placed, reading: Reading) -> Placed:
     """Rows of a reply as they are; a row of a conversation as the rows of its replies."""
+    names: set[str] = set()
     for number, (place, row) in enumerate(placed):
         if row is None:
             yield place, None
             continue
+        names.update(row)
+        check_width(names, place)
         if row.get("preferred") is not None:
             yield from ((place, own) for own in several.of_pair(row))
             continue
@@ -273,7 +274,7 @@ def _conversations(placed: Placed, reading: Reading) -> Iterator[Row | tuple[str
             continue
         messages = row["messages"]
         if isinstance(messages, str):
-            messages = parse_json(messages.encode(), f"{place} messages")
+            messages = parse_json(messages.encode("utf-8", "surrogatepass"), f"{place} messages")
         about = {c: v for c, v in row.items() if c != "messages"}
         about.setdefault("session", str(number))
         try:

@@ -22,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from perslib.corpus.reading import Reading, parse_json
-from perslib.errors import Problem
-from perslib.schemas import check, read_schema
+from perslib.corpus.records import Lines, read_each
+from perslib.corpus.schema import SESSION
+from perslib.errors import DataError, Problem
+from perslib.schemas import read_schema
 
 RATINGS = ("understanding", "appropriateness")
 #: A part of the wording of a question in DSTC's questionnaire → the rating it is; the first that fits.
@@ -38,55 +40,51 @@ Described = tuple[dict[str, Any], Iterable[tuple[int, str]]]
 def read_convlab(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
     """Read a JSON file or the JSON files of a folder; see `perslib import convlab`."""
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    placed = chain.from_iterable(_dialogues(file) for file in files)
-    return _read(placed, "convlab", _describe_convlab, Reading(skip_bad), name or "convlab")
+    lines = chain.from_iterable(_dialogues(file) for file in files)
+    return _read(lines, "convlab", _describe_convlab, Reading(skip_bad), name or "convlab")
 
 
 def read_dstc(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
     """Read all calls below a folder; see `perslib import dstc`."""
     folders = sorted(file.parent for file in path.rglob("log.json"))
-    placed = ((str(folder.relative_to(path)), _call(folder)) for folder in folders)
-    return _read(placed, "dstc", _describe_dstc, Reading(skip_bad), name or "dstc")
+    lines = ((str(folder.relative_to(path)), call, call) for folder in folders for call in [_call(folder)])
+    return _read(lines, "dstc", _describe_dstc, Reading(skip_bad), name or "dstc")
 
 
 def _read(
-    placed: Iterable[tuple[str, Any]],
-    kind: str,
-    describe: Callable[[dict[str, Any], str, Reading], Described | list[Problem]],
-    reading: Reading,
-    name: str,
+    lines: Lines, kind: str, describe: Callable[[dict[str, Any], str, Reading], Described], reading: Reading, name: str
 ) -> Reading:
-    schema = read_schema(__file__, "task_logs.schema.toml", kind)
-    for place, record in placed:
-        problems = [record] if isinstance(record, Problem) else check(record, schema, place)
-        found = problems or describe(record, place, reading)
-        if isinstance(found, list):
-            reading.reject(found, None if isinstance(record, Problem) else record)
-            continue
-        session, log = found
+    seen: set[tuple[str, ...]] = set()
+
+    def add(record: dict[str, Any], place: str) -> None:
+        session, log = describe(record, place, reading)
+        key = tuple(session[part] for part in SESSION)
+        if key in seen:
+            raise DataError(Problem(place, f"is a second dialogue with the id {session['session']}"))
+        seen.add(key)
         joined = [(side, " ".join(text for _, text in own)) for side, own in groupby(log, itemgetter(0))]
         own, _ = reading.add(session, ((SIDES[side], text, {}) for side, text in joined))
         reading.note("dialogues without a system turn", not own)
+
+    read_each(lines, reading, read_schema(__file__, "task_logs.schema.toml", kind), add)
     remedy = "ConvLab: JSON files of dialogues. DSTC: a folder a call with log.json and label.json."
     return reading.finish({"kind": kind}, name, "en", Problem(name, "holds no dialogue"), remedy)
 
 
-def _dialogues(file: Path) -> Iterator[tuple[str, Any]]:
+def _dialogues(file: Path) -> Lines:
     held = parse_json(file.read_bytes(), file.name)
-    if isinstance(held, list):
-        yield from ((f"{file.name}:{i}", dialogue) for i, dialogue in enumerate(held))
-    else:
-        yield file.name, held
+    items = [(f"{file.name}:{i}", own) for i, own in enumerate(held)] if isinstance(held, list) else [(file.name, held)]
+    return ((place, own, own) for place, own in items)
 
 
-def _describe_convlab(record: dict[str, Any], place: str, reading: Reading) -> Described | list[Problem]:
+def _describe_convlab(record: dict[str, Any], place: str, reading: Reading) -> Described:
     ratings = {
         rating: reading.score(record[f"{rating}_score"], rating, place, whole=False)
         for rating in RATINGS
         if record.get(f"{rating}_score") is not None
     }
     if problems := [found for found in ratings.values() if isinstance(found, Problem)]:
-        return problems
+        raise DataError(problems)
     parts = {domain: part for domain, part in record["goal"].items() if part and isinstance(part, dict)}
     session = str(record.get("id", place))
     return {

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.reading import Reading, read_json
+from perslib.corpus.reading import Reading
+from perslib.corpus.records import json_items, read_each
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
-from perslib.schemas import check, read_schema
+from perslib.schemas import read_schema
 
 #: Published file → language.
 FILES = {"chinese_merged.json": "zh", "english_processed.json": "en"}
@@ -39,16 +40,12 @@ def looks_like(path: Path) -> bool:
 def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
     """Read one of the two files, or a folder that holds one of them; see `perslib import urs`."""
     file, language = _file(path)
-    items = read_json(file, list, "a list of conversations")
     reading = Reading(skip_bad)
     of_block: Counter[tuple[str, str]] = Counter()
     of_user: Counter[str] = Counter()
-    for i, item in enumerate(items):
-        place = f"{file.name}[{i}]"
-        session = check(item, _SCHEMA, place) or _session(item, language, place, reading)
-        if isinstance(session, list):
-            reading.reject(session, item)
-            continue
+
+    def add(item: dict[str, Any], place: str) -> None:
+        session = _session(item, language, place, reading)
         user, block = session["user"], (session["user"], session["scenario"])
         session |= {"session": str(of_block[block]), "position": of_user[user]}
         own, _ = reading.add(session, ((role, text, {}) for role, text in _messages(item["conversation_history"])))
@@ -56,6 +53,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
         of_user[user] += 1
         reading.note("conversations without any reply", not own)
         reading.note("conversations without a rating", session["satisfaction"] is None)
+
+    read_each(json_items(file), reading, _SCHEMA, add)
     meta, name = {"kind": "urs", "scenarios": INTENTS}, name or f"urs-{language}"
     nothing, remedy = Problem(file.name, "holds none"), "No conversation of the file can be read."
     return reading.finish(meta, name, language, nothing, remedy)
@@ -75,15 +74,15 @@ def _file(path: Path) -> tuple[Path, str]:
     return found[0], language
 
 
-def _session(item: dict[str, Any], language: str, place: str, reading: Reading) -> dict[str, Any] | list[Problem]:
-    """The session's row without its number, or what is wrong with its rating."""
+def _session(item: dict[str, Any], language: str, place: str, reading: Reading) -> dict[str, Any]:
+    """The session's row without its number; an error where its rating is none."""
     user, intent = str(item["user_id"]).strip(), str(item["intent_label"]).strip()
     scenario = LABELS.get(intent.lower(), intent.lower() if intent.lower() in INTENTS else intent)
     reading.note(f"conversations under an intent of another name ({intent})", scenario not in INTENTS)
     rating = item.get("user_satisfaction")
     score = None if rating in (None, "") else _score(rating, place, reading)
     if isinstance(score, Problem):
-        return [score]
+        raise DataError(score)
     prefix = f"{language}_"
     return {
         "user": user if user.startswith(prefix) else prefix + user,

@@ -15,13 +15,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from perslib.corpus.reading import Reading, not_utf8
-from perslib.errors import Problem
+from perslib.corpus.records import read_bounded, read_each
+from perslib.errors import DataError, Problem
 
 ROLES = ("USER", "SYSTEM")
 CHINESE = ("JDDC",)
@@ -43,8 +45,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
     for file in files:
         dialogues = _dialogues(file)
         width = max(4, len(str(len(dialogues))))
-        for i, lines in enumerate(dialogues):
-            _read_dialogue(lines, f"{file.stem}_{i:0{width}d}", file, reading)
+        named = ((f"{file.stem}_{i:0{width}d}", own, [raw for _, raw in own]) for i, own in enumerate(dialogues))
+        read_each(named, reading, None, partial(_read_dialogue, file=file, reading=reading))
     nothing, remedy = (Problem(str(path), "holds no dialogue"), "USS files are tab-separated text such as SGD.txt.")
     chinese = any(file.stem in CHINESE for file in files)
     name, language = (name or "uss-zh", "zh") if chinese else (name or "uss", "en")
@@ -68,7 +70,7 @@ def _files(folder: Path, reading: Reading) -> list[Path]:
 
 
 def _content(file: Path) -> bytes:
-    return file.read_bytes().removeprefix(b"\xef\xbb\xbf")
+    return read_bounded(file).removeprefix(b"\xef\xbb\xbf")
 
 
 def _dialogues(file: Path) -> list[list[Line]]:
@@ -104,8 +106,7 @@ def _read_dialogue(lines: list[Line], user: str, file: Path, reading: Reading) -
             rated[sum(role == "assistant" for role, *_ in said)] += ratings
             said.append(("user", text, {"request_action": action or None}))
     if problems:
-        reading.reject(problems, [raw.decode("utf-8", "replace") for _, raw in lines])
-        return
+        raise DataError(problems)
     own, _ = reading.add({**session, "opening_ratings": rated[0]}, said, unasked={"request_action": None})
     for n, turn in enumerate(own, 1):
         turn |= {"ratings": rated[n], "score": consensus(rated[n])}

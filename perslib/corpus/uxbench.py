@@ -4,8 +4,9 @@ A raw log holds a session a line, or in Parquet a session or a message a row (`p
 rated anything in it; what users did is in the times and in `feedback`, and `perslib.signals` reads it.
 
 A released split holds a case a line: what was said before, a request, and what is to be judged (Task 1), answered
-(Task 2) or made good (Task 3). Its cases are in `extras["cases"]`, in the columns that `perslib.ux` takes, with their
-annotations; the same conversations are turns, liked or disliked as the case says.
+(Task 2) or made good (Task 3). Its cases are in `extras["cases"]`, in the columns that `perslib.ux` takes, with their gold
+labels and annotations; the same conversations are turns, of which all but the reply to judge have `leads`. A gold label is
+what annotators decided, so it is no click of the user: `feedback` has only what a record's messages say of buttons.
 
 Users are not identified unless a record has a `user`: a dialogue is its own user. Records that are none are left out and
 counted, whatever `skip_bad` says, for a log is never whole; with nothing readable at all there is an error.
@@ -18,15 +19,17 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.logs import blocks, first_record, records
-from perslib.corpus.reading import Reading, Rejected, Rows, is_too_deep
+from perslib.corpus.logs import Block, blocks, first_record, records
+from perslib.corpus.reading import Reading, Rows, is_too_deep
+from perslib.corpus.records import read_each
 from perslib.corpus.uxbench_records import Message, Session, Unreadable, named, plain, session
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
@@ -72,14 +75,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
     reading = _Log(skip_bad=True)
     for file in _files(path):
         split = split_of(file)
-        for block in blocks(file):
-            for number, record in records(block):
-                place = f"{block.place}:{number}"
-                try:
-                    reading.take(*_read(record, split, place))
-                except Unreadable as error:
-                    shown = None if isinstance(record, Unreadable) or is_too_deep(record) else record
-                    reading.rejected.append(Rejected(place, str(error), shown))
+        lines = (line for block in blocks(file) for line in _lines(block))
+        read_each(lines, reading, None, partial(_take, split=split, reading=reading), sessions=0)
     reading.note("records that are no session, left out", len(reading.rejected))
     reasons = Counter(one.reason for one in reading.rejected)
     reading.problems = [Problem(str(path), f"{n} records: {why}") for why, n in reasons.most_common(10)]
@@ -100,11 +97,20 @@ def _files(path: Path) -> list[Path]:
     return splits or files
 
 
-def _read(record: Any, split: str | None, place: str) -> tuple[Session, dict[str, Any]]:
-    """The session of a record, and its case where it comes from a split."""
-    if is_too_deep(record):
-        raise Unreadable("nested too deeply")
-    return split_session(record, split, place) if split else (session(record, name=place), {})
+def _lines(block: Block) -> Iterator[tuple[str, Any, Any]]:
+    """Place and record of every line or row of a block."""
+    for number, record in records(block):
+        place = f"{block.place}:{number}"
+        wrong = str(record) if isinstance(record, Unreadable) else "nested too deeply" if is_too_deep(record) else ""
+        yield place, Problem(place, wrong) if wrong else record, None
+
+
+def _take(record: Any, place: str, split: str | None, reading: _Log) -> None:
+    """Take in the session of a record, and its case where it comes from a split."""
+    try:
+        reading.take(*(split_session(record, split, place) if split else (session(record, name=place), {})))
+    except Unreadable as error:
+        raise DataError(Problem(place, str(error))) from error
 
 
 @dataclass
@@ -132,7 +138,10 @@ class _Log(Reading):
         self.positions[user] += 1
         rows, _ = self.add({**where, **about}, map(_told, one.messages), unasked={"asked_at": None})
         if case:
-            self.cases.append({**case, **where, "turn": len(rows) - 1 if case["reply"] and rows else None})
+            judged = len(rows) - 1 if case["reply"] and rows else None
+            self.cases.append({**case, **where, "turn": judged})
+            for row in rows:
+                row["leads"] = row["turn"] != judged
 
     def _own(self, space: str, name: str) -> str:
         """The name, with a number where it was there before: a `cid` is not unique."""
@@ -203,9 +212,8 @@ def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[st
     if not query:
         raise Unreadable("no query")
     gold = _gold(record, split) if task != "task2" else None
-    clicked = {1: {"is_liked": 1}, -1: {"is_unliked": 1}}.get(gold or 0, {})
     said = [*history, {"role": "user", "message": query}]
-    said += [{"role": "assistant", "message": reply, **clicked}] if reply else []
+    said += [{"role": "assistant", "message": reply}] if reply else []
     said += [{"role": "user", "message": complaint}] if complaint else []
     said = [{k: v for k, v in m.items() if k != "turn_index"} for m in said]
     about = {k: record[k] for k in ("user", "user_id", "user_profile", "scenario", "assistant", "model") if k in record}

@@ -23,26 +23,18 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from perslib.corpus.reading import seconds, truth
+from perslib.paths import read_toml
 
+_LOG = read_toml(__file__, "names.toml")["log"]
 #: Other names of fields, tried where the first is not there.
-NAMES: dict[str, tuple[str, ...]] = {
-    "cid": ("session_id", "conversation_id", "conversation", "session", "chat_id", "thread_id", "dialogue_id", "id"),
-    "history": ("messages", "conversation", "turns", "dialogue", "dialog"),
-    "role": ("from", "speaker", "author", "sender"),
-    "message": ("content", "text", "value", "body"),
-    "create_time": ("timestamp", "created_at", "time", "date", "ts", "datetime"),
-    "feedback": ("rating", "vote", "thumb", "thumbs", "reaction"),
-    "user": ("user_id", "uid"),
-    "assistant": ("model", "model_name", "assistant_model"),
-    "scenario": (),
-}
-UP = (1, "1", "like", "liked", "up", "thumbs_up", "thumbsup", "positive", "good", "\U0001f44d")
-DOWN = (-1, "-1", "dislike", "disliked", "down", "thumbs_down", "thumbsdown", "negative", "bad", "\U0001f44e")
+NAMES: dict[str, list[str]] = _LOG["fields"]
+#: Who speaks, by the names that logs give them.
+ROLES = {name: role for role, names in _LOG["roles"].items() for name in names}
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Message(NamedTuple):
-    """One utterance; `n_chars` is its length before anything was replaced in it."""
+    """One utterance; `n_chars` is its length before anything was replaced in it; `is_both`: liked and disliked."""
 
     idx: int
     role: str
@@ -50,7 +42,7 @@ class Message(NamedTuple):
     t: float | None = None
     feedback: int = 0
     n_chars: int = 0
-    extra: Mapping[str, Any] = NOTHING
+    is_both: bool = False
 
 
 class Session(NamedTuple):
@@ -110,16 +102,12 @@ def _texts(item: dict[str, Any]) -> Iterator[str]:
                 yield text
 
 
-ROLES = {"user": "user", "human": "user", "prompter": "user", "customer": "user"}
-ROLES |= dict.fromkeys(("assistant", "ai", "bot", "gpt", "model", "chatbot", "agent"), "assistant")
-
-
 class Unreadable(ValueError):
     """Why a record is no session: a short reason that can be counted."""
 
 
-def session(record: Any, *, raw: bool = False, name: str = "") -> Session:
-    """A session from a record; `raw` keeps the payload of a reply in `extra["raw_message"]`."""
+def session(record: Any, *, name: str = "") -> Session:
+    """A session from a record."""
     if not isinstance(record, Mapping):
         raise record if isinstance(record, Unreadable) else Unreadable("not an object")
     notes: list[str] = []
@@ -139,7 +127,7 @@ def session(record: Any, *, raw: bool = False, name: str = "") -> Session:
             ordered = False
         else:
             last = place
-        messages.append(message(item, len(messages), notes, raw))
+        messages.append(message(item, len(messages), notes))
     if not messages:
         raise Unreadable("no message")
     if not ordered:
@@ -181,7 +169,7 @@ def listed(history: Any) -> list[Any]:
     return list(history)
 
 
-def message(item: Mapping[str, Any], idx: int, notes: list[str], raw: bool = False) -> Message:
+def message(item: Mapping[str, Any], idx: int, notes: list[str]) -> Message:
     """One message; a text under `message` or `content`, whichever is not empty."""
     get = item.get
     text = get("message") or get("content") or named(item, "message") or ""
@@ -200,15 +188,13 @@ def message(item: Mapping[str, Any], idx: int, notes: list[str], raw: bool = Fal
     t = None if time is None else seconds(time)
     if t is None and time is not None:
         notes.append("unreadable time")
-    feedback, extra = 0, NOTHING
+    feedback, is_both = 0, False
     if role == "assistant":
         feedback = button(item)
-        if feedback < 0 and truth(get("is_liked")):
-            extra = {"both": True}
+        is_both = feedback < 0 and truth(get("is_liked"))
         if text[:1] == "{" or "[](@" in text:
-            was, text = text, plain(text)
-            extra = {**extra, "raw_message": was} if raw else extra
-    return Message(idx, role, text, t, feedback, len(text), extra)
+            text = plain(text)
+    return Message(idx, role, text, t, feedback, len(text), is_both)
 
 
 def button(item: Mapping[str, Any]) -> int:
@@ -219,9 +205,9 @@ def button(item: Mapping[str, Any]) -> int:
     feedback = named(item, "feedback")
     if isinstance(feedback, str):
         feedback = feedback.strip().lower()
-    if feedback in DOWN:
+    if feedback in _LOG["down"]:
         return -1
-    liked = truth(get("is_liked")) or truth(get("liked")) or feedback in UP
+    liked = truth(get("is_liked")) or truth(get("liked")) or feedback in _LOG["up"]
     return 1 if liked else 0
 
 

@@ -37,15 +37,54 @@ def compare(looking: Looking) -> widgets.Widget:
 
 @dataclass(frozen=True)
 class Side:
-    """One of two verdicts on the same reply."""
+    """A verdict on the open reply as of one user with one memory, called `name`."""
 
-    label: str
+    user: str
+    name: str
     block: Block
     memory: UserMemory | None
     verdict: Verdict
 
 
-class Two(Judged):
+class Sides(Judged):
+    """The open reply before the same judge, as several users or with several memories."""
+
+    def judge_sides(self, chosen: Sequence[tuple[str, str]], label: str, *, written: bool) -> None:
+        """Have the open reply judged as these users with these memories; `label` says what is done."""
+        looking, asked, key = self.looking, self.looking.asked(), self.looking.key
+        if asked is None:
+            self.asking.fail(translate("There is no reply to judge in this scenario."))
+            return
+        recorded = looking.reply is None
+
+        def done(sides: list[Side]) -> None:
+            if recorded and key is not None:
+                looking.journal.note("verdict", key)
+            self.show(sides)
+
+        async def judged(ask: Ask) -> list[Side]:
+            return await asyncio.gather(*(self._side(asked, *side, written, ask) for side in chosen))
+
+        self.asking.start(judged, done, label)
+
+    async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> Side:
+        """The reply judged as this user with this memory."""
+        looking = self.looking
+        block = replace(looking.corpus.block(user, asked.scenario), targets=asked.targets.assign(user=user))
+        memory: UserMemory | None = None
+        if name == DRAFT and looking.draft is not None:
+            memory = looking.draft.memory
+        elif name != NONE:
+            memory = await looking.memory_system(name).build(block, ask)
+        verdicts = await looking.judge(memory, written=written).judge(block, ask)
+        return Side(user, _called(name), block, memory, verdicts[0])
+
+    def show(self, sides: Sequence[Side]) -> None:
+        """Show the verdicts of all sides."""
+        raise NotImplementedError
+
+
+class Two(Sides):
     """The open reply before the same judge, with two memories or as two users."""
 
     def __init__(self, looking: Looking):
@@ -100,22 +139,11 @@ class Two(Judged):
     def ask(self, *, written: bool) -> None:
         """Have the open reply judged for both sides."""
         self.clear()
-        asked, looking = self.looking.asked(), self.looking
         chosen = [(u.value, m.value) for u, m in zip(self.users, self.memories)]
-        if asked is None or (lacks := self._lacks(chosen)):
-            self.asking.fail(lacks if asked else translate("There is no reply to judge in this scenario."))
+        if self.looking.target and (lacks := self._lacks(chosen)):
+            self.asking.fail(lacks)
             return
-        recorded = looking.reply is None
-
-        def done(sides: list[Side]) -> None:
-            if recorded and looking.key is not None:
-                looking.journal.note("verdict", looking.key)
-            self._show(sides, str(asked.targets["response"].iloc[0]))
-
-        async def both(ask: Ask) -> list[Side]:
-            return await asyncio.gather(*(self._side(asked, *side, written, ask) for side in chosen))
-
-        self.asking.start(both, done, translate("The judge reads the reply twice …"))
+        self.judge_sides(chosen, translate("The judge reads the reply twice …"), written=written)
 
     def _lacks(self, chosen: Sequence[tuple[str, str]]) -> str:
         """What is wrong with the choices; empty when nothing is."""
@@ -130,27 +158,15 @@ class Two(Judged):
             user=own,
         )
 
-    async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> Side:
-        """The reply judged as this user with this memory."""
-        looking = self.looking
-        block = looking.corpus.block(user, asked.scenario)
-        block = replace(block, targets=asked.targets.assign(user=user))
-        memory: UserMemory | None = None
-        if name == DRAFT and looking.draft is not None:
-            memory = looking.draft.memory
-        elif name != NONE:
-            memory = await looking.memory_system(name).build(block, ask)
-        verdicts = await looking.judge(memory, written=written).judge(block, ask)
-        return Side(f"{user} · {_called(name)}", block, memory, verdicts[0])
-
-    def _show(self, sides: Sequence[Side], response: str) -> None:
+    def show(self, sides: Sequence[Side]) -> None:
+        """Show both verdicts, and by how much the second is above the first."""
         first, second = (score_of(side.verdict) for side in sides)
         self.shown.value = draw(
             "compared",
             sides=sides,
             by=None if first is None or second is None else second - first,
-            rows=[shares_of(side.label, side.verdict) for side in sides],
-            response=response,
+            rows=[shares_of(f"{side.user} · {side.name}", side.verdict) for side in sides],
+            response=str(sides[0].block.targets["response"].iloc[0]),
             verdicts=[verdict_html(side.verdict, side.block, side.memory) for side in sides],
         )
 
@@ -160,7 +176,7 @@ def _called(name: str) -> str:
     return own.get(name) or system_name(name)
 
 
-class Memories(Judged):
+class Memories(Sides):
     """The open reply before the same judge, once with each memory that is there at once, and once without any."""
 
     def __init__(self, looking: Looking):
@@ -174,25 +190,12 @@ class Memories(Judged):
 
     def ask(self, *, written: bool) -> None:
         """Have the open reply scored with every memory."""
-        looking, block, key = self.looking, self.looking.asked(), self.looking.key
-        if block is None:
-            self.asking.fail(translate("There is no reply to judge in this scenario."))
-            return
-        names, recorded = [*filter(is_free, systems()), NONE], looking.reply is None
+        chosen = [(self.looking.user, name) for name in (*filter(is_free, systems()), NONE)]
+        self.judge_sides(chosen, translate("The judge reads {n} replies …", n=len(chosen)), written=written)
 
-        async def judged(ask: Ask) -> list[Verdict]:
-            found: list[Verdict] = []
-            for name in names:
-                memory = None if name == NONE else await looking.memory_system(name).build(looking.block, ask)
-                found += await looking.judge(memory, written=written).judge(block, ask)
-            return found
-
-        def done(verdicts: Sequence[Verdict]) -> None:
-            if recorded and key is not None:
-                looking.journal.note("verdict", key)
-            self.shown.value = draw("distribution", rows=[shares_of(*of) for of in zip(map(_called, names), verdicts)])
-
-        self.asking.start(judged, done, translate("The judge reads {n} replies …", n=len(names)))
+    def show(self, sides: Sequence[Side]) -> None:
+        """Show the verdict with each memory."""
+        self.shown.value = draw("distribution", rows=[shares_of(side.name, side.verdict) for side in sides])
 
 
 class Replayed(Judged):

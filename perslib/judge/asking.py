@@ -17,11 +17,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from perslib.corpus import Target
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL, legal_reason
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem
 from perslib.judge.base import Verdict
 from perslib.llm import Answer, Ask, Request, digit_distribution, parse
 from perslib.llm.reply import split_reasoning
@@ -156,8 +156,9 @@ def read_label(answer: Answer, values: Sequence[float]) -> Verdict:
     What cannot be read is unscored, and `error` says why.
     """
     data = answer.data if isinstance(answer.data, dict) else {}
-    stated, scheme = data.get("verdict"), "three" if SCORES[NEUTRAL] in values else "binary"
-    label, rule = parse_verdict(answer.text if stated is None else str(stated), cast(Scheme, scheme))
+    stated = data.get("verdict")
+    said = answer.text if stated is None else str(stated)
+    label, rule = parse_verdict(said, neutral=SCORES[NEUTRAL] in values)
     if label is None:
         return _unscored(answer, f"no verdict in {answer.text[:40]!r}")
     mode = rule if stated is None else answer.mode
@@ -166,9 +167,6 @@ def read_label(answer: Answer, values: Sequence[float]) -> Verdict:
     return _with_distribution(verdict, answer, names, key="verdict")
 
 
-#: What numbers mean, which is never guessed: 0 is bad in `binary01`, neutral in `three`, nothing in `binary`.
-Scheme = Literal["binary", "binary01", "three"]
-SCHEMES: tuple[Scheme, ...] = ("binary", "binary01", "three")
 LONGEST = 200_000
 _LABELS = read_toml(__file__, "verdicts.toml")
 KEYS: list[str] = _LABELS["keys"]
@@ -192,51 +190,48 @@ class Read(NamedTuple):
     rule: str
 
 
-def parse_verdict(text: str, scheme: Scheme = "binary") -> Read:
-    """The verdict in a text under a scheme of numbers. Words (good, bad …) mean the same under all schemes."""
-    if scheme not in SCHEMES:
-        raise UnknownName("scheme of verdicts", scheme, SCHEMES)
+def parse_verdict(text: str, *, neutral: bool = False) -> Read:
+    """The verdict in a text: good (1) or bad (-1), with `neutral` also 0; what else numbers mean is never guessed."""
     said = unicodedata.normalize("NFKC", split_reasoning(text[:LONGEST])[0]).strip()
     if not said:
         return Read(None, "none")
     inner = _FENCE.sub(lambda match: match[1], said).strip()
     found, _ = parse(inner, _OBJECT)
     if found:
-        return Read(_label(next(found[key] for key in KEYS if key in found), scheme), "json")
+        return Read(_label(next(found[key] for key in KEYS if key in found), neutral), "json")
     if stated := list(_STATED.finditer(inner)):
-        return Read(_label(stated[-1]["said"], scheme), "stated")
-    if (label := _label(inner, scheme)) is not None:
+        return Read(_label(stated[-1]["said"], neutral), "stated")
+    if (label := _label(inner, neutral)) is not None:
         return Read(label, "alone")
-    if perhaps := [label for m in _PERHAPS.finditer(inner) if (label := _label(m["said"], scheme)) is not None]:
+    if perhaps := [label for m in _PERHAPS.finditer(inner) if (label := _label(m["said"], neutral)) is not None]:
         return Read(perhaps[-1], "stated")
     lines = inner.splitlines()
     for rule, line in (("last line", lines[-1]), ("first line", lines[0])):
-        if (label := _label(line, scheme)) is not None:
+        if (label := _label(line, neutral)) is not None:
             return Read(label, rule)
     return Read(None, "none")
 
 
-def _label(value: Any, scheme: Scheme) -> int | None:
+def _label(value: Any, neutral: bool) -> int | None:
     """A value that is a label and nothing else."""
     if isinstance(value, bool):
         return GOOD if value else BAD
     if isinstance(value, int | float):
-        return _numbered(float(value), scheme)
+        return _numbered(float(value), neutral)
     if not isinstance(value, str):
         return None
     word = value.strip(_LABELS["trimmed"]).casefold()
     if word in ("true", "false"):
         return GOOD if word == "true" else BAD
     if re.fullmatch(r"[+-]?\d+(?:\.0+)?|−\d+", word):
-        return _numbered(float(word.replace("−", "-")), scheme)
+        return _numbered(float(word.replace("−", "-")), neutral)
     label = _WORDS.get(word)
-    return None if label == NEUTRAL and scheme != "three" else label
+    return None if label == NEUTRAL and not neutral else label
 
 
-def _numbered(value: float, scheme: Scheme) -> int | None:
-    if value == 0:
-        return {"binary01": BAD, "three": NEUTRAL}.get(scheme)
-    return {1.0: GOOD, -1.0: BAD}.get(value)
+def _numbered(value: float, neutral: bool) -> int | None:
+    known = {1.0: GOOD, -1.0: BAD} | ({0.0: NEUTRAL} if neutral else {})
+    return known.get(value)
 
 
 def pooled(verdicts: Sequence[Verdict]) -> Verdict:

@@ -91,6 +91,11 @@ class Judge(ABC):
         """One verdict for each target of the block, in order."""
 
 
+def unfitted(judge: Judge) -> PerslibError:
+    """Say what to do with a judge that has yet to learn."""
+    return PerslibError(f"{judge.name} learns from train users: run its fit(train) before judge(block)")
+
+
 class Computed(Judge):
     """A judge that computes its scores and asks no model: `scores` is all it has to say."""
 
@@ -157,7 +162,8 @@ class Rows:
             raise PerslibError(
                 f"Judge {self._said['judge']!r} gave {len(verdicts)} verdicts for the {len(block)} targets of {block.id}."
             )
-        for key, verdict, candidate in zip(block.targets[TURN].itertuples(index=False), verdicts, candidates):
+        keys = zip(*(block.targets[name] for name in TURN))
+        for key, verdict, candidate in zip(keys, verdicts, candidates):
             columns = _columns(verdict, self._language)
             self._rows.append({**self._said, "candidate": candidate, **dict(zip(TURN, key)), **columns})
         if len(self._rows) >= TOGETHER:

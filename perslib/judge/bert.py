@@ -3,7 +3,7 @@
 Needs the extra `perslib[bert]`; nothing of it is imported before `fit`. A reply is read as one text: profile,
 history in numbers, scenario, task, and the last twelve messages with the reply at the end. The published code
 cuts that text at the right, so that of most replies nothing is left to judge; here the conversation is cut at
-its left (`cut="right"` for comparison).
+its left.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from perslib.corpus import Block, Corpus, Target
-from perslib.errors import PerslibError
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.judge.finetune import FineTuning, fine_tune, packages, padded, predict, validation_users
-from perslib.judge.history import Scores, lessons
+from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
 from perslib.judge.supervised import distribution, no_lessons
 from perslib.llm import Ask
 from perslib.prompts import phrases
@@ -39,7 +38,7 @@ class Bert(Judge):
     """A pretrained encoder with a head for scores 1–5, fine-tuned on train users.
 
     `classes`  softmax over five scores, cross-entropy; the score is the most probable one.
-    `ordinal`  P(score > s) for s = 1 … 4, binary cross-entropy; the score is 1 + how many exceed `threshold`.
+    `ordinal`  P(score > s) for s = 1 … 4, binary cross-entropy; the score is 1 + how many exceed one half.
     """
 
     sees = Sees(reply=True, task=True, profile=True, history=True, train=True)
@@ -49,16 +48,11 @@ class Bert(Judge):
         head: Literal["classes", "ordinal"] = "classes",
         model: str = "bert-base-chinese",
         *,
-        cut: Literal["left", "right"] = "left",
         length: int = 512,
-        threshold: float = 0.5,
         training: Training = Training(),
     ):
-        self.head, self.model, self.cut = head, model, cut
-        self.length, self.threshold, self.training = length, threshold, training
-        self.name = ", ".join(
-            ["BERT" if head == "classes" else "BERT ordinal", *(["cut at the right"] if cut == "right" else [])]
-        )
+        self.head, self.model, self.length, self.training = head, model, length, training
+        self.name = "BERT" if head == "classes" else "BERT ordinal"
         self._net: Any = None
 
     # -- learning ------------------------------------------------------------------------------------------
@@ -111,10 +105,9 @@ class Bert(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target, with the distribution the head gives."""
         if self._net is None:
-            raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
-        if not block.evidence["score"].notna().any():
-            error = "no score: the user has no rated turn in another scenario"
-            return [Verdict(mode="computed", error=error)] * len(block)
+            raise unfitted(self)
+        if not len(history_scores(block)):
+            return [NO_HISTORY] * len(block)
         said, p = self._said([self._encoded(block, target) for target in block])
         means = p @ np.arange(1, 6)
         return [
@@ -128,7 +121,7 @@ class Bert(Judge):
         logits = predict(self._net, self._logits, encoded, self.training.at_once)
         if self.head == "ordinal":
             exceed = 1 / (1 + np.exp(-logits))
-            return 1.0 + (exceed > self.threshold).sum(axis=1), distribution(exceed)
+            return 1.0 + (exceed > 0.5).sum(axis=1), distribution(exceed)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return 1.0 + logits.argmax(axis=1), odds / odds.sum(axis=1, keepdims=True)
 
@@ -144,12 +137,9 @@ class Bert(Judge):
             for text in (_about(block, target, self._labels), _conversation(target, self._labels))
         )
         room = self.length - 2
-        if self.cut == "right":
-            kept = [*about, *said][:room]
-        else:  # the conversation gets at least half of the room, and all that the rest leaves
-            about = about[: max(room // 2, room - len(said))]
-            kept = [*about, *said[max(0, len(said) - (room - len(about))) :]]
-        return [self._tokens.cls_token_id, *kept, self._tokens.sep_token_id]
+        about = about[: max(room // 2, room - len(said))]  # the conversation gets half of the room, or all that is left
+        said = said[max(0, len(said) - (room - len(about))) :]
+        return [self._tokens.cls_token_id, *about, *said, self._tokens.sep_token_id]
 
 
 def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:

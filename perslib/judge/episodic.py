@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from perslib.corpus import Block, Target
 from perslib.errors import DataError, Problem
@@ -17,45 +17,36 @@ from perslib.judge.asking import Manner, read
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Answer, Ask
 from perslib.memory import Anchor, Retrieval, profile_shown
-from perslib.memory.retrieval import Strategy
 from perslib.memory.structured import cut
 from perslib.prompts.library import last_characters
 
 #: Characters shown, as published: of each message before the reply, of all of them, of the reply; of request
 #: and reply of a retrieved turn.
 MESSAGE, CONVERSATION, REPLY, EVIDENCE_REQUEST, EVIDENCE_REPLY = 260, 900, 1800, 180, 260
+#: Retrieved turns.
+SHOWN = 4
 NO_HISTORY = Verdict(mode="unscored", error="no score: the user has no rated turn in another scenario")
 
 
 class Episodic(Judge):
-    """Shows the k retrieved turns with their scores; `boundary_first` settles satisfied or not before the score.
+    """Shows four retrieved turns with their scores; `boundary_first` settles satisfied or not before the score.
 
     An answer whose side of the 3/4 boundary contradicts its score says two things, and is unscored. The
     verdict cites the turns that the answer names, or all it was shown where it names none; what it names that
     was not shown is kept as written. Table 2's row is `boundary_first=True`.
     """
 
-    def __init__(
-        self,
-        *,
-        boundary_first: bool = False,
-        k: int = 4,
-        strategy: Strategy = "boundary_paired",
-        manner: Manner | None = None,
-        profile: Literal["published", "all", "none"] = "published",
-        name: str | None = None,
-    ):
-        self.boundary_first, self.k, self.strategy, self.profile = boundary_first, k, strategy, profile
-        self.manner = manner or Manner()
+    def __init__(self, *, boundary_first: bool = False, manner: Manner | None = None, name: str | None = None):
+        self.boundary_first, self.manner = boundary_first, manner or Manner()
         if boundary_first and not self.manner.written:
             raise DataError(Problem("manner", "is one digit, but the boundary-first answer has several fields"))
         self.name = name or ("episodic, boundary first" if boundary_first else "episodic")
-        self.sees = Sees(True, True, profile != "none", history=True, model=True)
+        self.sees = Sees(True, True, True, history=True, model=True)
         self._retrieval = Retrieval()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One question a reply, all at once; none where the user has no rated history."""
-        found = self._retrieval.anchors(block, self.k, self.strategy)
+        found = self._retrieval.anchors(block, SHOWN, "boundary_paired")
         if not any(found):
             return [NO_HISTORY] * len(block)
 
@@ -72,7 +63,7 @@ class Episodic(Judge):
         return {
             **shown,
             **({} if self.boundary_first else {"written": self.manner.written}),
-            "profile": profile_shown(block.profile, self.profile),
+            "profile": profile_shown(block.profile, "published"),
             "conversation": last_characters(messages, CONVERSATION),
             "reply": cut(target.response, REPLY),
             "evidence": [_evidence(number, anchor) for number, anchor in enumerate(anchors, 1)],

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, NotEnough, PerslibError, Problem
 from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
 from perslib.llm import Ask, Backbone, compute
+from perslib.llm.backbone import Shown
 from perslib.memory.base import Key, Note, Noting
 
 T = TypeVar("T")
@@ -36,8 +37,7 @@ def evaluate(
     limit: int | None = None,
     seed: int = 42,
     blocks: Sequence[Block] | None = None,
-    progress: bool = True,
-    cap: float | None = None,
+    **shown: Unpack[Shown],
 ) -> pd.DataFrame:
     """The judge's verdicts on the replies of a split (None for all users) or of the `users` named.
 
@@ -50,27 +50,21 @@ def evaluate(
     `NotEnough`. `corpus.with_history("none")` judges them too.
     """
     if blocks is None and limit is None:
-        return _streamed(judge, corpus, backbone, _pairs(corpus, split, users), progress, cap)
+        return _streamed(judge, corpus, backbone, _pairs(corpus, split, users), **shown)
     if blocks is None:
         blocks = list(targets(corpus, split=split, users=users, limit=limit, seed=seed))
-    fit(judge, corpus, blocks, backbone, progress=progress, cap=cap)
-    return frame(judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone, progress=progress, cap=cap))
+    fit(judge, corpus, blocks, backbone, **shown)
+    return frame(judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone, **shown))
 
 
 def _streamed(
-    judge: Judge,
-    corpus: Corpus,
-    backbone: Backbone | None,
-    pairs: Sequence[tuple[str, str]],
-    progress: bool,
-    cap: float | None,
+    judge: Judge, corpus: Corpus, backbone: Backbone | None, pairs: Sequence[tuple[str, str]], **shown: Unpack[Shown]
 ) -> pd.DataFrame:
     """Each block is cut when its turn comes, by whoever judges it, and forgotten then."""
-    _learn(judge, corpus, {user for user, _ in pairs}, backbone, progress, cap)
-    replies = corpus.turns.groupby(BLOCK).size()
-    totals = {"judge": int(sum(replies.get(pair, 0) for pair in pairs))}
-    rows = Rows(judge, corpus, backbone)
-    _each(_Cut(judge, corpus), pairs, rows.add, judge, backbone, totals, progress, cap)
+    _learn(judge, corpus, {user for user, _ in pairs}, backbone, **shown)
+    replies, rows = corpus.turns.groupby(BLOCK).size(), Rows(judge, corpus, backbone)
+    total = int(sum(replies.get(pair, 0) for pair in pairs))
+    _each(_Cut(judge, corpus), pairs, rows.add, judge, backbone, total, **shown)
     return rows.frame()
 
 
@@ -88,21 +82,13 @@ class _Cut:
 
 
 def fit(
-    judge: Judge,
-    corpus: Corpus,
-    blocks: Iterable[Block],
-    backbone: Backbone | None = None,
-    *,
-    progress: bool = True,
-    cap: float | None = None,
+    judge: Judge, corpus: Corpus, blocks: Iterable[Block], backbone: Backbone | None = None, **shown: Unpack[Shown]
 ) -> None:
     """Let a judge that learns do so, from the train users that are not in these blocks."""
-    _learn(judge, corpus, {block.user for block in blocks}, backbone, progress, cap)
+    _learn(judge, corpus, {block.user for block in blocks}, backbone, **shown)
 
 
-def _learn(
-    judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, progress: bool, cap: float | None
-) -> None:
+def _learn(judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, **shown: Unpack[Shown]) -> None:
     if not judge.sees.train:
         return
     train = [user for user in corpus.split().get("train", []) if user not in judged]
@@ -115,23 +101,17 @@ def _learn(
         )
     learn = partial(judge.fit, corpus.of_users(train))
     if backbone is not None and judge.sees.model:
-        backbone.work([learn], progress=progress, cap=cap)  # here: what is learned is kept in the judge
+        backbone.work([learn], **shown)  # here: what is learned is kept in the judge
     else:
         compute(learn)
 
 
 def verdicts_on(
-    judge: Judge,
-    blocks: Sequence[Block],
-    backbone: Backbone | None = None,
-    *,
-    progress: bool = True,
-    cap: float | None = None,
+    judge: Judge, blocks: Sequence[Block], backbone: Backbone | None = None, **shown: Unpack[Shown]
 ) -> list[Sequence[Verdict]]:
     """The verdicts of a judge that knows what it has to know, block by block and target by target."""
     verdicts: list[Sequence[Verdict]] = []
-    totals = {"judge": sum(map(len, blocks))}
-    _each(judge.judge, blocks, verdicts.append, judge, backbone, totals, progress, cap)
+    _each(judge.judge, blocks, verdicts.append, judge, backbone, sum(map(len, blocks)), **shown)
     return verdicts
 
 
@@ -142,14 +122,18 @@ def targets(
     users: Iterable[str] | None = None,
     limit: int | None = None,
     seed: int = 42,
+    has_score: bool = False,
 ) -> Iterator[Block]:
-    """The blocks to judge; with a `limit`, so many turns at random, as many of each user."""
+    """The blocks to judge; with a `limit`, so many turns at random, as many of each user.
+
+    With `has_score` they are drawn among the turns that the user rated, where there are any: agreement needs both scores.
+    """
     if limit is not None and limit < 1:
         raise DataError(Problem("limit", f"is {limit}, expected 1 or more, or None for all"))
     pairs = _pairs(corpus, split, users)
     if limit is None:
         return (corpus.block(*pair) for pair in pairs)
-    return _drawn(corpus, pairs, limit, seed)
+    return _drawn(corpus, pairs, limit, seed, has_score)
 
 
 def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> list[tuple[str, str]]:
@@ -189,14 +173,16 @@ def _nothing_to_judge(corpus: Corpus, users: Iterable[str] | None) -> NotEnough:
     )
 
 
-def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int) -> Iterator[Block]:
+def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int, has_score: bool) -> Iterator[Block]:
     """This many turns at random, as many of each user; where a user has too few, more of the others.
 
     A user's turns come from as few scenarios as hold them, since a memory is built for each.
     """
     random = np.random.default_rng(seed)
     judged = corpus.turns[~corpus.turns["leads"]] if "leads" in corpus.turns else corpus.turns
-    turns = judged[TURN].merge(pd.DataFrame(pairs, columns=BLOCK), on=BLOCK)
+    turns = judged[[*TURN, "score"]].merge(pd.DataFrame(pairs, columns=BLOCK), on=BLOCK)
+    if has_score and turns["score"].notna().any():
+        turns = turns.dropna(subset="score")
     for by in (["user"], BLOCK):
         number = turns.groupby(by).ngroup().to_numpy()
         turns[f"place {len(by)}"] = random.permutation(number.max(initial=-1) + 1)[number]
@@ -215,9 +201,8 @@ def _each(
     sink: Callable[[T], object],
     judge: Judge,
     backbone: Backbone | None,
-    totals: dict[str, int],
-    progress: bool,
-    cap: float | None,
+    total: int,
+    **shown: Unpack[Shown],
 ) -> None:
     """What the method finds for each item, to `sink` as it comes."""
     if backbone is None or not judge.sees.model:
@@ -232,10 +217,10 @@ def _each(
         compute(all_items)
         return
     samples = getattr(getattr(judge, "manner", None), "samples", 1)
-    totals = {k: n * samples for k, n in totals.items()}
+    shown["totals"] = {"judge": total * samples}
     memory = getattr(judge, "memory", None)
     if not isinstance(memory, Noting):
-        backbone.each(method, items, sink, progress=progress, totals=totals, cap=cap)
+        backbone.each(method, items, sink, **shown)
         return
 
     def apart(found: tuple[T, dict[Key, Note]]) -> None:
@@ -243,7 +228,7 @@ def _each(
         memory.notes.update(notes)
         sink(result)
 
-    backbone.each(_Noted(method, memory), items, apart, progress=progress, totals=totals, cap=cap)
+    backbone.each(_Noted(method, memory), items, apart, **shown)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ PROMPTS = {
     "task rubric": "judge_generic_rubric",
     "Prometheus": "judge_generic_prometheus",
 }
-#: Characters of dialogue that a generic judge is shown, and of context in an example.
-DIALOGUE, CONTEXT = 6000, 1200
+#: Characters of dialogue that a generic judge is shown, and of context in an example; examples.
+DIALOGUE, CONTEXT, EXAMPLES = 6000, 1200, 10
 
 
 class Generic(Judge):
@@ -35,10 +35,10 @@ class Generic(Judge):
     The dialogue is shown whole, its last 6,000 characters where it is longer.
     """
 
-    def __init__(self, variant: str = "zero-shot", manner: Manner | None = None, *, examples: int = 10):
+    def __init__(self, variant: str = "zero-shot", manner: Manner | None = None):
         if variant not in PROMPTS:
             raise UnknownName("generic judge", variant, PROMPTS)
-        self.name, self.variant, self.examples = variant, variant, examples
+        self.name, self.variant = variant, variant
         self.manner = manner or Manner(window=None)
         self.sees = Sees(reply=True, task=True, train=variant == "few-shot", model=True)
         self._shots: list[dict[str, Any]] = []
@@ -46,7 +46,7 @@ class Generic(Judge):
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Draw the rated examples, as many of each score, from the train users."""
         if self.variant == "few-shot":
-            self._shots = drawn(train, self.examples)
+            self._shots = drawn(train)
             if not self._shots:
                 raise NotEnough(
                     "The few-shot judge needs examples that train users rated, but {corpus} has no rated replies. Add "
@@ -68,18 +68,18 @@ class Generic(Judge):
         return {"examples": self._shots, **fields} if self.variant == "few-shot" else fields
 
 
-def drawn(train: Corpus, number: int, seed: int = 42) -> list[dict[str, Any]]:
+def drawn(train: Corpus) -> list[dict[str, Any]]:
     """Rated replies of train users, the same number of each score as far as there are so many."""
     rated = train.turns[train.turns["score"].notna()]
     tasks = train.sessions.set_index(SESSION)["task"].to_dict()
-    order = random.Random(seed)
+    order = random.Random(42)
     chosen: list[pd.Series] = []
     for score in range(1, 6):
         rows = [row for _, row in rated[rated["score"] == score].iterrows()]
         order.shuffle(rows)
-        chosen += rows[: -(-number // 5)]
+        chosen += rows[: -(-EXAMPLES // 5)]
     order.shuffle(chosen)
-    return [_example(row, tasks.get((row["user"], row["scenario"], row["session"]))) for row in chosen[:number]]
+    return [_example(row, tasks.get((row["user"], row["scenario"], row["session"]))) for row in chosen[:EXAMPLES]]
 
 
 def _example(row: pd.Series, task: str | None) -> dict[str, Any]:

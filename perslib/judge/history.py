@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -25,8 +26,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
-from perslib.errors import PerslibError
-from perslib.judge.base import Computed, Judge, Sees, Verdict
+from perslib.judge.base import Computed, Judge, Sees, Verdict, unfitted
 from perslib.llm import Ask
 from perslib.memory import ANCHORS, EPISODES, Anchor, Retrieval, TextForm
 
@@ -58,64 +58,52 @@ def majority(scores: Scores) -> float:
     return float(values[counts.argmax()])
 
 
-def _named(name: str, how: Rounding) -> str:
-    return name if how is None else f"{name}, rounded {how}"
+STATISTICS: dict[str, Callable[[Scores], float]] = {"mean": np.mean, "median": np.median, "majority": majority}
+
+
+@dataclass(eq=False)
+class _Statistic(Computed):
+    """One number of known scores (one of `STATISTICS`) for all replies of the block; without scores, none."""
+
+    statistic: str = "mean"
+    rounded: Rounding = None
+    of = ""
+
+    def __post_init__(self) -> None:
+        name = f"{self.of} {self.statistic}"
+        self.name = name if self.rounded is None else f"{name}, rounded {self.rounded}"
+
+    @abstractmethod
+    def known(self, block: Block) -> Scores:
+        """Return the scores that count for this block."""
+
+    def scores(self, block: Block) -> Sequence[float | None]:
+        """The same score for each target."""
+        known = self.known(block)
+        value = float(on_scale(STATISTICS[self.statistic](known), self.rounded)) if len(known) else None
+        return [value] * len(block)
 
 
 # -- from the user's history ------------------------------------------------------------------------------
 
+#: What verdicts say of a user without a history.
+LACK = "the user has no rated turn in another scenario"
+NO_HISTORY = Verdict(mode="computed", error=f"no score: {LACK}")
 
-@dataclass(eq=False)
-class _OfHistory(Computed):
-    """One number of the user's history for all replies of the block; without history, none."""
 
-    rounded: Rounding = None
-    called = ""
-    lack = "the user has no rated turn in another scenario"
+class OfUser(_Statistic):
+    """Mean, median or majority of the user's scores in the other scenarios; `rounded="half up"` as published."""
+
+    of = "user"
+    lack = LACK
     sees = Sees(history=True)
 
-    def __post_init__(self) -> None:
-        self.name = _named(self.called, self.rounded)
-
-    @abstractmethod
-    def value(self, scores: Scores) -> float:
-        """The number, of at least one score."""
-
-    def scores(self, block: Block) -> Sequence[float | None]:
-        """The same score for each target."""
-        history = history_scores(block)
-        value = float(on_scale(self.value(history), self.rounded)) if len(history) else None
-        return [value] * len(block)
+    def known(self, block: Block) -> Scores:
+        """Return the user's history."""
+        return history_scores(block)
 
 
-class UserMean(_OfHistory):
-    """Mean of the user's scores in the other scenarios; `rounded="half up"` as published."""
-
-    called = "user mean"
-
-    def value(self, scores: Scores) -> float:
-        """x̄."""
-        return float(scores.mean())
-
-
-class UserMedian(_OfHistory):
-    """Median of the user's scores in the other scenarios; `rounded="half up"` as published."""
-
-    called = "user median"
-
-    def value(self, scores: Scores) -> float:
-        """Middle score, or the mean of the two middle ones."""
-        return float(np.median(scores))
-
-
-class UserMajority(_OfHistory):
-    """The user's most frequent score in the other scenarios; of several, the lowest."""
-
-    called = "user majority"
-
-    def value(self, scores: Scores) -> float:
-        """Most frequent score."""
-        return majority(scores)
+UserMean, UserMedian, UserMajority = (partial(OfUser, statistic) for statistic in STATISTICS)
 
 
 class UserCdfByHash(Computed):
@@ -126,7 +114,7 @@ class UserCdfByHash(Computed):
     """
 
     name = "user CDF by hash"
-    lack = _OfHistory.lack
+    lack = LACK
     sees = Sees(history=True)
 
     def scores(self, block: Block) -> Sequence[float | None]:
@@ -143,13 +131,13 @@ class UserCdfByHash(Computed):
 # -- from train users -------------------------------------------------------------------------------------
 
 
-def lessons(train: Corpus) -> Iterator[tuple[Block, list[Target], Scores]]:
-    """The train users' blocks with a rated history; of each, the rated targets and their scores."""
+def lessons(train: Corpus, has_history: bool = True) -> Iterator[tuple[Block, list[Target], Scores]]:
+    """The train users' blocks, with a rated history or of all; of each, the rated targets and their scores."""
     scores = train.turns.dropna(subset=["score"]).set_index(TURN)["score"].to_dict()
     for user, scenario in train.block_ids():
         block = train.block(user, scenario)
         targets = [t for t in block if (user, scenario, t.session, t.turn) in scores]
-        if targets and len(history_scores(block)):
+        if targets and (len(history_scores(block)) or not has_history):
             found = [float(scores[user, scenario, t.session, t.turn]) for t in targets]
             yield block, targets, np.array(found)
 
@@ -163,49 +151,35 @@ def train_scores(train: Corpus) -> dict[str, Scores]:
 
 
 @dataclass(eq=False)
-class _OfTrain(Computed):
-    """One number of the train users' scores: over all scenarios, or over the target's."""
+class OfPopulation(_Statistic):
+    """Mean or majority of all train users' scores: a constant that fits the corpus."""
 
-    statistic: Literal["mean", "majority"] = "mean"
-    rounded: Rounding = None
-    by_task = False
+    of = "global"
     lack = "no train user has rated a reply"
+    sees = Sees(train=True)
     learned: dict[str, Scores] | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.name = _named(f"{'task' if self.by_task else 'global'} {self.statistic}", self.rounded)
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Keep the train users' scores by scenario."""
         self.learned = train_scores(train)
 
-    def scores(self, block: Block) -> Sequence[float | None]:
-        """The same score for each target; a scenario that no train user rated gets the global number."""
+    def known(self, block: Block) -> Scores:
+        """Return the scores of all scenarios."""
         if self.learned is None:
-            raise _unfitted(self.name)
-        everything = np.concatenate([*self.learned.values(), []])
-        seen = self.learned.get(block.scenario, everything) if self.by_task else everything
-        if not len(seen):
-            return [None] * len(block)
-        value = float(seen.mean()) if self.statistic == "mean" else majority(seen)
-        return [float(on_scale(value, self.rounded))] * len(block)
+            raise unfitted(self)
+        return np.concatenate([*self.learned.values(), []])
 
 
-class OfPopulation(_OfTrain):
-    """Mean or majority of all train users' scores: a constant that fits the corpus."""
+class OfTask(OfPopulation):
+    """The same of the target's scenario; one that no train user rated gets the number of all."""
 
-    sees = Sees(train=True)
-
-
-class OfTask(_OfTrain):
-    """Mean or majority of the train users' scores in the target's scenario."""
-
-    by_task = True
+    of = "task"
     sees = Sees(train=True, task=True)
 
-
-def _unfitted(name: str) -> PerslibError:
-    return PerslibError(f"{name} learns from train users: run its fit(train) before judge(block)")
+    def known(self, block: Block) -> Scores:
+        """Return the scores of the scenario."""
+        everything = super().known(block)
+        return (self.learned or {}).get(block.scenario, everything)
 
 
 # -- controls ---------------------------------------------------------------------------------------------
@@ -235,7 +209,7 @@ class Random(Computed):
     seed: int = 42
     name = "random"
     sees = Sees(train=True)
-    lack = _OfTrain.lack
+    lack = OfPopulation.lack
     pool: Scores | None = field(default=None, init=False, repr=False)
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
@@ -245,7 +219,7 @@ class Random(Computed):
     def scores(self, block: Block) -> Sequence[float | None]:
         """One draw a target."""
         if self.pool is None:
-            raise _unfitted(self.name)
+            raise unfitted(self)
         pool = self.pool
         return [float(pool[self._draw(block, t.session, t.turn) % len(pool)]) if len(pool) else None for t in block]
 
@@ -258,18 +232,19 @@ class Random(Computed):
 class WithoutText(Computed):
     """What train users teach of the user's level, the turn number and the assistant: all that helps without a text.
 
-    Ridge regression on the mean of the user's scores in other scenarios, drawn towards everybody's, and on names. An
-    evaluator has to pass this one before its reading of replies is worth anything.
+    Ridge regression on the mean of the user's scores in other scenarios, drawn towards everybody's, and on names; without
+    any such score the turn and the assistant alone. An evaluator has to pass this one before its reading of replies is
+    worth anything.
     """
 
     name = "level, turn, assistant"
     sees = Sees(history=True, train=True)
-    lack = _OfTrain.lack
+    lack = OfPopulation.lack
     model: Pipeline | None = field(default=None, init=False, repr=False)
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn about ten numbers."""
-        taken = list(lessons(train))
+        taken = list(lessons(train, has_history=False))
         if taken:
             scores = np.concatenate([scores for *_, scores in taken])
             self.mean = float(scores.mean())
@@ -331,7 +306,7 @@ class Nearest(Judge):
 
     def _verdict(self, found: Sequence[Anchor]) -> Verdict:
         if not found:
-            return Verdict(mode="computed", error="no score: the user has no rated turn in another scenario")
+            return NO_HISTORY
         weights = [max(a.similarity, 0) + 0.001 if self.weighted else 1 for a in found]
         mean = np.average([a.score for a in found], weights=weights)
         score = float(on_scale(mean, self.rounded))

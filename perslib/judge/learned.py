@@ -29,14 +29,13 @@ from scipy.sparse import csr_matrix, vstack
 from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from perslib.corpus import BLOCK, TURN, Block, Corpus
-from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough, PerslibError
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.corpus import TURN, Block, Corpus
+from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
+from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.judge.mixed import Population, Turns, estimate
 from perslib.llm import Ask
-from perslib.memory.features import FEATURES, Said, read, said_in, tokens
+from perslib.memory.features import FEATURES, Said, read, said_by, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, histories
-from perslib.stats.calibrated import COUNTS
 from perslib.stats.calibration import SCORES
 from perslib.stats.fitted import P, proportional_odds
 
@@ -54,8 +53,8 @@ class LearnedJudge(Judge):
 
     `beside`, another judge, gives the ordinal stage two more features: that judge's expected (else raw) score, and
     whether it is missing. Advice that goes against the scores of the train users counts nothing. Without a history
-    the population's prediction is given. With few train users the prediction is mostly the mean of the user's
-    history, shrunk; below ten, `fit` warns (`FewTrainUsers`). A user among the train users is judged with what their labels taught, so
+    the population's prediction is given. With few train users it may add little to controls; below ten, `fit` warns
+    (`FewTrainUsers`). A user among the train users is judged with what their labels taught, so
     keep train and test users apart.
 
     After `fit`, `held_out` holds verdicts on the train users' scored turns, gold beside them, each by a first
@@ -87,17 +86,14 @@ class LearnedJudge(Judge):
                 judge=self.name,
                 corpus=train.name,
             )
-        blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
-        found = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
-        heard = await self._heard(blocks, ask, train)
-        found = found.assign(said=[s for b in blocks for s in said_in(b)[1]], heard=heard).merge(scored, on=TURN)
+        found = (await self._replies(train, ask)).merge(scored, on=TURN)
         said, gold = list(found["said"]), found["gold"].to_numpy(float)
         heard_scores = _scores(found["heard"])
         self._usual = float(np.nanmean(heard_scores)) if np.isfinite(heard_scores).any() else float(gold.mean())
         if (users := scored["user"].nunique()) < FEW_TRAIN_USERS:
             few = FewTrainUsers(
-                "The judge “{judge}” learns from few train users ({users}, fewer than {least}): its scores are mostly the mean "
-                "of each user's history. Compare it with people, or give it more train users.",
+                "The judge “{judge}” learns from few train users ({users}, fewer than {least}), so it may add little to what "
+                "is known without the reply. Compare it with the controls of page 01, or give it more train users.",
                 judge=self.name,
                 users=users,
                 least=FEW_TRAIN_USERS,
@@ -121,7 +117,7 @@ class LearnedJudge(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """A verdict with a full distribution for every target."""
         if self._population is None:
-            raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
+            raise unfitted(self)
         population = self._population
         past, present = said_in(block)
         scores = block.evidence["score"].to_numpy(float, na_value=np.nan)
@@ -136,10 +132,9 @@ class LearnedJudge(Judge):
             scores[rated],
         )
         heard = await self._heard([block], ask)
-        shaped = _with_p(block.targets[BLOCK], self._shaped(np.column_stack([predicted, self._advice(heard)])))
-        past = pd.DataFrame({"user": [block.user], "scenario": block.scenario})
-        past[COUNTS] = np.bincount(scores[rated].astype(int), minlength=6)[1:]
-        p = self._tilt.distribution(shaped, self._everybody.shrink(past))
+        shaped = self._shaped(np.column_stack([predicted, self._advice(heard)]))
+        counts = np.bincount(scores[rated].astype(int), minlength=6)[1:] + self._everybody.imaginary
+        p = self._tilt.tilt(shaped, np.tile(counts, (len(block), 1)))
         expected = p @ SCORES
         return [
             replace(
@@ -148,6 +143,13 @@ class LearnedJudge(Judge):
             )
             for v, e, row in zip(heard, expected, p)
         ]  # fmt: skip
+
+    async def _replies(self, train: Corpus, ask: Ask) -> pd.DataFrame:
+        """Every reply to train users: the keys of its turn, as it was said, and what the judge beside this one says."""
+        blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
+        turns = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
+        heard = await self._heard(blocks, ask, train)
+        return turns.assign(said=[said_by(target) for b in blocks for target in b], heard=heard)
 
     async def _heard(self, blocks: Sequence[Block], ask: Ask, train: Corpus | None = None) -> list[Verdict]:
         """What the judge beside this one says of each target, block after block; empty verdicts without one."""
@@ -242,14 +244,14 @@ def _held_out(turns: Turns, gold: Array, whole: Population) -> Array:
     mean = np.empty(len(gold))
     users, scenario = np.unique(turns.user), turns.scenario
     for fold in np.array_split(users, min(FOLDS, len(users))):
-        theirs = np.isin(turns.user, fold)
-        rest = np.flatnonzero(~theirs)
+        is_theirs = np.isin(turns.user, fold)
+        rest, theirs = np.flatnonzero(~is_theirs), np.flatnonzero(is_theirs)
         population = Population(turns.take(rest), gold[rest], whole.variances, whole.mean) if len(rest) else whole
-        tied = np.zeros((len(gold), len(population.turns)))
-        tied[theirs] = population.project(turns.take(np.flatnonzero(theirs)))
+        tied, row = population.project(turns.take(theirs)), np.cumsum(is_theirs) - 1
         for user in fold:
             for name in np.unique(scenario[turns.user == user]):
                 at = np.flatnonzero((turns.user == user) & (scenario == name))
                 past = np.flatnonzero((turns.user == user) & (scenario != name))
-                mean[at] = population.predict(turns.take(at), tied[at], turns.take(past), tied[past], gold[past])
+                tied_at, tied_past = tied[row[at]], tied[row[past]]
+                mean[at] = population.predict(turns.take(at), tied_at, turns.take(past), tied_past, gold[past])
     return mean

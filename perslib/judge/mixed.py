@@ -11,12 +11,17 @@ with K_g = Z_g Z_g' / |g| for numbers, equality for names, the cosine for texts,
 variances maximise the marginal likelihood of the train users' scores. For a new user the rated turns of the
 history say where the user's own level, slopes and tastes differ from the population's, and shrink towards it where
 they say little; without a history the population's prediction remains.
+
+The work grows with the cube of the train users' turns. Beyond `EXACT_TO` so many of them, u, evenly spread over the users,
+stand for the others (PITC, Quiñonero-Candela & Rasmussen 2005): turns of different users share K_iu K_uu⁻¹ K_uj, turns
+of one user what they share in full. All scores count, and the work grows with their number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -37,6 +42,9 @@ one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 PRIOR_MEAN, PRIOR_LEVEL, PRIOR_TEXT, PRIOR_SPREAD = np.log(0.002), np.log(0.05), np.log(0.05), 1.5
 START_NOISE = np.log(0.4)
 STEPS = 15
+EXACT_TO = 2_000
+JITTER = 1e-6
+AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,11 @@ class Turns:
     def __len__(self) -> int:
         return len(self.user)
 
+    @cached_property
+    def by_term(self) -> csr_matrix:
+        """For each term the turns that have it: what is looked up for a few turns among many."""
+        return self.text.T.tocsr()
+
     def take(self, rows: Array) -> Turns:
         """These rows only."""
         return Turns(
@@ -65,12 +78,11 @@ class Turns:
         )
 
 
-def kernels(a: Turns, b: Turns) -> list[Array]:
+def kernels(a: Turns, b: Turns) -> Iterator[Array]:
     """K_g between two sets of turns, one a group: numbers, assistant, scenario, text."""
-    linear = [x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers)]
-    names = ((a.assistant, b.assistant), (a.scenario, b.scenario))
-    equal = [(x[:, None] == y[None, :]).astype(float) for x, y in names]
-    return [*linear, *equal, (a.text @ b.text.T).toarray()]
+    yield from (x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers))
+    yield from ((x[:, None] == y).astype(float) for x, y in ((a.assistant, b.assistant), (a.scenario, b.scenario)))
+    yield np.ascontiguousarray((b.text @ a.by_term).toarray().T)
 
 
 @dataclass(frozen=True)
@@ -89,9 +101,9 @@ class Variances:
         v, groups = np.exp(log), (len(log) - 3) // 2
         return cls(v[:groups], v[groups : 2 * groups], v[-3], v[-2], v[-1])
 
-    def everybody(self, found: Sequence[Array]) -> Array:
+    def everybody(self, found: Iterable[Array]) -> Array:
         """Covariance of turns of different users."""
-        return sum((v * k for v, k in zip(self.shared, found)), np.zeros_like(found[0]))
+        return np.asarray(sum(v * k for v, k in zip(self.shared, found)))
 
     def covariance(self, a: Turns, b: Turns, found: Sequence[Array]) -> Array:
         """Covariance of scores without noise."""
@@ -104,7 +116,7 @@ class Variances:
 @one_thread
 def estimate(turns: Turns, scores: Array) -> Variances:
     """Variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
-    n, found = len(turns), kernels(turns, turns)
+    n, found = len(turns), list(kernels(turns, turns))
     same = (turns.user[:, None] == turns.user[None, :]).astype(float)
     together = same * (turns.session[:, None] == turns.session[None, :])
 
@@ -140,20 +152,53 @@ class Population:
 
     @one_thread
     def __init__(self, turns: Turns, scores: Array, variances: Variances, mean: float | None = None):
-        found = kernels(turns, turns)
-        covariance = variances.covariance(turns, turns, found) + variances.noise * np.eye(len(turns))
-        self.turns, self.variances = turns, variances
-        self._lower = cholesky(covariance, lower=True)
-        ones, scaled = (
-            solve_triangular(self._lower, v, lower=True) for v in (np.ones(len(turns)), scores.astype(float))
-        )
+        self.turns, self.variances, self._mixing = turns, variances, None
+        known = np.column_stack([np.ones(len(turns)), scores])
+        if len(turns) > EXACT_TO:
+            self._summarise(turns, known, mean)
+            return
+        self._lower = self._factor(turns)
+        ones, scaled = (solve_triangular(self._lower, column, lower=True) for column in known.T)
         self.mean = float(ones @ scaled / (ones @ ones)) if mean is None else mean
         self._weights = scaled - self.mean * ones
+
+    def _factor(self, turns: Turns, explained: Array | float = 0.0) -> Array:
+        """Cholesky factor of the covariance of scores, less what is explained already."""
+        covariance = self.variances.covariance(turns, turns, list(kernels(turns, turns))) - explained
+        return np.asarray(cholesky(covariance + self.variances.noise * np.eye(len(turns)), lower=True))
+
+    def _summarise(self, turns: Turns, known: Array, mean: float | None) -> None:
+        """Let some turns stand for all; `known` has a column of ones and one of scores."""
+        self.turns = turns.take(np.linspace(0, len(turns) - 1, EXACT_TO).astype(int))
+        shared = self.variances.everybody(kernels(self.turns, self.turns))
+        self._lower = cholesky(shared + JITTER * np.eye(EXACT_TO), lower=True)
+        among, seen, told = np.eye(EXACT_TO), np.zeros((EXACT_TO, 2)), np.zeros((2, 2))
+        for user in np.unique(turns.user):
+            rows = np.flatnonzero(turns.user == user)
+            own = turns.take(rows)
+            tied = self.project(own)
+            lower = self._factor(own, tied @ tied.T)
+            tied, scaled = (solve_triangular(lower, v, lower=True) for v in (tied, known[rows]))
+            among += tied.T @ tied
+            seen += tied.T @ scaled
+            told += scaled.T @ scaled
+        inverse, _ = dpotri(cholesky(among, lower=True), lower=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        (ones, with_scores), _ = told - seen.T @ inverse @ seen
+        self.mean = float(with_scores / ones) if mean is None else mean
+        mixing = cholesky((1 + JITTER) * np.eye(EXACT_TO) - inverse, lower=True)
+        self._weights = solve_triangular(mixing, inverse @ (seen @ [-self.mean, 1.0]), lower=True)
+        self._mixing = solve_triangular(self._lower, mixing, lower=True, trans=1)
 
     @one_thread
     def project(self, turns: Turns) -> Array:
         """What ties each turn to the train users' turns, one row a turn: L⁻¹ k(train, turn)."""
+        if len(turns) > AT_ONCE:
+            parts = np.array_split(np.arange(len(turns)), -(-len(turns) // AT_ONCE))
+            return np.vstack([self.project(turns.take(rows)) for rows in parts])
         shared = self.variances.everybody(kernels(self.turns, turns))
+        if self._mixing is not None:
+            return np.asarray(shared.T @ self._mixing)
         return np.asarray(solve_triangular(self._lower, shared, lower=True)).T
 
     @one_thread
@@ -164,6 +209,6 @@ class Population:
         if not len(history):
             return expected
         surprise = scores - self.mean - tied_history @ self._weights
-        among = v.covariance(history, history, kernels(history, history)) - tied_history @ tied_history.T
-        between = v.covariance(targets, history, kernels(targets, history)) - tied @ tied_history.T
+        among = v.covariance(history, history, list(kernels(history, history))) - tied_history @ tied_history.T
+        between = v.covariance(targets, history, list(kernels(targets, history))) - tied @ tied_history.T
         return expected + between @ np.linalg.solve(among + v.noise * np.eye(len(history)), surprise)

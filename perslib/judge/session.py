@@ -104,7 +104,7 @@ class OfSession(Judge):
 
     `calibrated` describes the five scores so that small faults do not cost the 4 nor perfection is needed for
     a 5; `guarded` adds what counts in this kind of task, what rules out a 4, and that the conversation goes
-    before the memory. `message` is how much of each message is shown; None shows all.
+    before the memory.
     """
 
     def __init__(
@@ -114,10 +114,9 @@ class OfSession(Judge):
         *,
         calibrated: bool = False,
         guarded: bool = False,
-        message: int | None = MESSAGE,
         name: str | None = None,
     ):
-        self.memory, self.manner, self.message = memory, manner or Manner(), message
+        self.memory, self.manner = memory, manner or Manner()
         self.calibrated, self.guarded = calibrated, guarded
         parts = ["guarded"] * guarded + ["calibrated"] * calibrated
         parts += [f"{memory.name} memory"] if memory else []
@@ -144,9 +143,7 @@ class OfSession(Judge):
         return [replace(verdict, memory=memory.state if memory else None) for verdict in verdicts]
 
     def _shown(self, target: Target) -> dict[str, Any]:
-        messages = conversation(target)
-        if self.message is not None:
-            messages = [{**m, "content": cut(m["content"], self.message)} for m in messages]
+        messages = [{**m, "content": cut(m["content"], MESSAGE)} for m in conversation(target)]
         shown = last_characters(messages, CONVERSATION)
         return {"scenario": target.scenario, "task": target.task, "conversation": shown}
 

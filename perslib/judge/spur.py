@@ -15,20 +15,20 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
-from perslib.errors import DataError, PerslibError, Problem
+from perslib.errors import DataError, Problem
 from perslib.judge.asking import Manner, spent
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.llm import Answer, Ask, parse
 from perslib.memory import profile_shown
 from perslib.prompts import prompt
 
 LABELS = ("SAT", "DSAT")
-#: Published sizes: train replies of each label, candidates reduced in one go, rules that such a chunk leaves.
-TRAIN_TURNS, CHUNK, OF_CHUNK = 150, 80, 20
+#: Published sizes: train replies of each label, candidates reduced in one go, rules that such a chunk leaves, rules.
+TRAIN_TURNS, CHUNK, OF_CHUNK, RULES = 150, 80, 20, 10
 SEED = 42
 #: What an answer needs to be read where its prediction is none.
 _MATCHES = {
@@ -44,22 +44,13 @@ class Spur(Judge):
     `train_turns` bounds the induction: one call for each of that many replies of either label.
     """
 
-    def __init__(
-        self,
-        manner: Manner | None = None,
-        *,
-        k: int = 10,
-        train_turns: int = TRAIN_TURNS,
-        profile: Literal["all", "published", "none"] = "all",
-        name: str | None = None,
-    ):
-        self.manner, self.k, self.train_turns = manner or Manner(), k, train_turns
+    name = "SPUR"
+    sees = Sees(True, True, True, train=True, model=True)
+
+    def __init__(self, manner: Manner | None = None, *, train_turns: int = TRAIN_TURNS):
+        self.manner, self.train_turns = manner or Manner(), train_turns
         if not self.manner.written:
             raise DataError(Problem("manner", "is one digit, but SPUR's answer lists the rules that are met"))
-        if not 1 <= k <= OF_CHUNK:
-            raise DataError(Problem("k", f"is {k}, expected 1–{OF_CHUNK}"))
-        self.profile, self.name = profile, name or "SPUR"
-        self.sees = Sees(True, True, profile != "none", train=True, model=True)
         self.rules: dict[str, list[str]] = {}
         self.lack: str | None = None
         """Why nothing can be scored after fitting; None when all is well."""
@@ -113,7 +104,7 @@ class Spur(Judge):
             else candidates[label]
             for label in LABELS
         }
-        last = [(label, rules, self.k) for label, rules in shorter.items() if len(rules) > self.k]
+        last = [(label, rules, RULES) for label, rules in shorter.items() if len(rules) > RULES]
         merged = (await self._merged(last, ask)) if last else []
         return shorter | {label: rules for (label, *_), rules in zip(last, merged)}
 
@@ -131,7 +122,7 @@ class Spur(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One question a reply, all at once."""
         if not self.rules:
-            raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
+            raise unfitted(self)
         if self.lack is not None:
             return [Verdict(mode="unscored", error=self.lack)] * len(block)
         questions = [{**self._shown(block, target), **self._lists()} for target in block]
@@ -164,7 +155,7 @@ class Spur(Judge):
     # -- what is asked --------------------------------------------------------------------------------------
 
     def _shown(self, block: Block, target: Target) -> dict[str, Any]:
-        return {"profile": profile_shown(block.profile, self.profile), **self.manner.shown(target)}
+        return {"profile": profile_shown(block.profile, "all"), **self.manner.shown(target)}
 
     def _lists(self) -> dict[str, list[str]]:
         return {"sat_rules": self.rules["SAT"], "dsat_rules": self.rules["DSAT"]}

@@ -23,13 +23,15 @@ from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import StandardScaler
 
 from perslib.corpus import Block, Corpus, Target
-from perslib.errors import NotEnough, PerslibError
-from perslib.judge.base import Judge, Sees, Verdict
-from perslib.judge.history import Scores, history_scores, lessons
+from perslib.errors import NotEnough
+from perslib.judge.base import Judge, Sees, Verdict, unfitted
+from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
 from perslib.llm import Ask
 
 #: Penalties that ridge chooses from, by cross-validation over train users.
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+#: Terms that are weighed, the most frequent.
+FEATURES = 20_000
 
 
 def no_lessons(judge: Judge, train: Corpus) -> NotEnough:
@@ -61,8 +63,7 @@ class Supervised(Judge):
     name = "supervised"
     sees = Sees(reply=True, history=True, train=True)
 
-    def __init__(self, features: int = 20_000):
-        self.features = features
+    def __init__(self) -> None:
         self._model: RidgeCV | None = None
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
@@ -73,7 +74,7 @@ class Supervised(Judge):
         texts = [_text(t) for _, targets, _ in taken for t in targets]
         numbers = [summary(history_scores(block)) for block, targets, _ in taken for _ in targets]
         users = [block.user for block, targets, _ in taken for _ in targets]
-        self._words = _words(train.language, self.features).fit(texts)
+        self._words = _words(train.language).fit(texts)
         self._scale = StandardScaler().fit(numbers)
         inputs, scores = self._inputs(texts, numbers), np.concatenate([scores for *_, scores in taken])
         if (folds := min(5, len(set(users)))) > 1:
@@ -86,10 +87,10 @@ class Supervised(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target; without a rated history, unscored."""
         if self._model is None:
-            raise PerslibError(f"{self.name} learns from train users: run its fit(train) before judge(block)")
+            raise unfitted(self)
         history, texts = history_scores(block), [_text(t) for t in block]
         if not len(history):
-            return [_NO_HISTORY] * len(block)
+            return [NO_HISTORY] * len(block)
         if not texts:
             return []
         found = self._model.predict(self._inputs(texts, [summary(history)] * len(texts)))
@@ -101,17 +102,14 @@ class Supervised(Judge):
         return inputs
 
 
-_NO_HISTORY = Verdict(mode="computed", error="no score: the user has no rated turn in another scenario")
-
-
 def _text(target: Target) -> str:
     return f"{target.request or ''}\n{target.response}"
 
 
-def _words(language: str, features: int) -> Any:
+def _words(language: str) -> Any:
     """Chinese is written without blanks: letters and their pairs and triples. Otherwise words and word parts."""
     if language == "zh":
-        return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, max_features=features)
-    words = TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True, max_features=features // 2)
-    parts = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=features // 2)
+        return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, max_features=FEATURES)
+    words = TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True, max_features=FEATURES // 2)
+    parts = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=FEATURES // 2)
     return FeatureUnion([("words", words), ("parts", parts)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,11 @@ def content_address(entry: Entry, weights: str, request: Request) -> str:
 
 def weights(entry: Entry) -> str:
     """What the model is: a file is known by its content, wherever it lies."""
-    file = gguf(entry)
-    path = Path(file or "").expanduser()
-    return _fingerprint(path, path.stat().st_mtime_ns) if file and path.is_file() else entry.model
+    with suppress(OSError, RuntimeError):  # a file that cannot be read is named when the model is asked
+        path = Path(gguf(entry) or "").expanduser()
+        if path.is_file():
+            return _fingerprint(path, path.stat().st_mtime_ns)
+    return entry.model
 
 
 @cache

@@ -276,14 +276,14 @@ class DryRun(Backbone):
         dry.map(method, items)
         dry.ledger.total
 
-    A question is answered by `reply(request)`, a text or data; without that by its own `usual` answer; without that by
-    the plainest data that its schema takes, or a text of the usual length, and counted with `max_tokens`. What is
-    asked twice is asked once. With `cache="use"` what the answer cache has is not counted as a call.
+    A question is answered by its own `usual` answer; without that by the plainest data that its schema takes, or a text
+    of the usual length, and counted with `max_tokens`. What is asked twice is asked once. With `cache="use"` what the
+    answer cache has is not counted as a call.
     """
 
-    def __init__(self, of: Entry | str, reply: Callable[[Request], Any] | None = None, cache: Cache | Policy = "off"):
+    def __init__(self, of: Entry | str, cache: Cache | Policy = "off"):
         super().__init__(entry(of) if isinstance(of, str) else of, cache)
-        self._stand_in = StandIn(reply)
+        self._stand_in = StandIn()
 
     def _run(self, step: Callable[[str, Answer], object], cap: float | None) -> Run:
         # No progress: what is counted here is not what the page asks.

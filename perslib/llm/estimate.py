@@ -1,4 +1,4 @@
-"""What a run will take, before it starts: tokens by a rough rule, cost by the price table, and a rehearsal.
+"""What a run will take, before it starts: tokens by a rough rule, and a rehearsal.
 
 Where nobody is to be asked, in a rehearsal (`PERSLIB_REHEARSE` in the environment) and by a `DryRun`, a stand-in answers
 every question that the cache cannot answer, and its answers are counted like a model's. Where `PERSLIB_QUESTIONS` names
@@ -12,14 +12,14 @@ import json
 import operator
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+import textwrap
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perslib.llm.cache import Cache
 from perslib.llm.registry import Entry
 from perslib.llm.types import Answer, Message, Request
 
@@ -55,8 +55,7 @@ def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] =
 
 
 VARIABLE = "PERSLIB_REHEARSE"
-#: Answers that tell how fast a backbone is: so many of the latest.
-LATEST = 200
+PROGRESS = "PERSLIB_PROGRESS_FILE"
 
 
 def is_rehearsal() -> bool:
@@ -64,19 +63,34 @@ def is_rehearsal() -> bool:
     return bool(os.environ.get(VARIABLE))
 
 
-class StandIn:
-    """Answers in a model's place, at the usual length or as `reply` says; what was asked before is a hit."""
+#: A digest's digits as letters: no number for whoever reads a score off a text.
+_LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
 
-    def __init__(self, reply: Callable[[Request], Any] | None = None):
-        self.reply, self._given = reply, set[str]()
+
+def note_computing(seconds: float) -> None:
+    """Tell who runs this notebook as a rehearsal that the run itself will compute for so long."""
+    if file := os.environ.get(PROGRESS):
+        with Path(file).open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"computing": seconds}) + "\n")
+
+
+class StandIn:
+    """Answers in a model's place, at the usual length; what was asked before is a hit.
+
+    Its texts differ from question to question, as a model's do: what is asked about them is a question each, and no hit.
+    """
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
 
     def answer(self, request: Request, entry: Entry, key: str) -> Answer:
         """Something of the wanted form, counted like an answer."""
         form, most = request.schema, request.max_tokens or USUAL_REPLY
-        usual = request.usual if self.reply is None else self.reply(request)
-        said = usual() if callable(usual) else usual
+        said = request.usual() if callable(request.usual) else request.usual
         if is_unknown := said is None:
-            said = _of_form(form, form) if form is not None else "3" + " etc" * (min(most, USUAL_REPLY) - 1)
+            mark = key.translate(_LETTERS)[:12]
+            words = ["3", *textwrap.wrap(mark, 3), *["etc"] * USUAL_REPLY][: min(most, USUAL_REPLY)]
+            said = " ".join(words) if form is None else _of_form(form, form, mark)
         text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
         tokens_out = most if is_unknown else tokens_of(text, entry.languages)
         tokens_in = tokens_of_messages(request.messages, entry.languages)
@@ -159,14 +173,14 @@ def rehearsal(file: str) -> StandIn:
     return Collector(Path(file)) if file else StandIn()
 
 
-def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """The plainest value that a JSON schema takes."""
+def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any], mark: str) -> Any:
+    """The plainest value that a JSON schema takes, with the mark in each text of its own."""
     if "$ref" in schema:
         places = schema["$ref"].removeprefix("#/").split("/")
-        return _of_form(functools.reduce(operator.getitem, places, root), root)
+        return _of_form(functools.reduce(operator.getitem, places, root), root, mark)
     for choice in ("anyOf", "oneOf", "allOf"):
         if choice in schema:
-            return _of_form(schema[choice][0], root)
+            return _of_form(schema[choice][0], root, mark)
     if "enum" in schema:
         return schema["enum"][0]
     if "const" in schema:
@@ -174,23 +188,10 @@ def _of_form(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
     kind = schema.get("type", "string")
     kind = kind if isinstance(kind, str) else kind[0]
     if kind == "object":
-        return {name: _of_form(part, root) for name, part in schema.get("properties", {}).items()}
+        return {name: _of_form(part, root, mark) for name, part in schema.get("properties", {}).items()}
     if kind == "array":
-        return [_of_form(schema.get("items", {}), root)] * max(1, schema.get("minItems", 0))
+        return [_of_form(schema.get("items", {}), root, mark)] * max(1, schema.get("minItems", 0))
     if kind in ("integer", "number"):
         return schema.get("minimum", 1)
-    return {"boolean": False, "null": None}.get(kind, "…" * max(1, schema.get("minLength", 1)))
-
-
-def seconds(entry: Entry, tokens_in: int, tokens_out: int, calls: int) -> float | None:
-    """How long these calls take at the pace of the backbone's latest answers; None when none of them is known."""
-    from scipy.optimize import nnls
-
-    cache = Cache(policy="only")
-    records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
-    known = [a for a in map(Answer.restored, records) if a.seconds and a.tokens_in + a.tokens_out]
-    if not known:
-        return None
-    took = np.array([[a.tokens_in, a.tokens_out, a.seconds] for a in known], float)
-    pace, _ = nnls(took[:, :2], took[:, 2])
-    return float(pace @ [tokens_in, tokens_out]) / max(1, min(entry.concurrency, calls))
+    text = f"…{mark}".ljust(schema.get("minLength", 0), "…")[: schema.get("maxLength")]
+    return {"boolean": False, "null": None}.get(kind, text)

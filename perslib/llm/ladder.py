@@ -108,6 +108,13 @@ class Ladder:
         return seen if self.entry.reasons is None else self.entry.reasons
 
     @property
+    def context(self) -> int | None:
+        """Tokens of the model's context window, as the entry says, else as the endpoint did; None where nobody knows."""
+        if self.entry.context or self.probe is None:
+            return self.entry.context
+        return self.probe.context
+
+    @property
     def is_known_for_logprobs(self) -> bool | None:
         """Whether the endpoint was seen, or is said, to give log probabilities; None where nobody knows."""
         return self.entry.logprobs if self.probe is None else self.probe.logprobs > 0

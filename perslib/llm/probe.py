@@ -1,4 +1,4 @@
-"""Asking an endpoint what it can do, and remembering the answer.
+"""Asking an endpoint what it can do and how fast it is, and remembering the answer.
 
 Flags in `backbones.toml` are what somebody believed; a probe is what the endpoint did. The client goes by the
 probe where there is one.
@@ -7,13 +7,17 @@ probe where there is one.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from perslib.errors import GaveUp, Refused
+from perslib.llm.cache import Cache
 from perslib.llm.parsing import response_format
+from perslib.llm.registry import Entry
 from perslib.llm.types import Answer, Request, json_or
 from perslib.paths import state, write_whole
 
@@ -28,6 +32,12 @@ _SCHEMA = {
 _PROSE = [{"role": "user", "content": "Greet me in one short sentence."}]
 _PROSE_JSON = [{"role": "user", "content": "Greet me in one short sentence of plain words, not in JSON."}]
 _DRAW = [{"role": "user", "content": "Write ten random words."}]
+_LONG = "Here are many words to be read. " * 150
+"""About 1,200 tokens: what a prompt takes to be read shows only in a long one."""
+
+
+LATEST = 200
+"""Answers that tell how fast a backbone is: so many of the latest."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,8 @@ class Probe:
     """Tokens of the context window, where the endpoint tells."""
     at: str
     """When it was asked, UTC."""
+    pace: Sequence[float] | None = None
+    """Seconds that a token of a prompt takes, and one of a reply; None where no tokens are reported."""
 
     def describe(self) -> str:
         """The findings, one a line."""
@@ -101,7 +113,7 @@ Listing = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
 async def take(backbone: str, endpoint: str, model: str, send: Send, models: Listing) -> Probe:
-    """Ask the endpoint, seven small calls in all; `send(request, form)` leaves out what it does not take."""
+    """Ask the endpoint, nine small calls at most; `send(request, form)` leaves out what it does not take."""
 
     async def tried(
         messages: list[dict[str, str]], form: dict[str, Any] | None = None, **options: Any
@@ -127,6 +139,9 @@ async def take(backbone: str, endpoint: str, model: str, send: Send, models: Lis
             top = len(reply.logprobs[0]["top"])
             break
     draws = [await tried(_DRAW, max_tokens=24, temperature=1.0, seed=seed) for seed in (7, 7, 8)]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    # It begins with the time, so that no prefix cache has read it before.
+    long = await tried([{"role": "user", "content": f"{now} {_LONG}"}], max_tokens=1)
     return Probe(
         backbone=backbone,
         endpoint=endpoint,
@@ -141,8 +156,31 @@ async def take(backbone: str, endpoint: str, model: str, send: Send, models: Lis
         seconds=round(plain.seconds, 2),
         tokens_out=plain.tokens_out,
         context=await _context(models, model),
-        at=datetime.now(UTC).isoformat(timespec="seconds"),
+        at=now,
+        pace=pace_of([answer for answer in (plain, long, *draws) if answer is not None]),
     )
+
+
+def pace_of(answers: Sequence[Answer]) -> list[float] | None:
+    """Seconds that a token of a prompt takes, and one of a reply, from some answers; None where none says what it took."""
+    from scipy.optimize import nnls
+
+    took = [[a.tokens_in, a.tokens_out, a.seconds] for a in answers if a.seconds and a.tokens_in + a.tokens_out]
+    if not took:
+        return None
+    every = np.array(took, float)
+    return [float(one) for one in nnls(every[:, :2], every[:, 2])[0]]
+
+
+def seconds(entry: Entry, tokens_in: int, tokens_out: int, calls: int) -> float | None:
+    """How long these calls take at the pace of the backbone's latest answers, else of its probe; None without either."""
+    cache = Cache(policy="only")
+    records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
+    found = known(entry.address, entry.called)
+    pace = pace_of([Answer.restored(record) for record in records]) or (found and found.pace)
+    if not pace:
+        return None
+    return float(np.dot(pace, [tokens_in, tokens_out])) / max(1, min(entry.concurrency, calls))
 
 
 def known(endpoint: str, model: str) -> Probe | None:

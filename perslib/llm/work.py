@@ -70,7 +70,7 @@ class Run:
         """Answers that the cache has, by key; each is counted as a hit."""
         records = self.cache.get_many(list(requests)) if requests else {}
         whole = {key: record for key, record in records.items() if self._is_whole(record, requests[key])}
-        return {key: self._counted(_hit(record, requests[key]), stage) for key, record in whole.items()}
+        return {key: self._counted(_hit(record, requests[key]), stage, True) for key, record in whole.items()}
 
     def claim(self, asked: Mapping[str, Request], stage: str) -> tuple[dict[str, Answer], set[str]]:
         """Return the answers that the cache has, and which of the others are ours to ask: nobody else is asking them."""
@@ -83,9 +83,9 @@ class Run:
         self.claims.release(late.keys())
         return found | late, ours - late.keys()
 
-    def again(self, answer: Answer, stage: str) -> Answer:
-        """The answer for a question that was on its way already: a hit."""
-        return self._counted(answer.with_(cached=True, retries=0), stage)
+    def again(self, answer: Answer, stage: str, is_stored: bool = False) -> Answer:
+        """The answer for a question that was on its way already, or that the cache has: a hit."""
+        return self._counted(answer.with_(cached=True, retries=0), stage, is_stored)
 
     def _is_whole(self, record: Mapping[str, Any], request: Request) -> bool:
         """False of an empty answer, and of one without the log probabilities that are wanted and could be had by now."""
@@ -103,6 +103,11 @@ class Run:
             answer = unanswered(request, NOT_IN_CACHE)
         elif self.stand_in is not None:
             answer = self.stand_in.answer(request, self.entry, key)
+            context = self.ladder.context
+            # A rough count keeps no question out of a batch.
+            if context and answer.tokens_in > context and not isinstance(self.stand_in, Collector):
+                words = f"too long: about {answer.tokens_in:,} tokens, and the model's context has {context:,}"
+                answer = unanswered(request, words).with_(cached=answer.cached)
         else:
             answer, is_kept = await self.ladder.answer(request)
             self._stop_after_failures(answer)
@@ -157,8 +162,10 @@ class Run:
             )
         return answer
 
-    def _counted(self, answer: Answer, stage: str) -> Answer:
-        self.ledger.record(stage, answer)
+    def _counted(self, answer: Answer, stage: str, is_stored: bool = False) -> Answer:
+        # What a stand-in gave before is neither asked again nor an answer that the cache has.
+        if is_stored or self.stand_in is None or not answer.cached:
+            self.ledger.record(stage, answer)
         self.step(stage, answer)
         return answer
 
@@ -289,7 +296,7 @@ class Work(Generic[T]):
                 question = _Question(rank, next(self._numbers), key, request, stage, asking.guesses)
                 answers.append(self._queued(question, key in ours))
             else:
-                answers.append(self.run.again(stored[key], stage) if key in seen else stored[key])
+                answers.append(self.run.again(stored[key], stage, True) if key in seen else stored[key])
                 seen.add(key)
         asking.begun.set()
         given = [a if isinstance(a, Answer) else await a for a in answers]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from time import perf_counter
 from typing import Any, Literal, TypeVar
 
@@ -176,10 +176,11 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Note:
-    """A memory as it was built, and what building it took."""
+    """What a memory says, and what building it took; not what it looks things up in, which takes megabytes a user."""
 
     memory: UserMemory
     answers: list[Answer]
+    """Without their texts."""
     seconds: float
     """Time spent on computing, while no question was open: counting, comparing, embedding."""
 
@@ -203,12 +204,13 @@ class Noting(MemorySystem):
             answers = await ask(requests, stage, rank)
             open_ -= 1
             begun = perf_counter()
-            answered.extend(answers)
+            answered.extend(a.with_(text="", raw="", reasoning="", data=None, logprobs=None) for a in answers)
             return answers
 
         memory = await self.system.build(block, noting, judged)
         key = block.user, block.scenario, 0 if judged is None else len(judged)
-        self.notes[key] = Note(memory, answered, seconds + perf_counter() - begun)
+        plain = UserMemory(**{part.name: getattr(memory, part.name) for part in fields(UserMemory)})
+        self.notes[key] = Note(plain, answered, seconds + perf_counter() - begun)
         return memory
 
     def handed_over(self) -> dict[Key, Note]:

@@ -39,6 +39,10 @@ _TABLE = re.compile(r"\|\s*:?-{2,}")
 _END = re.compile(r"[^\w\s]\s*$")
 
 
+KEPT = 10_000
+"""So many turns' features are remembered, more than PersTurnBench has; of neighbouring tokens, 40 kB a text, fewer."""
+
+
 def _log(count: float) -> float:
     return float(np.log1p(count))
 
@@ -48,7 +52,7 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text.lower())
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=2_000)
 def _pairs(text: str) -> frozenset[int]:
     """Neighbouring tokens of a text, as hashes of themselves (ints are small to keep)."""
     found = tokens(text)
@@ -59,7 +63,7 @@ def _share(part: frozenset[int], whole: frozenset[int]) -> float:
     return len(part & whole) / len(part) if part else 0.0
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=KEPT)
 def _reply(text: str) -> dict[str, float]:
     found = tokens(text)
     return {
@@ -82,7 +86,7 @@ def _reply(text: str) -> dict[str, float]:
     }
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=KEPT)
 def _request(text: str) -> dict[str, float]:
     return {
         "request_length": _log(len(tokens(text))),
@@ -129,7 +133,7 @@ class Said:
     replies: tuple[str, ...]
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=KEPT)
 def read(said: Said) -> np.ndarray:
     """The features of one turn, in the order of `NAMES`."""
     found = {**_reply(said.reply), **_request(said.request), **_between(said)}

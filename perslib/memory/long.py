@@ -2,7 +2,7 @@
 
     store = memory.start(user)
     store = await memory.hear_logs(store, session, ask)        the logs that led up to a dialogue
-    recalled = memory.recall(store, session, query, "solution")  during that dialogue
+    recalled = memory.recall(store, session, query, "solution")  during that dialogue; `hand_over` within a budget
     store = await memory.hear_dialogue(store, session, ask)    once it is over
     store = await memory.build(user, sessions, ask)            all of that for a past, with every independence used
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Embedder, embedder
 from perslib.llm.embeddings import Kind, Vectors
+from perslib.llm.estimate import tokens_of
 from perslib.prompts import phrases
 
 #: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.
@@ -94,6 +96,8 @@ class LongTermMemory(ABC):
     name: str
     kept: ClassVar[type[Store]] = Store
     """What it keeps of a user."""
+    budget: int | None = None
+    """Tokens of text, roughly counted, that it may hand over for a question; None: all that it recalls."""
 
     def start(self, user: str) -> Any:
         """The memory of a user of whom nothing is known."""
@@ -110,6 +114,11 @@ class LongTermMemory(ABC):
     @abstractmethod
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """What is shown of the memory for a query in a session whose logs were heard, most general first."""
+
+    def hand_over(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """What it recalls, within its budget."""
+        pieces = self.recall(store, session, query, purpose)
+        return pieces if self.budget is None else within(pieces, self.budget)
 
     def look_up(self, queries: Sequence[str]) -> None:
         """Get ready to be asked these: what takes time is done for all of them at once. `recall` works without it."""
@@ -131,6 +140,26 @@ class LongTermMemory(ABC):
         if not isinstance(store, self.kept):
             raise DataError(f"This store is a {type(store).__name__}, not one of {self.name}: build it anew")
         return store
+
+
+def within(pieces: Sequence[Piece], budget: int) -> list[Piece]:
+    """Pieces up to a budget of tokens, in their order: the first of each field in turn, then the second, and so on.
+
+    Of the logs at hand, which stand in the order of time, the last come first. The piece that crosses the budget is cut.
+    """
+    fields: dict[str, list[int]] = {}
+    for i, piece in enumerate(pieces):
+        fields.setdefault(piece.field, []).append(i)
+    fields.get("log", []).reverse()
+    kept: dict[int, Piece] = {}
+    for i in chain.from_iterable(zip_longest(*fields.values())):
+        if i is not None and budget > 0:
+            text = pieces[i].text
+            while (tokens := tokens_of(text)) > budget:
+                text = text[: min(len(text) - 1, len(text) * budget // tokens)]
+            kept[i] = replace(pieces[i], text=text)
+            budget -= tokens
+    return [kept[i] for i in sorted(kept)]
 
 
 def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Session]:

@@ -24,16 +24,12 @@ from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory, counted
 from perslib.memory.features import NAMES, Said, read, said_by, said_of
 from perslib.memory.retrieval import turn_id
+from perslib.paths import read_toml
 from perslib.prompts import phrases
 from perslib.text import check_language
 
 #: Trait → whether it is a number ("count"), a share, or there or not ("mark"); what it is called stands with the prompts.
-TRAITS = {
-    "length": "count", "items": "count", "headings": "count", "bold": "count", "table": "mark", "numbers": "count",
-    "prices": "count", "links": "mark", "asks_back": "mark", "hedges": "count", "keeps_numbers": "share",
-    "answers": "share", "variety": "share", "repeats_reply": "share", "growth": "hidden", "first": "mark",
-    "apology": "mark",
-}  # fmt: skip
+TRAITS: dict[str, str] = read_toml(__file__, "cues.toml")["traits"]
 PENALTY = 2.0
 SAID_AT_MOST = 5
 CITED = 4

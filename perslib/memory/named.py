@@ -26,9 +26,9 @@ from perslib.registry import Registry
 EDITED = "edited:"
 #: Memories that are built at once, without a model or an embedder.
 FREE = ("measured", "scores")
-#: What `make_memory` can be told; a memory takes what it has a use for, long-term ones the last two.
-OPTIONS = ("evidence", "budget", "profile", "max_tokens", "seed", "prompts")
-LONG_OPTIONS = OPTIONS[-2:]
+#: What `make_memory` can be told; a memory takes what it has a use for, long-term ones the last three.
+OPTIONS = ("evidence", "budget", "profile", "max_tokens", "seed", "prompts", "embedder")
+LONG_OPTIONS = OPTIONS[-3:]
 
 memory: Registry[MemorySystem | LongTermMemory] = Registry("memory")
 """The memories that have a name; `@memory("name")` registers one."""
@@ -65,10 +65,12 @@ def make_memory(name: str, language: str = "en", **options: Any) -> MemorySystem
     for option in options:
         if option not in OPTIONS:
             raise UnknownName("option of memories", option, OPTIONS)
+    looking = {"embedder": options.pop("embedder", None)}
     if name.startswith(EDITED):
         return Edited(name.removeprefix(EDITED).strip(), otherwise=Structured(language, **options))
     factory = memory[name]
     if isinstance(factory, type) and issubclass(factory, LongTermMemory):
-        options = {key: options[key] for key in LONG_OPTIONS if options.get(key) is not None}
+        given = options | looking
+        options = {key: given[key] for key in LONG_OPTIONS if given.get(key) is not None}
     made = memory.make(name, language=language, **options)
     return Remembered(made, language) if isinstance(made, LongTermMemory) else made

@@ -26,7 +26,7 @@ from perslib.corpus.block import Message
 from perslib.errors import UnknownName
 from perslib.paths import read_toml
 
-Strategy = Literal["topk", "boundary_paired", "score_balanced", "diverse"]
+Strategy = Literal["topk", "boundary_paired", "diverse"]
 Values = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
@@ -174,6 +174,8 @@ class Retrieval:
 
     def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
         """k turns of `history(block)` for each target, chosen by `chosen`."""
+        if block.evidence.empty:
+            return [()] * len(block)
         columns = ["scenario", "session", "turn", "task", "request", "response", "score", "reason"]
         history = self.history(block)[columns].astype(object)
         rows = history.where(history.notna(), None).fillna({"score": float("nan")}).itertuples(index=False, name=None)
@@ -189,7 +191,6 @@ def chosen(similarity: Values, scores: Places | Values, k: int, strategy: Strate
     `topk`             the most similar.
     `boundary_paired`  max(1, ⌊k/2⌋) most similar with a score ≤ 3, then the most similar with ≥ 4;
                        where one side runs short, the most similar of what is left.
-    `score_balanced`   the most similar of score ≤ 3, of 4, of 5, then the second of each, and so on.
     `diverse`          the most similar of each scenario, the most similar scenario first, then the second of each;
                        in place of scores it takes the scenarios, as numbers.
     """
@@ -200,9 +201,6 @@ def chosen(similarity: Values, scores: Places | Values, k: int, strategy: Strate
         low = list(order[scores[order] <= 3][: max(1, k // 2)])
         high = list(order[scores[order] >= 4][: max(0, k - len(low))])
         picked = [*low, *high, *(i for i in order if i not in {*low, *high})]
-    elif strategy == "score_balanced":
-        buckets = [order[scores[order] <= 3], order[scores[order] == 4], order[scores[order] == 5]]
-        picked = [i for turns in zip_longest(*buckets) for i in turns if i is not None]
     elif strategy == "diverse":
         scenarios = [order[scores[order] == label] for label in dict.fromkeys(scores[order].tolist())]
         picked = [i for turns in zip_longest(*scenarios) for i in turns if i is not None]

@@ -48,11 +48,11 @@ class Shown:
 def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> Shown:
     """The part of the turns that a memory is built from, cut to size."""
     if evidence == "published":
-        return _cut(rated.merge(published_sessions(rated)), MESSAGE, MESSAGE)
+        return _cut(rated.merge(published_sessions(rated)), MESSAGE)
     if evidence != "full":
         raise UnknownName("evidence", evidence, ["published", "full"])
     for length in LENGTHS:
-        whole = _cut(rated, length, length, examples=False)
+        whole = _cut(rated, length, examples=False)
         if whole.tokens <= budget:
             return whole
     # Even the shortest is too long: fewer sessions, the first of the scenario with the most left out first.
@@ -60,7 +60,7 @@ def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) 
     while len(sessions) > 1 and whole.tokens > budget:
         own = sessions.groupby("scenario", sort=False)["session"]
         sessions = sessions.drop(own.head(1).index[own.size().argmax()])
-        whole = _cut(rated.merge(sessions), LENGTHS[-1], LENGTHS[-1], examples=False)
+        whole = _cut(rated.merge(sessions), LENGTHS[-1], examples=False)
     return whole
 
 
@@ -73,7 +73,7 @@ def published_sessions(rated: pd.DataFrame) -> pd.DataFrame:
     return sessions.groupby("scenario", sort=False).head(each).head(SESSIONS)
 
 
-def _cut(rated: pd.DataFrame, request: int, response: int, *, examples: bool = True) -> Shown:
+def _cut(rated: pd.DataFrame, length: int, *, examples: bool = True) -> Shown:
     rows = list(enumerate(rated.to_dict("records"), 1))
     by_session: dict[tuple[str, str], list[tuple[int, dict[Any, Any]]]] = {}
     by_score: dict[int | None, list[tuple[int, dict[Any, Any]]]] = {}
@@ -84,7 +84,7 @@ def _cut(rated: pd.DataFrame, request: int, response: int, *, examples: bool = T
         {
             "task_name": scenario,
             "task": cut(told, TASK) if isinstance(told := group[0][1]["task"], str) else "",
-            "turns": [_turn(*one, request, response) for one in group],
+            "turns": [_turn(*one, length, length) for one in group],
         }
         for (scenario, _), group in by_session.items()
     ]

@@ -5,7 +5,8 @@
 It writes what baselines keep (summaries, records, portraits: the sentences nearest to the whole), restates a requirement and
 proposes a solution by the recalled sentences nearest to the question, and selects the candidates that are like what was
 recalled as liked and unlike what was recalled as disliked. It knows nothing but what a memory hands over, so that
-differences between memories are differences in what they hand over. G-Scores are the share of each need's words that a
+differences between memories are differences in what they hand over: as much text for each, where they have a budget.
+A restatement is as long for each, so that nobody gains by handing over little. G-Scores are the share of each need's words that a
 restatement has. Nearness is the cosine over words, rare ones counting more.
 """
 
@@ -15,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from math import log, sqrt
 from typing import Any
 
@@ -23,6 +24,7 @@ import numpy as np
 
 from perslib.errors import PerslibError
 from perslib.llm import Answer, Request
+from perslib.llm.estimate import tokens_of
 from perslib.llm.loop import compute
 from perslib.paths import read_toml
 from perslib.text import check_language
@@ -30,8 +32,8 @@ from perslib.text import check_language
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s*|\n+")
 _DATE = re.compile(r"^(\[[^\]]*\]|[-–•])\s*")
 _WORD = re.compile(r"[a-z]{3,}")
-#: Sentences of a summary, of a restatement, and records of a dialogue.
-SUMMARY, RESTATED, RECORDS = 8, 2, 8
+#: Sentences of a summary, records of a dialogue, and tokens that a restatement copies, whatever was handed over.
+SUMMARY, RECORDS, RESTATED = 8, 8, 150
 #: What says that something was not liked, by language.
 DISLIKED: dict[str, list[str]] = read_toml(__file__, "extractive.toml")
 
@@ -96,8 +98,11 @@ class Extractive:
     # -- the tasks ---------------------------------------------------------------------------------------------
 
     def _restated(self, shown: Mapping[str, Any]) -> dict[str, Any]:
-        near = self._nearest(shown["query"], self._recalled(shown), RESTATED)
-        return {"requirement": " ".join([shown["query"], *near])[:790]}
+        recalled = self._recalled(shown)
+        near = self._nearest(shown["query"], recalled, len(recalled))
+        ends = accumulate(map(tokens_of, near))
+        copied = [text for text, end in zip(near, ends) if end <= RESTATED]
+        return {"requirement": " ".join([shown["query"], *copied])[:790]}
 
     def _proposed(self, shown: Mapping[str, Any]) -> dict[str, Any]:
         liked = [text for text, sign in self._opinions(shown) if sign > 0]

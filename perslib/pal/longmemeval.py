@@ -135,7 +135,7 @@ async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSett
 
     async def answer(ask: Ask) -> Reading[str]:
         store = await memory.build(asked.id, asked.haystack, ask)
-        pieces = memory.recall(store, asked.now, asked.question, "solution")
+        pieces = memory.hand_over(store, asked.now, asked.question, "solution")
         request = form.request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
         return await ask_one(Question(f"{asked.id}: answer", request, read_text("answer")), ask)
 

@@ -213,7 +213,7 @@ async def assistant_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> 
         looks_up = getattr(dialogue.memory, "looks_up", True)
         wanted = await _summary(dialogue, action, form, place, ask) if looks_up else ""
         purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
-        pieces = dialogue.memory.recall(dialogue.store, dialogue.session, wanted, purpose)
+        pieces = dialogue.memory.hand_over(dialogue.store, dialogue.session, wanted, purpose)
         request = form.request(
             "pal_assistant", blocks=blocks(pieces), conversation=dialogue.said(), turn=number, action=action
         )

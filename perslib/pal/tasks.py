@@ -23,6 +23,7 @@ import pandas as pd
 
 from perslib.errors import UnknownName
 from perslib.llm import Answer, Ask, Backbone, Method
+from perslib.llm.estimate import tokens_of
 from perslib.llm.types import changed
 from perslib.memory.checked import Question, Reading, checked, read_text
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
@@ -75,7 +76,7 @@ TASKS: tuple[Task, ...] = ("requirement", "solution", "selection")
 STAGE = "answer"
 """All tasks count under this line of the ledger, so that they can be asked at once."""
 #: Columns of answers.
-COLUMNS = ["method", "backbone", *TOPIC, "task", "said", "error", "pieces", "prompt", *spent_on(())]
+COLUMNS = ["method", "backbone", *TOPIC, "task", "said", "error", "pieces", "context_tokens", "prompt", *spent_on(())]
 
 
 def query_of(topic: Topic, task: Task) -> tuple[str, Purpose]:
@@ -145,7 +146,7 @@ async def remembered(memory: LongTermMemory, person: Person, ask: Ask, tasks: Se
         stores.append(store)
         if strengthened := getattr(memory, "recalled", None):
             queries = dict.fromkeys(query_of(s.topic, t) for s in person.of(session) for t in tasks)
-            found = {p.id: p for query in queries for p in memory.recall(store, now, *query)}
+            found = {p.id: p for query in queries for p in memory.hand_over(store, now, *query)}
             store = strengthened(store, list(found.values()), session.at)
         store = await memory.hear_dialogue(store, session, ask)
     return [*stores, store]
@@ -158,10 +159,11 @@ async def serve(
 
     async def answered(store: Store, session: Session, topic: Topic, task: Task) -> dict[str, Any]:
         async def answer(ask: Ask) -> dict[str, Any]:
-            pieces = memory.recall(store, session, *query_of(topic, task))
+            pieces = memory.hand_over(store, session, *query_of(topic, task))
             question = asked(form, task, topic, pieces)
             reading = await ask_one(question, ask)
-            about = {"pieces": len(pieces), "prompt": question.request.prompt}
+            handed = {"pieces": len(pieces), "context_tokens": sum(tokens_of(piece.text) for piece in pieces)}
+            about = {**handed, "prompt": question.request.prompt}
             return {**topic.key, "task": task, "said": reading.value, "error": error_of(reading), **about}
 
         row, spent = await counted(answer, ask, STAGE)
@@ -187,8 +189,8 @@ def run(
 ) -> tuple[pd.DataFrame, list[Served]]:
     """All tasks with all memories, and what was made of each user.
 
-    The frame: method, backbone, user, session, topic, task, said (null where `error` says why), pieces (recalled),
-    prompt, calls, tokens_in, tokens_cached, tokens_out, seconds, cost.
+    The frame: method, backbone, user, session, topic, task, said (null where `error` says why), pieces and
+    context_tokens (what the memory handed over), prompt, calls, tokens_in, tokens_cached, tokens_out, seconds, cost.
     """
     for task in tasks:
         if task not in TASKS:

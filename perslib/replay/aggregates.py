@@ -83,21 +83,19 @@ def _row(of: Scores, place: int, drawn: Resamples) -> dict[str, Any]:
     return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}
 
 
-def official_interval(
-    user_means: Mapping[str, float] | pd.Series, seed: int = SEED, resamples: int = 1000
-) -> tuple[float, float]:
+def official_interval(user_means: Mapping[str, float] | pd.Series) -> tuple[float, float]:
     """The published 95 % interval of the user macro, number for number.
 
-    `random.Random(seed).choice` over the sorted users, as many as there are, `resamples` times; of the sorted
-    means those at 2.5 % and 97.5 % (places 25 and 975 of 1,000).
+    `random.Random(42).choice` over the sorted users, as many as there are, 1,000 times; of the sorted means those at
+    2.5 % and 97.5 %.
     """
     means = pd.Series(user_means, dtype=float).dropna()
     users = sorted(means.index)
     if not users:
         return float("nan"), float("nan")
-    of, chance = dict(zip(means.index, means.tolist(), strict=True)), random.Random(seed)
-    drawn = sorted(sum(of[chance.choice(users)] for _ in users) / len(users) for _ in range(resamples))
-    return drawn[int(0.025 * resamples)], drawn[int(0.975 * resamples)]
+    of, chance = dict(zip(means.index, means.tolist(), strict=True)), random.Random(42)
+    drawn = sorted(sum(of[chance.choice(users)] for _ in users) / len(users) for _ in range(1000))
+    return drawn[25], drawn[975]
 
 
 def rank_sets(
@@ -179,7 +177,7 @@ def leaderboard(
     )
 
 
-def prediction_powered(verdicts: pd.DataFrame, labels: pd.DataFrame, score: str = SCORE) -> pd.DataFrame:
+def prediction_powered(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
     """Each candidate's mean score by people, with the judge's help: `perslib.stats.ppi_mean`, clustered by user.
 
     `labels` holds people's scores in the column `score` by candidate and the keys of a turn (without `candidate`, as in
@@ -191,7 +189,7 @@ def prediction_powered(verdicts: pd.DataFrame, labels: pd.DataFrame, score: str 
     judge did not see).
     """
     rows = []
-    for of in by_judge(verdicts, score):
+    for of in by_judge(verdicts, SCORE):
         rated = labels.dropna(subset="score")
         names = rated["candidate"] if "candidate" in rated else pd.Series(ORIGINAL, rated.index)
         in_all = names.astype("str").fillna(ORIGINAL).value_counts()

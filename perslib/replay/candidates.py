@@ -14,13 +14,14 @@ import re
 from dataclasses import KW_ONLY, dataclass, field, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Answer, Ask, Backbone, Request
+from perslib.llm.backbone import Shown as Display
 from perslib.memory import MemorySystem
 from perslib.prompts import prompts
 from perslib.replay.contexts import Context, Shown, make_context
@@ -94,13 +95,7 @@ class Candidate:
 
 
 def generated(
-    candidate: Candidate,
-    corpus: Corpus,
-    replay_turns: pd.DataFrame,
-    backbone: Backbone,
-    *,
-    progress: bool = True,
-    cap: float | None = None,
+    candidate: Candidate, corpus: Corpus, replay_turns: pd.DataFrame, backbone: Backbone, **display: Unpack[Display]
 ) -> pd.DataFrame:
     """A candidate's replies to the replayed turns: the replies frame, in the order of `replay_turns`.
 
@@ -109,8 +104,8 @@ def generated(
     """
     turns = known_turns(corpus, replay_turns)
     blocks = (block for block, _ in blocks_of(corpus, turns))
-    totals = {"candidate": len(turns)}
-    found = backbone.map(candidate.reply, blocks, progress=progress, totals=totals, cap=cap)
+    display["totals"] = {"candidate": len(turns)}
+    found = backbone.map(candidate.reply, blocks, **display)
     columns = ["candidate", *TURN, "records"]
     rows = pd.DataFrame([row for of_block in found for row in of_block], columns=None if found else columns)
     rows = rows.assign(

@@ -31,7 +31,6 @@ def against(
     *,
     score: str = SCORE,
     inclusion: pd.DataFrame | None = None,
-    resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> pd.DataFrame:
     """Compare every candidate with `other` on the turns that both have a score on; with None, every two candidates.
@@ -58,7 +57,7 @@ def against(
         if other is not None:
             of.column(other)
             pairs = [(candidate, other) for candidate in of.candidates if candidate != other]
-        drawn = of.resamples(resamples, seed)
+        drawn = of.resamples(RESAMPLES, seed)
         own = [{"candidate": a, "other": b, **_pair(of, a, b, drawn, seed)} for a, b in pairs]
         p += holm([row["mean_delta_p"] for row in own]).tolist()
         rows += [of.judged_by | row for row in own]
@@ -71,13 +70,13 @@ def against(
     return pd.DataFrame(columns=list(kinds)).astype(kinds)
 
 
-def differences(verdicts: pd.DataFrame, candidate: str, other: str, *, score: str = SCORE) -> pd.DataFrame:
+def differences(verdicts: pd.DataFrame, candidate: str, other: str) -> pd.DataFrame:
     """By how much the candidate's score is above the other's on each common turn: keys and `difference`.
 
     What `perslib.stats.users_needed` reads; with several judges, one after another, named.
     """
     parts = []
-    for of in by_judge(verdicts, score):
+    for of in by_judge(verdicts, SCORE):
         difference = of.score[:, of.column(candidate)] - of.score[:, of.column(other)]
         parts.append(of.turns.assign(**of.judged_by, difference=difference)[np.isfinite(difference)])
     columns = [*(c for c in ("judge", "backbone") if c in verdicts), *TURN, "difference"]
@@ -104,14 +103,7 @@ def _pair(of: Scores, candidate: str, other: str, drawn: Resamples, seed: int) -
     return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_USERS else np.nan}
 
 
-def self_preference(
-    verdicts: pd.DataFrame,
-    families: Mapping[str, str],
-    score: str = SCORE,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> pd.DataFrame:
+def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], *, seed: int = SEED) -> pd.DataFrame:
     """How much more each judge gives its own family than judges of other families give the same replies.
 
     `families` maps candidates, and backbones or judges, to families; see `perslib.stats.own_family_preference`.
@@ -122,7 +114,7 @@ def self_preference(
     """
     judges: list[dict[str, Any]] = []
     columns: list[pd.Series] = []
-    for of in by_judge(verdicts, score):
+    for of in by_judge(verdicts, SCORE):
         table = pd.DataFrame(of.score, pd.MultiIndex.from_frame(of.turns), of.candidates)
         columns.append(table.rename_axis(columns="candidate").stack().rename(len(columns)))
         judges.append({"judge": None, "backbone": None, **of.judged_by})
@@ -135,7 +127,6 @@ def self_preference(
         if name in families
     }
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
-    how: dict[str, Any] = {"judge_families": known, "resamples": resamples, "seed": seed}
-    found = own_family_preference(replies, made_by, users, families, **how).drop(columns="judge")
+    found = own_family_preference(replies, made_by, users, families, judge_families=known, seed=seed)
     names = {"own_makers": "own_candidates", "other_makers": "other_candidates", "rows": "turns", "units": "users"}
-    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.rename(columns=names))
+    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.drop(columns="judge").rename(columns=names))

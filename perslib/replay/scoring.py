@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from perslib.judge.base import frame
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
+from perslib.llm.backbone import Shown
 from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among, known_turns
 from perslib.stats import SEED, calibrated, histories
 
@@ -39,8 +40,7 @@ def scored(
     backbone: Backbone | None = None,
     *,
     fit: bool = True,
-    progress: bool = True,
-    cap: float | None = None,
+    **shown: Unpack[Shown],
 ) -> pd.DataFrame:
     """The judge's verdicts on the replies of all candidates, one row a reply, in the order of `replies`.
 
@@ -64,8 +64,8 @@ def scored(
         order += rows
     if fit and judge.sees.train:
         judged = [block for block, _ in blocks_of(corpus, replies)]
-        fit_judge(judge, corpus, judged, backbone, progress=progress, cap=cap)
-    found = verdicts_on(judge, blocks, backbone, progress=progress, cap=cap)
+        fit_judge(judge, corpus, judged, backbone, **shown)
+    found = verdicts_on(judge, blocks, backbone, **shown)
     verdicts = frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
     keys = ["candidate", *TURN]
     every = replies[keys].merge(verdicts, how="left", on=keys, validate="1:1")

@@ -90,13 +90,7 @@ def kendall(one: Floats, other: Floats) -> Floats:
 
 
 def against_truth(
-    scored: pd.DataFrame,
-    truth: pd.DataFrame,
-    *,
-    score: str = SCORE,
-    true_score: str = "expected",
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    scored: pd.DataFrame, truth: pd.DataFrame, *, true_score: str = "expected", seed: int = SEED
 ) -> pd.DataFrame:
     """How well a replay ranks the candidates against their true satisfaction, where a synthetic world knows it.
 
@@ -109,11 +103,11 @@ def against_truth(
     on nothing.
     """
     rows = []
-    for of in by_judge(scored, score):
+    for of in by_judge(scored, SCORE):
         true = aligned(truth, true_score, of, "truth")
         both = np.isfinite(true) & np.isfinite(of.score)
         users = len(np.unique(of.user[both.any(axis=1)]))
-        weights = of.resamples(resamples, seed).weights_for(users)
+        weights = of.resamples(RESAMPLES, seed).weights_for(users)
         means = (of.user_means(np.where(both, scores, np.nan)) for scores in (of.score, true))
         ours, theirs = (_resampled(own, weights) for own in means)
         left_out = int((np.isfinite(of.score) & ~both).sum())
@@ -157,8 +151,8 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
     equal); scored, unscored (replies judged without a score, which are in none of the numbers).
 
     Largest spread first, then largest deviation, then in order of the keys. Every block (user and scenario) gives
-    its first turn before any gives a second. Turns without two scores, or with equal ones only, are no cases;
-    `attrs` counts them as `too_few` and `alike`. No score that a user gave is looked at.
+    its first turn before any gives a second. Turns without two scores, or with equal ones only, are no cases. No score
+    that a user gave is looked at.
     """
     of = scores_of_one_judge(verdicts, score)
     scores = pd.DataFrame(of.score, columns=of.candidates)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from perslib.paths import scratch, workspace
+from perslib.registry import VARIABLE, named_plugins
 from perslib.report.plan import Study
 from perslib.report.render import INJECTED, code_number
 from perslib.report.words import controls_shown, without_ansi
@@ -104,7 +105,8 @@ def kernel_environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]
     for `~/.ipython`. Libraries that compute take one thread: arrays of a page are small, and several threads wait for
     each other.
     """
-    return {**dict.fromkeys(_THREADS, "1"), **os.environ, **given, "IPYTHONDIR": str(folder / "ipython")}
+    named = {VARIABLE: ",".join(named_plugins()), "IPYTHONDIR": str(folder / "ipython")}
+    return {**dict.fromkeys(_THREADS, "1"), **os.environ, **given, **named}
 
 
 def _client(nb: Any, folder: Path, begins: Callable[[Any, int], None]) -> Any:

@@ -57,7 +57,8 @@ def save_figure(
         paths.append(_write_csv(data, folder / f"{name}.csv"))
     width = round(fig.get_size_inches()[0] * 100)
     plt.close(fig)
-    text, plain, record = _described("figure", name, caption, paths)
+    label = translate("Figure {n}.", n=current().number("figure", name))
+    text, plain, record = _described("figures", name, label, caption, paths)
     record["leads"] = leads
     body = fill(
         "figure",
@@ -85,9 +86,7 @@ def save_replies(frame: pd.DataFrame, name: str) -> Saved:
 def _save_rows(frame: pd.DataFrame, name: str, kind: str, label: str) -> Saved:
     path = current().folder(kind) / f"{check_name(name)}.parquet"
     frame.to_parquet(path, index=False)
-    files = [f"{kind}/{path.name}"] if current().out else []
-    text = fill("caption", label=label, text="", files=files, folder="" if files else path.parent.as_posix())
-    record = {"kind": kind, "name": name, "files": files}
+    text, _, record = _described(kind, name, label, "", [path])
     show_html(f'<div class="pl-caption">{text}</div>', f"{name}: {len(frame)} {kind} in {path}", record)
     return Saved([path])
 
@@ -109,7 +108,8 @@ def save_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int = 
     first, left_out = frame.head(_SHOWN_ROWS), len(frame) - _SHOWN_ROWS
     rest = translate("{n} more rows are in the CSV.", n=left_out) if left_out > 0 else ""
     paths[1].write_text(latex_table(first, name, caption, digits, rest), encoding="utf-8", newline="\n")
-    text, plain, record = _described("table", name, caption, paths)
+    label = translate("Table {n}.", n=current().number("table", name))
+    text, plain, record = _described("tables", name, label, caption, paths)
     more = f"<div class='pl-caption'>{rest}</div>" if rest else ""
     table = table_html(first, text if shown else "", digits) + more
     if not shown:
@@ -143,15 +143,14 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(columns, axis=1) if columns else frame
 
 
-def _described(kind: str, name: str, caption: str, paths: list[Path]) -> tuple[str, str, dict[str, Any]]:
+def _described(kind: str, name: str, label: str, caption: str, paths: list[Path]) -> tuple[str, str, dict[str, Any]]:
     """Caption with links to the files, the same in plain words, and what the report runner finds in the output.
 
     Where no page is rendered the caption says where the files are.
     """
-    n, home, folder = current().number(kind, name), workspace(), paths[0].parent.resolve()
+    home, folder = workspace(), paths[0].parent.resolve()
     where = folder.relative_to(home) if folder.is_relative_to(home) else folder
     files = [f"{p.parent.name}/{p.name}" for p in paths] if current().out else []
-    label = translate("Figure {n}.", n=n) if kind == "figure" else translate("Table {n}.", n=n)
     text = fill("caption", label=label, text=caption, files=files, folder="" if files else where.as_posix())
     plain = f"{name}: {', '.join(p.name for p in paths)} in {paths[0].parent}"
     return text, plain, {"kind": kind, "name": name, "files": files}

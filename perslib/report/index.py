@@ -8,7 +8,6 @@ import os
 import warnings
 from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -32,17 +31,13 @@ def write_index(root: Path) -> Path:
     The leaderboard is written with it, and linked where there is one.
     """
     pages = pages_under(root)
-    shelves: dict[str, dict[str, list[str]]] = {}
-    for page in pages:
-        with using_language(page.language):
-            shelves.setdefault(page.corpus, {}).setdefault(page.folder.name, []).append(_card(page))
     board = write_leaderboard(root)
     language = common_language(pages)
     with using_language(language):
         index = template("shelf.html.j2").render(
-            shelves=shelves,
+            pages=pages,
+            card=_card,
             lacking=[study for study in numbered_studies() if study.lacks],
-            synthetic={page.corpus for page in pages if page.entry.get("corpus", {}).get("synthetic")},
             leaderboard=board.name if board else "",
             language=language,
             css=shelf_css(),
@@ -52,18 +47,19 @@ def write_index(root: Path) -> Path:
 
 def _card(page: Page) -> str:
     """What the index says of a page, in the page's language."""
-    last, failed = page.entry.get("last_run") or {}, page.folder / f"{page.name}.failed.html"
-    return fill(
-        "card",
-        page=page,
-        entry=page.entry,
-        last=last,
-        failure="failed" in (page.entry["status"], last.get("status")) and (last or page.entry).get("failure"),
-        picture=_thumbnail(page),
-        answer=prose("".join(page.entry.get("answer", [])[:1])),
-        manifest=(page.folder / f"{page.name}.json").relative_to(page.root).as_posix(),
-        failed=failed.relative_to(page.root).as_posix() if last and failed.is_file() else "",
-    )
+    last, failed = page.entry["last_run"], page.folder / f"{page.name}.failed.html"
+    with using_language(page.language):
+        return fill(
+            "card",
+            page=page,
+            entry=page.entry,
+            last=last,
+            failure="failed" in (page.entry["status"], last.get("status")) and (last or page.entry).get("failure"),
+            picture=_thumbnail(page),
+            answer=prose("".join(page.entry["answer"][:1])),
+            manifest=(page.folder / f"{page.name}.json").relative_to(page.root).as_posix(),
+            failed=failed.relative_to(page.root).as_posix() if last and failed.is_file() else "",
+        )
 
 
 def _thumbnail(page: Page) -> str:
@@ -78,11 +74,10 @@ def _small(file: Path, changed: int) -> str:
     """A picture of the width of a card, or nothing where the file is damaged."""
     from PIL import Image
 
-    damage: Any = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
     try:
         with Image.open(file) as full:
             small = full.convert("RGB")
-    except damage as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         warnings.warn(f"{file} cannot be shown on the index: {error}", stacklevel=2)
         return ""
     small.thumbnail((_THUMBNAIL_WIDTH, 4 * _THUMBNAIL_WIDTH))
@@ -94,20 +89,17 @@ def _small(file: Path, changed: int) -> str:
 # -- in the lab ------------------------------------------------------------------------------------------
 
 
-def show_reports(root: str | Path | None = None) -> None:
+def show_reports() -> None:
     """Link every rendered page under `reports/`, by corpus and backbone."""
-    folder = Path(root) if root else workspace() / "reports"
+    folder = workspace() / "reports"
     pages = [found for found in pages_under(folder) if found.href]
     if not pages:
         say("Nothing has been run yet: make report, or perslib report, runs the bundled studies.")
         return
     titles = {"index.html": translate("Reports"), "leaderboard.html": translate("Leaderboard")}
     overviews = [(_href(folder / file), title) for file, title in titles.items() if (folder / file).is_file()]
-    shelves: dict[tuple[str, str], list[tuple[str, Page]]] = {}
-    for page in pages:
-        own = shelves.setdefault((page.corpus, page.folder.name), [])
-        own.append((_href(folder / page.href), page))
-    show_html(fill("reports", overviews=overviews, shelves=shelves), "\n".join(page.href for page in pages))
+    body = fill("reports", overviews=overviews, pages=pages, href=_href)
+    show_html(body, "\n".join(page.href for page in pages))
 
 
 def _href(path: Path) -> str:

@@ -89,7 +89,7 @@ def latex_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int =
 
 def _cell(text: str, small: str = "") -> str:
     """Return a cell; what begins like an option of the line before is text."""
-    shown = _INTERVAL.sub(rf" {{\{small} \1}}" if small else r" \1", escaped(controls_shown(text)))
+    shown = _INTERVAL.sub(rf" {{\{small} \1}}" if small else r" \1", escaped(text))
     return re.sub(r"^[*\[]", r"{\g<0>}", shown)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.report.manifest import Page, common_language, pages_under, write_text
+from perslib.report.manifest import Page, check_file, common_language, pages_under, write_text
 from perslib.report.render import shelf_css
 from perslib.report.show import template, unbroken
 from perslib.report.tables import interval
@@ -60,15 +60,17 @@ def standings(pages: Iterable[Page]) -> tuple[list[pd.DataFrame], list[tuple[str
     tables, skipped = [], []
     message = mark("cannot be read: {why}; render its page again with this version of perslib")
     for page in pages:
-        for file in _files(page):
+        tables_of = page.entry["tables"].get(TABLE, [])
+        for file in (page.folder / name for name in tables_of if name.endswith(".csv")):
             try:
-                tables.append(_read(file, page))
+                if len(table := _read(file, page)):
+                    tables.append(table)
             except (OSError, ValueError) as error:
                 why = str(error).replace(str(file), file.name)
                 skipped.append((file.relative_to(page.root).as_posix(), translate(message, why=why)))
-    if not any(map(len, tables)):
+    if not tables:
         return [], skipped
-    rows = pd.concat([table for table in tables if len(table)], ignore_index=True)
+    rows = pd.concat(tables, ignore_index=True)
     groups = [_placed(_merged(own)) for _, own in rows.groupby(GROUP, sort=False)]
     return sorted(groups, key=lambda rows: (-len(rows), -max(rows["when"]), *rows[GROUP].iloc[0])), skipped
 
@@ -95,18 +97,13 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(axis_low=low, axis_high=high, **places.add_suffix("_place"))
 
 
-def _files(page: Page) -> list[Path]:
-    """The page's table of standings; a manifest that points out of its own folder is not followed."""
-    tables = page.entry.get("tables", {})
-    files = [page.folder / file for file in tables.get(TABLE, []) if file.endswith(".csv")]
-    return [file for file in files if file.resolve().is_relative_to(page.folder.resolve())]
-
-
 def _read(file: Path, page: Page) -> pd.DataFrame:
     """The table with typed columns, and beside them which run it comes from."""
     missing = {column: [""] for column in _NUMBERS}  # nothing else: a candidate may be called "null"
-    rows = pd.read_csv(file, usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False, na_values=missing)
-    started = str(page.entry.get("started", ""))
+    rows = pd.read_csv(check_file(file), usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False, na_values=missing)
+    if not (rows[[*_NUMBERS, "turns", "users"]].fillna(0).abs() < 1e6).all(axis=None):
+        raise ValueError("a number in it is too large")
+    started = page.entry["started"]
     when = pd.to_datetime(started, utc=True, errors="coerce")
     shown = {
         f"{name}_shown": [unbroken(str(c)) for c in interval(name, zero=False)(rows, name)]
@@ -118,5 +115,6 @@ def _read(file: Path, page: Page) -> pd.DataFrame:
         date=day(started),
         href=f"{page.href}#table-{TABLE}" if page.href else "",
         page=page.folder.name,
+        is_synthetic=bool(page.entry.get("corpus", {}).get("synthetic")),
         **shown,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import stat
 import subprocess
 import warnings
 from collections.abc import Iterable, Mapping
@@ -20,13 +21,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from perslib.errors import PerslibError, UnknownName
+from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.llm import entries, probe
 from perslib.llm.keys import hide_keys
 from perslib.paths import workspace, write_whole
-from perslib.schemas import check, read_schema
+from perslib.schemas import check, read_schema, show
 
+#: What helps where something of a run is damaged.
+REMEDY = "Delete it, and run its page again."
 _SCHEMA = read_schema(__file__, "manifest.schema.toml", "entry")
+_USUAL = {name: part["default"] for name, part in _SCHEMA.document["entry"]["properties"].items() if "default" in part}
+KINDS = ("figures", "tables", "verdicts", "replies")
+#: Bytes of a manifest; ours have some fifty thousand.
+_LARGEST = 8_000_000
 
 
 def now() -> str:
@@ -78,25 +85,27 @@ def backbone_facts(name: str) -> dict[str, Any]:
     entry = entries().get(name)
     if entry is None:
         return {"name": name}
-    facts = {"name": name, "kind": entry.kind, "model": entry.called}
-    settings: dict[str, Any] = {"effort": entry.effort, "extra_body": dict(entry.extra_body), "omit": list(entry.omit)}
     found = probe.known(entry.address, entry.called)
-    seen = (
-        {name: value for name, value in asdict(found).items() if name not in ("backbone", "endpoint")} if found else {}
-    )
-    settings |= {"goes_without": sorted(probe.left_out(entry.address, entry.called)), "probe": seen}
-    facts |= {name: value for name, value in settings.items() if value}
-    parts = urlsplit(entry.base_url)
-    if parts.hostname:
-        facts["endpoint"] = parts.hostname + (f":{parts.port}" if parts.port else "")
-    return facts
+    seen = asdict(found) if found else {}
+    facts = {
+        "name": name,
+        "kind": entry.kind,
+        "model": entry.called,
+        "effort": entry.effort,
+        "extra_body": dict(entry.extra_body),
+        "omit": list(entry.omit),
+        "goes_without": sorted(probe.left_out(entry.address, entry.called)),
+        "probe": {name: value for name, value in seen.items() if name not in ("backbone", "endpoint")},
+        "endpoint": urlsplit(entry.base_url).netloc.rpartition("@")[2],
+    }
+    return {name: value for name, value in facts.items() if value or name == "model"}
 
 
 def corpus_facts(corpus: Any) -> dict[str, Any]:
     """Name, language, digest and size of the corpus, and whether a program made it (then its truth is known)."""
     facts = {name: getattr(corpus, name) for name in ("name", "language", "digest")}
-    facts["synthetic"] = "truth_turns" in corpus.extras
-    return facts | {name: len(getattr(corpus, name)) for name in ("users", "sessions", "turns")}
+    sizes = {name: len(getattr(corpus, name)) for name in ("users", "sessions", "turns")}
+    return {**facts, "synthetic": "truth_turns" in corpus.extras, **sizes}
 
 
 # -- the file ----------------------------------------------------------------------------------------------
@@ -110,6 +119,14 @@ class Page:
     folder: Path
     name: str
     entry: dict[str, Any]
+    """The manifest as `manifest.schema.toml` has it, with its defaults."""
+    problem: str = ""
+    """What is wrong with the manifest. One that cannot be used at all has no title, files or numbers."""
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether nothing is known of the run."""
+        return self.entry["status"] == "damaged"
 
     @property
     def href(self) -> str:
@@ -120,55 +137,87 @@ class Page:
     @property
     def language(self) -> str:
         """The language it is written in."""
-        return str(self.entry.get("language", "en"))
+        return str(self.entry["language"])
 
     @property
     def corpus(self) -> str:
         """What its corpus is called."""
-        return str(self.entry.get("corpus", {}).get("label") or self.folder.parent.name)
+        return str(self.entry["corpus"]["label"] or self.folder.parent.name)
+
+    @property
+    def backbone(self) -> str:
+        """What its backbone is called."""
+        return str(self.entry["backbone"]["name"] or self.folder.name)
 
 
 def pages_under(root: Path) -> list[Page]:
-    """All pages under `reports/`, folder by folder, but for those whose manifest cannot be read, which it says."""
-    read = ((file, read_manifest(file)) for file in sorted(root.glob("*/*/*.json")))
-    return [Page(root, file.parent, file.stem, entry) for file, entry in read if entry]
+    """All pages under `reports/`, folder by folder; of those whose manifest is damaged, what is wrong."""
+    return list(filter(None, map(read_page, sorted(root.glob("*/*/*.json")))))
 
 
 def find_page(place: str | Path) -> Page:
     """The page at a path: of itself, its manifest, its notebook, or none of these endings; seen from here or from reports/."""
     home, named = workspace() / "reports", Path(place).expanduser()
-    name = next((named.name.removesuffix(e) for e in (".html", ".json", ".ipynb") if named.suffix == e), named.name)
+    name = named.stem if named.suffix in (".html", ".json", ".ipynb") else named.name
     for base in (Path.cwd(), workspace(), home):
         file = (base / named).resolve().with_name(f"{name}.json")
-        if entry := read_manifest(file):
-            return Page(file.parents[2], file.parent, file.stem, entry)
+        if page := read_page(file):
+            if page.is_damaged:
+                raise DataError(Problem(str(file), page.problem), REMEDY)
+            return page
     known = ((page.folder / page.name).relative_to(home).as_posix() for page in pages_under(home))
     raise UnknownName("run", str(place), known)
 
 
+def find_pages(places: Iterable[str | Path]) -> list[Page]:
+    """The pages at these places, each once."""
+    if pages := list(map(find_page, dict.fromkeys(map(str, places)))):
+        return pages
+    raise DataError("No run is named", "Name pages that were rendered: reports/<corpus>/<backbone>/01_verification.")
+
+
 def common_language(pages: Iterable[Page]) -> str:
     """Chinese where all pages are in Chinese, else English."""
-    return "zh" if {page.language for page in pages} == {"zh"} else "en"
+    return "zh" if {page.language for page in pages if not page.is_damaged} == {"zh"} else "en"
 
 
-def read_manifest(file: Path) -> dict[str, Any]:
-    """The manifest of a page; an empty one where there is none, or none that can be read, which it says."""
+def read_page(file: Path) -> Page | None:
+    """Read and check the manifest of a page; None where there is none. What is wrong with one is a warning, too.
+
+    A path that leads out of the manifest's folder, also by a symbolic link, is not among the page's files.
+    """
+    if not os.path.lexists(file):
+        return None
+    folder = file.parent
     try:
+        if check_file(file).stat().st_size > _LARGEST:
+            raise ValueError(f"it has more than {_LARGEST:,} bytes")
         entry = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, RecursionError):
-        entry = None
-    if not check(entry, _SCHEMA, file.name):
-        return dict(entry)
-    warnings.warn(f"{file} cannot be read; its page is left out", stacklevel=2)
-    return {}
+        problem = "; ".join(found.message for found in check(entry, _SCHEMA, file.name)[:3])
+    except (OSError, ValueError, RecursionError) as error:
+        problem = f"cannot be read: {error}".replace(str(file), file.name)
+    entry = _USUAL | ({"status": "damaged"} if problem else entry)
+    entry |= {name: usual | entry[name] for name, usual in _USUAL.items() if isinstance(usual, dict)}
+    home = os.path.realpath(folder)
+    if stray := {path for path in files_of(entry) if not Path(os.path.realpath(folder / path)).is_relative_to(home)}:
+        problem = f"{', '.join(map(show, sorted(stray)))}: not opened, since it leads out of the page's folder"
+        for kind in KINDS:
+            entry[kind] = {name: [path for path in own if path not in stray] for name, own in entry[kind].items()}
+    if problem:
+        warnings.warn(f"{file}: {problem}. {REMEDY}", stacklevel=2)
+    return Page(folder.parent.parent, folder, file.stem, entry, problem)
+
+
+def check_file(file: Path) -> Path:
+    """Return the file; OSError where there is none, or a folder or a pipe in its place, which would never end."""
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise OSError(f"{file.name} is something else than a file")
+    return file
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
     """All figures, tables, verdicts and replies of a page, relative to its folder."""
-    kinds = ("figures", "tables", "verdicts", "replies")
-    return [file for kind in kinds for files in entry.get(kind, {}).values() for file in files]
+    return [file for kind in KINDS for files in entry[kind].values() for file in files]
 
 
 def write_manifest(file: Path, entry: Mapping[str, Any]) -> Path:

@@ -7,6 +7,7 @@ then come out in that language and go to that folder. In JupyterLab, where `out`
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -58,15 +59,17 @@ _current = Page()
 def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None) -> Page:
     """Open a page: set the style of figures, the language of labels, and the folder that files go to.
 
-    Of `data` it says on which scale people rated and what judges know of a user, where that is not the usual. The warning
-    that a judge has few train users is shown as a sentence from then on.
+    Of `data` it says on which scale people rated and what judges know of a user, where that is not the usual. On a page that
+    is rendered, the warning that a judge has few train users is a sentence; in a kernel of the user's, warnings are theirs.
     """
     global _current
+    from perslib.llm.estimate import PROGRESS
     from perslib.report.style import figure_style
 
     set_language(language or "en")
     figure_style(current_language())
-    warnings.showwarning = _show_warning
+    if PROGRESS in os.environ:
+        warnings.showwarning = _show_warning
     _current = Page(Path(out) if out else None)
     if data is not None and not data.scale.is_five:
         say(

@@ -23,11 +23,13 @@ from typing import Any
 
 from perslib.errors import ReportError, UnknownName
 from perslib.paths import bundled, workspace
-from perslib.report.manifest import corpus_facts
+from perslib.report.manifest import corpus_facts, pages_under
 from perslib.text import LANGUAGES, check_language
 
 #: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
 _STUDY = re.compile(r"\d\d_.+\.ipynb\Z")
+#: Characters of a folder's name; systems take 255 bytes, and a digest may follow.
+_LONGEST = 80
 #: Of all pages these come first: the quickest, and what most readers want to see.
 _FIRST = ("00", "01", "04")
 
@@ -42,12 +44,18 @@ class Study:
     """Parameters that take names, several separated by commas, and which."""
     needs: Mapping[str, str] = field(default_factory=dict)
     """`needs`, a module that not every installation has, and the `extra` of perslib that it comes with."""
+    takes: Sequence[float] = (0.0, 0.0)
+    """Seconds that it computes, whatever the corpus, and for a thousand turns (`benchmarks/pages.py`)."""
 
     @property
     def lacks(self) -> str:
         """What has to be installed before it shows all it can; empty when nothing has."""
         has_all = not self.needs or importlib.util.find_spec(self.needs["needs"])
         return "" if has_all else f'pip install "perslib[{self.needs["extra"]}]"'
+
+    def seconds(self, turns: int) -> float:
+        """How long it computes on a corpus of so many turns, without answers and embeddings; 0 where nobody measured."""
+        return self.takes[0] + self.takes[1] * turns / 1000
 
     @property
     def name(self) -> str:
@@ -57,10 +65,11 @@ class Study:
 
 def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list[Study]:
     """Notebooks by name ("00_corpus"), number ("00") or path; when none is named, all numbered ones that lack nothing."""
-    shelf, names = _shelf(), [names] if isinstance(names, (str, Path)) else names
-    paths = [] if names is None else [_find(str(name), shelf) for name in names]
-    studies = numbered_studies() if names is None else [read_study(path) for path in dict.fromkeys(paths)]
-    studies = [study for study in studies if names is not None or not study.lacks]
+    if names is None:
+        studies = [study for study in numbered_studies() if not study.lacks]
+    else:
+        shelf, names = _shelf(), [names] if isinstance(names, (str, Path)) else names
+        studies = list(map(read_study, dict.fromkeys(_find(str(name), shelf) for name in names)))
     if not studies:
         raise ReportError(f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none")
     counted = Counter(study.name for study in studies)
@@ -119,7 +128,8 @@ def read_study(path: Path) -> Study:
             notebook=path.stem,
         ) from None
     choices = {} if cell is None else dict(cell.metadata.get("choices", {}))
-    return Study(path, declared, choices, dict(notebook.metadata.get("perslib", {})))
+    about = dict(notebook.metadata.get("perslib", {}))
+    return Study(path, declared, choices, needs=about, takes=about.pop("seconds", (0.0, 0.0)))
 
 
 def assigned_parameters(notebook: Any) -> dict[str, Any]:
@@ -168,8 +178,14 @@ def fitted(value: Any, default: Any, place: str) -> Any:
     raise ReportError(f"{place} is {value!r}, expected {_KINDS.get(kind, kind.__name__)} such as {default!r}")
 
 
-_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
-_KINDS |= {list: "a list", dict: "a table"}
+_KINDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    list: "a list",
+    dict: "a table",
+}
 
 
 # -- pages --------------------------------------------------------------------------------------------------
@@ -253,9 +269,9 @@ def plan(
     address, label = _address_and_label(corpus, data.name)
     shared = {**further, "corpus": address, "language": spoken, "seed": seed}
     facts = {"label": label, "given": str(corpus), **corpus_facts(data)}
-    folder = root / slug(facts["label"])
+    folder = corpus_folder(root, label)
     pages = [
-        Planned(study, {**shared, "backbone": name}, root, folder / _own_slug(name), facts)
+        Planned(study, {**shared, "backbone": name}, root, folder / backbone_folder(name), facts)
         for name in names
         for study in studies
     ]
@@ -277,10 +293,25 @@ def _address_and_label(corpus: str | Path, name: str) -> tuple[str, str]:
     return str(path.resolve()), label
 
 
-def _own_slug(name: str) -> str:
-    """A backbone's name as a folder that no other name has."""
-    plain = slug(name)
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
+def corpus_folder(root: Path, label: str) -> Path:
+    """Where pages of a corpus go: `sample/en` → `sample-en`, unless that is, or may become, the folder of another corpus."""
+    from perslib.corpus import corpus_names
+
+    plain = slug(label)
+    labels = {page.entry["corpus"]["label"] for page in pages_under(root) if page.folder.parent.name == plain} - {""}
+    others = (labels or {name for name in corpus_names() if slug(name) == plain}) - {label}
+    return root / _folder(plain, label, not others)
+
+
+def backbone_folder(*names: str) -> str:
+    """A folder that no other backbone has, nor any other list of them: `["small", "large"]` → `small-vs-large`."""
+    plain = "-vs-".join(map(slug, names))
+    return _folder(plain, "\n".join(names), plain.split("-vs-") == [*names])
+
+
+def _folder(plain: str, name: str, is_own: bool) -> str:
+    digest = hashlib.sha256(name.encode()).hexdigest()[:6]
+    return plain if is_own and len(plain) <= _LONGEST else f"{plain[:_LONGEST]}-{digest}"
 
 
 def slug(name: str) -> str:

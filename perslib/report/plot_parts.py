@@ -40,13 +40,13 @@ class Look(TypedDict, total=False):
     order: Sequence[object] | None
 
 
-def stack(frame: pd.DataFrame, columns: Sequence[str], name: str = "quantity") -> pd.DataFrame:
-    """Return the frame once for each of these estimates: its name in the column `name`, its numbers in value, value_low, value_high."""
+def stack(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the frame once for each of these estimates: its name in the column quantity, its numbers in value, value_low, value_high."""
     own = {c: {c: "value", f"{c}_low": "value_low", f"{c}_high": "value_high"} for c in columns}
     every = {column for names in own.values() for column in names}
     about = [c for c in frame if c not in every]
     parts = [frame[[*about, *(c for c in names if c in frame)]].rename(columns=names) for names in own.values()]
-    return pd.concat([part.assign(**{name: c}) for c, part in zip(columns, parts)], ignore_index=True)
+    return pd.concat([part.assign(quantity=c) for c, part in zip(columns, parts)], ignore_index=True)
 
 
 def estimates(frame: pd.DataFrame, x: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

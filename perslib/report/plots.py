@@ -131,8 +131,8 @@ def shares(
             size = values[part].to_numpy()
             ax.barh(range(len(names)), size, left=start, color=chart.colors[part], height=0.7)
             for y in np.flatnonzero(size > 0.05).tolist():
-                type: dict[str, Any] = {"fontsize": 8.5, "color": "white" if part in dark else INK}
-                ax.text(start[y] + size[y] / 2, y, f"{size[y]:.0%}", ha="center", va="center", **type)
+                color, at = "white" if part in dark else INK, start[y] + size[y] / 2
+                ax.text(at, y, f"{size[y]:.0%}", ha="center", va="center", fontsize=8.5, color=color)
             start += size
         ax.set_xlim(0, 1)
         ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -21,15 +21,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.estimate import QUESTIONS, VARIABLE, seconds
+from perslib.llm.estimate import PROGRESS, QUESTIONS, VARIABLE
 from perslib.llm.ledger import Ledger, Spending, describe
+from perslib.llm.probe import seconds
 from perslib.llm.registry import entries
 from perslib.paths import scratch
 from perslib.report.execute import Run, execute
 from perslib.report.plan import Planned, read_notebook
 from perslib.report.words import took
-
-FILE_VARIABLE = "PERSLIB_PROGRESS_FILE"
 
 
 @contextmanager
@@ -49,13 +48,13 @@ class Progress:
 
     def __init__(self, file: Path, bar: Any = None, title: str = "", stopped: threading.Event | None = None):
         self._file, self._bar, self._title, self._stopped = file, bar, title, stopped
-        self._read = 0
+        self._read, self._computing = 0, 0.0
         self._last: dict[str, Any] = {}
         self._stages: dict[tuple[int, str], dict[str, Any]] = {}
 
     def environment(self) -> dict[str, str]:
         """What the kernel is told: where to write progress."""
-        return {FILE_VARIABLE: str(self._file)}
+        return {PROGRESS: str(self._file)}
 
     def cell_started(self, number: int) -> None:
         """A code cell begins; called from the thread that runs the notebook."""
@@ -79,6 +78,7 @@ class Progress:
             for line in text.splitlines():
                 with suppress(ValueError, KeyError, TypeError):
                     said = json.loads(line)
+                    self._computing += said.get("computing", 0.0)
                     self._stages[said["ledger"], said["stage"]] = self._last = said
 
     def line(self) -> str:
@@ -101,6 +101,11 @@ class Progress:
             own = Ledger.from_dict({stage: sums}).total
             spent[sums["backbone"]] = spent.get(sums["backbone"], Spending()) + own
         return spent
+
+    def computing(self) -> float:
+        """Seconds of computing that a rehearsal left out."""
+        self._catch_up()
+        return self._computing
 
     def ledger(self) -> dict[str, Any]:
         """Calls, cache hits, tokens, seconds and cost a stage and in total, as the notebook's models counted."""
@@ -153,7 +158,9 @@ def rehearsed(page: Planned, *, whole: bool, questions: Path | None = None) -> s
         run = execute(study, page.parameters(folder), environment, stop_in_time)
         asked = _asked(progress.by_backbone())
     if run.status == "success":
-        return f"at most {asked}" if asked else "asks no model"
+        said = f"at most {asked}" if asked else "asks no model"
+        seconds = progress.computing() + page.study.seconds(page.corpus["turns"])
+        return f"{said}; about {took(seconds, 'en')} of computing" if seconds else said
     so_far = f"at least {asked or 'no calls'}"
     if time.monotonic() > late_at:
         return f"{so_far}; counting on took too long, `--dry-run` counts it all"
@@ -167,6 +174,9 @@ def _asked(spent: Mapping[str, Spending]) -> str:
     total: Spending = sum(spent.values(), Spending())
     if not total.calls:
         return describe(total) if total.hits else ""
+    asked = describe(replace(total, errors=0, unreadable=0))
+    if too_long := total.errors + total.unreadable:
+        asked += f", {too_long:,} questions too long for the model's context"
     # A stage that was cut off before its first answer does not say which backbone it asked.
     pace = {
         name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls) if name in entries() else None
@@ -174,5 +184,5 @@ def _asked(spent: Mapping[str, Spending]) -> str:
         if one.calls
     }
     if unknown := [name or "an unnamed model" for name, time in pace.items() if time is None]:
-        return f"{describe(total)}, time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
-    return f"{describe(total)}, about {took(sum(filter(None, pace.values())), 'en')} of answering"
+        return f"{asked}, time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
+    return f"{asked}, about {took(sum(filter(None, pace.values())), 'en')} of answering"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 import threading
 import warnings
@@ -20,20 +19,31 @@ from perslib.paths import alone, scratch
 from perslib.report.execute import LOOK_EVERY, Failure, Run, execute
 from perslib.report.index import write_index
 from perslib.report.manifest import (
+    KINDS,
+    Page,
     backbone_facts,
     code_revision,
     files_of,
     find_page,
+    find_pages,
     now,
     package_versions,
     pages_under,
     prompt_digests,
-    read_manifest,
+    read_page,
     without_secrets,
     write_manifest,
     write_text,
 )
-from perslib.report.plan import Planned, check_choices, find_studies, plan, read_notebook, slug
+from perslib.report.plan import (
+    Planned,
+    backbone_folder,
+    check_choices,
+    corpus_folder,
+    find_studies,
+    plan,
+    read_notebook,
+)
 from perslib.report.progress import Progress, rehearsed, watched
 from perslib.report.render import render_page, title_of
 from perslib.text import using_language
@@ -90,8 +100,8 @@ def run_report(
     runs = [run.result() for run in running]
     if failed := [(page, run.failure) for page, run in zip(pages, runs) if run and run.failure]:
         raise _report_error(failed, len(pages))
-    if (len(backbones) > 1 and not isinstance(backbones, str)) or "," in str(parameters.get("judges", "")):
-        kept = [page.file(".json") for page in pages if read_manifest(page.file(".json")).get("verdicts")]
+    if len({page.backbone for page in pages}) > 1 or "," in str(parameters.get("judges", "")):
+        kept = [page.file(".json") for page in pages if find_page(page.file(".json")).entry["verdicts"]]
         if kept:
             compare_runs(kept, language=language, seed=seed)
     return pages[0].root / "index.html"
@@ -104,22 +114,20 @@ def compare_runs(
 
     It goes to `<out>/<corpus>/<names of the backbones>/compare.html`; `out` is where the first run is when not given.
     """
-    pages = [find_page(run) for run in runs]
-    if not pages:
-        raise ReportError("No run is named: name pages that were rendered")
-    names = list(dict.fromkeys(str(page.entry.get("backbone", {}).get("name", page.folder.name)) for page in pages))
-    entry, root = pages[0].entry, Path(out).expanduser().resolve() if out else pages[0].root
+    pages = find_pages(runs)
+    names = list(dict.fromkeys(page.backbone for page in pages))
+    root = Path(out).expanduser().resolve() if out else pages[0].root
     values = {
         "runs": [str(page.folder / page.name) for page in pages],
         "seed": seed,
         "backbone": ", ".join(names),
         **more,
+        "language": language or pages[0].language,
     }
-    values["language"] = language or entry.get("language", "en")
     (study,) = find_studies("compare")
     check_choices(values, study)
-    folder = root / pages[0].folder.parent.name / "-vs-".join(map(slug, names))
-    page = Planned(study, values, root, folder, entry.get("corpus", {}))
+    folder = corpus_folder(root, pages[0].corpus) / backbone_folder(*names)
+    page = Planned(study, values, root, folder, {**pages[0].entry["corpus"], "label": pages[0].corpus})
     with using_language(page.language):
         done = render(page, "1/1", threading.Event())
     if done.failure:
@@ -139,8 +147,10 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     The run works in a folder of its own. Where it does not succeed, the last good page stays as it is, with its files
     and its manifest; what went wrong is in `last_run` of it and on a page beside it. `place` is shown on the terminal. When `stopped` is set, the run ends as by Ctrl-C.
     """
-    before = read_manifest(page.file(".json"))
-    good = before if before.get("status") == "success" and page.file().is_file() else None
+    import nbformat
+
+    before = read_page(page.file(".json"))
+    good = before.entry if before and before.entry["status"] == "success" and before.href else None
     entry = _known_before(page)
     _record(page, entry, good)
     page.folder.mkdir(parents=True, exist_ok=True)
@@ -150,14 +160,16 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
             run = execute(page.study, given, told, progress, progress.cell_started)
             entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":
-                entry |= {"figures": {}, "tables": {}, "verdicts": {}, "replies": {}}
+                entry |= {kind: {} for kind in KINDS}
             with _RENDERING:
                 html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
             if keeps_good:
                 write_text(page.file(".failed.html"), html)
             else:
                 write_text(folder / page.file().name, html)
-                write_text(folder / page.file(".ipynb").name, _as_it_ran(run, folder, page))
+                # To be opened in Lab and run again: it writes where its page is.
+                notebook = nbformat.writes(run.notebook).replace(str(folder), str(page.folder))
+                write_text(folder / page.file(".ipynb").name, notebook)
                 good = None
                 _publish(page, before, folder)
                 page.file(".failed.html").unlink(missing_ok=True)
@@ -171,26 +183,20 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     return run
 
 
-def _as_it_ran(run: Run, folder: Path, page: Planned) -> str:
-    """The executed notebook, to be opened in Lab and run again: it writes where its page is."""
-    import nbformat
-
-    return nbformat.writes(run.notebook).replace(str(folder), str(page.folder))
-
-
 def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | None) -> None:
     """Write the manifest; where there is a good page that stays, the entry comes beside its own."""
     with alone(page.root):
+        if corpus_folder(page.root, page.corpus["label"]) != page.folder.parent:
+            raise ReportError(f"{page.folder.parent} has pages of another corpus by now: run the same command again")
         write_manifest(page.file(".json"), {**good, "last_run": entry} if good else entry)
         write_index(page.root)
 
 
-def _publish(page: Planned, before: Mapping[str, Any], folder: Path) -> None:
+def _publish(page: Planned, before: Page | None, folder: Path) -> None:
     """Put what a run made in the place of what the last one left, so that nothing on disk is from another run."""
     page.file().unlink(missing_ok=True)
-    for file in files_of(before):
-        if (path := (page.folder / file).resolve()).is_relative_to(page.folder.resolve()):
-            path.unlink(missing_ok=True)
+    for file in files_of(before.entry) if before else ():
+        (page.folder / file).unlink(missing_ok=True)
     for made in sorted(path for path in folder.rglob("[!.]*") if path.is_file()):  # not its lock
         place = page.folder / made.relative_to(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -232,28 +238,23 @@ def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
     counted: Counter[str] = Counter()
     for said in _records(run.notebook, "judgments"):
         counted.update({name: n for name, n in said.items() if name != "kind"})
-    leading_first = sorted(_records(run.notebook, "figure"), key=lambda said: not said.get("leads"))
     return {
         "status": run.status,
         "finished": now(),
         "seconds": round(run.seconds, 2),
         "failure": asdict(run.failure) if run.failure else None,
         "answer": [said["text"] for said in _records(run.notebook, "answer")],
-        "figures": {said["name"]: list(said["files"]) for said in leading_first},
-        "tables": {said["name"]: list(said["files"]) for said in _records(run.notebook, "table")},
-        "verdicts": {said["name"]: list(said["files"]) for said in _records(run.notebook, "verdicts")},
-        "replies": {said["name"]: list(said["files"]) for said in _records(run.notebook, "replies")},
+        **{kind: {said["name"]: list(said["files"]) for said in _records(run.notebook, kind)} for kind in KINDS},
         **counted,
         "ledger": progress.ledger(),
     }
 
 
-def _records(notebook: Any, kind: str) -> Iterator[Mapping[str, Any]]:
-    """What the notebook's outputs say about themselves, of this kind, in the order of the page."""
-    for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
-        said = output.get("metadata", {}).get("perslib", {})
-        if said.get("kind") == kind:
-            yield said
+def _records(notebook: Any, kind: str) -> list[Mapping[str, Any]]:
+    """What the notebook's outputs say about themselves, of this kind: what leads the page, then the rest in its order."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    records = (output.get("metadata", {}).get("perslib", {}) for output in outputs)
+    return sorted((said for said in records if said.get("kind") == kind), key=lambda said: not said.get("leads"))
 
 
 def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,9 +267,9 @@ def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
         "backbone": page.backbone,
         "model": entry["backbone"].get("model", ""),
         "is_synthetic": page.corpus["synthetic"],
-        "asks_toy": page.backbone == "embedded" and bool(entry.get("ledger", {}).get("stages")),
+        "asks_toy": page.backbone == "embedded" and bool(entry["ledger"]["stages"]),
         "manifest": page.file(".json").name,
-        "index": Path(os.path.relpath(page.root / "index.html", page.folder)).as_posix(),
+        "index": "../../index.html",
         "own": ", ".join(own),
     }
 

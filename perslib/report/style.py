@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perslib.report.words import controls_shown, name_of
 
@@ -100,7 +100,7 @@ def literal_name(value: object, longest: int = 36) -> str:
 # -- parts of figures ----------------------------------------------------------------------------------------
 
 
-def label_rows(ax: Axes, names: Sequence[object], longest: int = 36, **text: Any) -> None:
+def label_rows(ax: Axes, names: Sequence[object]) -> None:
     """Label one row each by stored values, the first on top."""
-    ax.set_yticks(range(len(names)), [literal_name(name, longest) for name in names], **text)
+    ax.set_yticks(range(len(names)), [literal_name(name) for name in names])
     ax.set_ylim(max(len(names), 1) - 0.5, -0.5)

@@ -44,7 +44,7 @@ def _by_rule(frame: pd.DataFrame, name: str) -> Any:
     if f"{name}_low" in frame and f"{name}_high" in frame:
         return interval()(frame, name)
     if f"{name}_std" in frame:
-        return deviation()(frame, name)
+        return _deviation(frame, name)
     if name.endswith(("_p", "_p_holm")):
         return p_value()(frame, name)
     return frame[name]
@@ -82,23 +82,23 @@ def number(value: str = "", digits: int = 2) -> Form:
     return _by_row(lambda v: with_interval(v, digits=digits, zero=True), value)
 
 
-def deviation(value: str = "", digits: int = 2) -> Form:
+def _deviation(frame: pd.DataFrame, name: str) -> list[Shown]:
     """A mean with its standard deviation, `0.36 ± 0.05`, where that is known."""
 
     def cell(mean: float, std: float) -> Shown:
-        alone = with_interval(mean, digits=digits, zero=True)
-        return alone if np.isnan(std) else Shown(f"{alone} ± {std:.{digits}f}", mean, std=std)
+        alone = with_interval(mean, digits=2, zero=True)
+        return alone if np.isnan(std) else Shown(f"{alone} ± {std:.2f}", mean, std=std)
 
-    return lambda frame, head: [cell(*row) for row in frame[[value or head, f"{value or head}_std"]].to_numpy(float)]
+    return [cell(*row) for row in frame[[name, f"{name}_std"]].to_numpy(float)]
 
 
-def bounds(low: str = "low", high: str = "high", digits: int = 1) -> Form:
+def bounds(low: str = "low", high: str = "high") -> Form:
     """An interval alone, `[0.3, 0.4]`, or a dash."""
 
     def cell(below: float, above: float) -> Shown | str:
         if not np.isfinite(below):
             return "–"
-        ends = ", ".join(str(with_interval(end, digits=digits, zero=True)) for end in (below, above))
+        ends = ", ".join(str(with_interval(end, digits=1, zero=True)) for end in (below, above))
         return Shown(f"[{ends}]", None, low=below, high=above)
 
     return _by_row(cell, low, high)
@@ -174,19 +174,20 @@ def agreement_table(
 
     `gains` names metrics whose gain over the best control gets a column of its own, behind the metric's where that is
     shown, called `gain: pearson`; a star marks gains whose Holm-corrected p is below .05. A value that is not
-    defined is `–`.
+    defined is `–`. Where a metric rests on other turns than the first of its judge, `turns: metric` stands behind it.
     """
     names = list(dict.fromkeys(agreement["metric"])) if metrics is None else list(metrics)
     stratum = list(agreement.columns[: list(agreement.columns).index("judge")])
-    about = [*stratum, *_ABOUT]
-    wide = agreement[about].drop_duplicates(ignore_index=True)
+    judge = [*stratum, "judge", "backbone", "score"]
+    wide = agreement[[*stratum, *_ABOUT]].loc[~agreement.duplicated(judge)]
     for name in dict.fromkeys([*names, *gains]):
         own = agreement[agreement["metric"] == name]
         cells = {name: interval("value", digits=3, zero=False)(own, name)} if name in names else {}
         if name in gains:
             cells[f"gain: {name}"] = interval("gain", digits=3, zero=False, p="gain_p_holm")(own, name)
-        wide = wide.merge(own[about].assign(**cells), on=about, how="left", sort=False)
+        wide = wide.merge(own[[*judge, "turns"]].assign(**cells), on=judge, how="left", suffixes=("", f": {name}"))
     empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
+    empty += [c for c in wide if c.startswith("turns: ") and wide[c].eq(wide["turns"]).all()]
     return wide.drop(columns=empty).rename(columns={"score": "calibration"})
 
 

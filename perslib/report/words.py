@@ -25,10 +25,10 @@ def name_of(value: str) -> str:
     return translate("{group}: {member}", group=name_of(group), member=name_of(member))
 
 
-def beginning(text: str, longest: int = 160) -> str:
+def beginning(text: str) -> str:
     """Return the first words of a text, in one line."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= longest else flat[:longest].rstrip() + " …"
+    return flat if len(flat) <= 160 else flat[:160].rstrip() + " …"
 
 
 def day(moment: str) -> str:
@@ -38,10 +38,8 @@ def day(moment: str) -> str:
     return ""
 
 
-def took(seconds: float | None, language: str = "") -> str:
+def took(seconds: float, language: str = "") -> str:
     """A duration, in the current language or the one given: seconds below a minute and a half, then minutes."""
-    if seconds is None:
-        return ""
     with using_language(language or current_language()):
         if seconds < 90:
             return translate("{n} s", n=f"{seconds:.0f}")

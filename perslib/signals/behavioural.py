@@ -18,7 +18,6 @@ signal is worth; then `label = base + Σ effect·strength`:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -80,7 +79,7 @@ def sessions_of(corpus: Corpus) -> tuple[list[Session], list[int]]:
             places.append(row)
         for text in trailing[key]:
             messages.append(_message(len(messages), "user", text, None))
-        sessions.append(Session("/".join(map(str, key)), tuple(messages)))
+        sessions.append(Session("/".join(map(str, key)), tuple(messages), dict(zip(SESSION, key))))
     return sessions, places
 
 
@@ -103,12 +102,11 @@ class Votes:
     """Rated turns that it was learned from."""
 
 
-def fit_votes(corpus: Corpus, users: Iterable[str] | None = None, settings: Settings = DEFAULT) -> Votes:
-    """Learn the worth of each signal from these users' ratings (train users), by ridge regression on strengths."""
-    known = set(corpus.split().get("train", []) if users is None else users)
+def fit_votes(corpus: Corpus, settings: Settings = DEFAULT) -> Votes:
+    """Learn the worth of each signal from train users' ratings, by ridge regression on strengths."""
     strengths = pd.DataFrame(_strengths(signals_of(corpus, settings)))
     score = floats(corpus.turns["score"])
-    own = corpus.turns["user"].isin(known).to_numpy() & np.isfinite(score)
+    own = corpus.turns["user"].isin(corpus.split().get("train", [])).to_numpy() & np.isfinite(score)
     if not own.any():
         raise NotEnough("Votes are fitted on train users' ratings, and {corpus} has none.", corpus=corpus.name)
     x, y = strengths[own].to_numpy(), score[own]

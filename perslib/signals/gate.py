@@ -17,7 +17,7 @@ import hashlib
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -112,8 +112,6 @@ class GateSettings:
     images: bool = False
     """Whether sessions that depend on a picture or an attachment may pass."""
     conflicts: bool = False
-    unsafe: Callable[[str], bool] | None = None
-    """A classifier of harmful requests to ask after the rules."""
     alike: float | None = 0.9
     """Estimated Jaccard similarity of request and reply from which a session is a near duplicate."""
 
@@ -157,7 +155,6 @@ def _refusals(session: Session, reactions: Sequence[Reaction], settings: GateSet
         yield "image_request" if _found("images").search(query.lower()) else None
     for text in users:
         yield from (f"unsafe_{kind}" for kind in asked_for(text))
-        yield "unsafe_classifier" if settings.unsafe is not None and settings.unsafe(masked(text)) else None
 
 
 def asked_for(text: str) -> Iterator[str]:

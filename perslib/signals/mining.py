@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from perslib import __version__
 from perslib.cluster import Scheduler, connected, spread
-from perslib.corpus.logs import AT_ONCE, LONGEST, ROWS, Block, Reject, Source, blocks, read
+from perslib.corpus.logs import AT_ONCE, ROWS, Block, Reject, Source, blocks, read
 from perslib.corpus.uxbench_records import Session
 from perslib.errors import DataError, Problem
 from perslib.signals.model import DEFAULT, PRECEDENCE, Settings
@@ -51,15 +51,10 @@ class BlockTable(NamedTuple):
 
 @uncollected()
 def block_table(
-    block: Block,
-    settings: Settings = DEFAULT,
-    *,
-    private: bool = True,
-    key: bytes | None = None,
-    longest: int = LONGEST,
+    block: Block, settings: Settings = DEFAULT, *, private: bool = True, key: bytes | None = None
 ) -> BlockTable:
     """The table of one block; see `mined`."""
-    found = list(read(block, longest))
+    found = list(read(block))
     numbers = [number for number, one in found if isinstance(one, Session)]
     sessions = [one for _, one in found if isinstance(one, Session)]
     notes = Counter(note for session in sessions for note in session.notes)
@@ -117,7 +112,6 @@ def mined(
     processes: int = 1,
     size: int = AT_ONCE,
     rows: int = ROWS,
-    longest: int = LONGEST,
     scheduler: Scheduler | None = None,
 ) -> Mined:
     """Mine a log: a .jsonl or .parquet file, a folder of them, or a frame.
@@ -135,8 +129,8 @@ def mined(
         raise DataError(Problem("processes", f"is {processes}, expected 1 or more"))
     if processes > 1 and scheduler is not None:
         raise DataError(Problem("processes", f"is {processes} beside a scheduler"), "Leave one of them out.")
-    work = partial(block_table, settings=settings, private=private, key=key, longest=longest)
-    cut = blocks(source, size=size, rows=rows, longest=longest)
+    work = partial(block_table, settings=settings, private=private, key=key)
+    cut = blocks(source, size=size, rows=rows)
     folder = None if out is None else Path(out)
     if scheduler is not None:
         return _gathered(_on_cluster(work, cut, scheduler, folder), folder)

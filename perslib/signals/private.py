@@ -299,13 +299,7 @@ def deidentified(session: Session, key: bytes | None = None, *, texts: bool = Tr
         digest = hmac.new(key, cid.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
         cid, shift = digest.hex()[:24], float(int.from_bytes(digest[24:], "big") % _YEARS_OF_SHIFT)
     messages = tuple(
-        m
-        if text is m.text and key is None and not m.extra
-        else m._replace(
-            text=text,
-            t=None if m.t is None else m.t - shift,
-            extra={k: v for k, v in m.extra.items() if k != "raw_message"} if m.extra else m.extra,
-        )
+        m if text is m.text and key is None else m._replace(text=text, t=None if m.t is None else m.t - shift)
         for m, text in zip(session.messages, replaced)
     )
     return session._replace(cid=cid, messages=messages)

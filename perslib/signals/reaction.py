@@ -137,7 +137,7 @@ def _clicked(reply: Message) -> list[Signal]:
     if reply.feedback == 0:
         return []
     found = [Signal("dislike" if reply.feedback < 0 else "like", 1.0, "explicit", "button", reply.idx)]
-    if reply.extra.get("both"):
+    if reply.is_both:
         found.append(Signal("like", 1.0, "explicit", "button", reply.idx))
     return found
 

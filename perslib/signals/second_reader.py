@@ -101,11 +101,11 @@ def fit(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.stack(rows)
 
 
-def left_out(embedded: np.ndarray, labels: np.ndarray, parts: int = 10) -> np.ndarray:
+def left_out(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the chances of each example as those see it that were fitted without it."""
-    order = np.random.default_rng(1).permutation(len(labels)) % parts
+    order = np.random.default_rng(1).permutation(len(labels)) % 10
     chances = np.zeros((len(labels), len(NAMES)))
-    for part in range(parts):
+    for part in range(10):
         here = order == part
         chances[here] = probabilities(embedded[here], fit(embedded[~here], labels[~here]))
     return chances

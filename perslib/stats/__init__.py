@@ -56,6 +56,7 @@ from perslib.stats.resamples import (
     wilson,
     with_wilson,
 )
+from perslib.stats.tastes import tastes
 from perslib.stats.thresholds import fit_thresholds
 
 __all__ = [
@@ -71,6 +72,6 @@ __all__ = [
     "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares", "ranks_left_open",
     "raters_agreement", "ratio", "reason_agreement", "reason_confusion", "reason_pairs",
     "reliability", "resample_cohen", "resample_users", "reward_numbers",
-    "selective_risk", "sign_flip", "to_scale", "users_needed", "wilson", "with_gold",
+    "selective_risk", "sign_flip", "tastes", "to_scale", "users_needed", "wilson", "with_gold",
     "with_wilson",
 ]  # fmt: skip

@@ -15,8 +15,9 @@ and at the best threshold, c = 0, accuracy on a balanced set would be Φ(d′ / 
 ROC curve, not a measurement.
 
 Every metric is a function of eight counts, gold good or bad × called good, bad, neutral, or nothing that could be
-read, so that resampling is one matrix product. What could not be read is wrong; the metrics of what was read stand
-beside.
+read, so that resampling is one matrix product. One rule holds for all of them, d′, criterion and AUROC included: a verdict
+that is neutral or could not be read is wrong, on a bad case a miss and on a good one a false alarm. Only the metrics
+`…_read` leave out what could not be read.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def detection(
     return Detection(d_prime, error, -(z[0] + z[1]) / 2, accuracy, norm.cdf(d_prime / 2))
 
 
-def count_verdicts(gold: Sequence[object], said: Sequence[object], group: npt.ArrayLike = 0, groups: int = 1) -> Floats:
+def count_verdicts(gold: npt.ArrayLike, said: npt.ArrayLike, group: npt.ArrayLike = 0, groups: int = 1) -> Floats:
     """Count cases by gold (good, bad) × called (good, bad, neutral, unread) × number of the group."""
     g, s = labels(gold, place="gold"), labels(said, 3, place="said")
     if len(g) != len(s):
@@ -134,13 +135,12 @@ def _mcc(t: Floats) -> Floats:
     return ratio(together, np.sqrt(gold * called))
 
 
-def _of_decided(which: str) -> Callable[[Floats], Floats]:
-    """A quantity of signal detection over cases called good or bad."""
-    return lambda t: getattr(detection(t[1, 1], t[1, :2].sum(axis=0), t[0, 1], t[0, :2].sum(axis=0)), which)
+def _detects(which: str) -> Callable[[Floats], Floats]:
+    """A quantity of signal detection, where H is `bad_acc` and F is 1 − `good_acc`."""
+    return lambda t: getattr(detection(t[1, 1], t[1].sum(axis=0), t[0, 1:].sum(axis=0), t[0].sum(axis=0)), which)
 
 
-#: Metric → function of counts. `…_read` leave out what could not be read; `neutral_…` say how many of a side escape
-#: into "neutral" (three classes).
+#: Metric → function of counts. `…_read` leave out what could not be read; how many escape into "neutral": `escapes`.
 METRICS: dict[str, Callable[[Floats], Floats]] = {
     "accuracy": _accuracy,
     "good_acc": _good,
@@ -150,18 +150,16 @@ METRICS: dict[str, Callable[[Floats], Floats]] = {
     "macro_f1": lambda t: (_f1(t, 0) + _f1(t, 1)) / 2,
     "mcc": _mcc,
     "kappa": lambda t: ratio(*_beyond_chance(t)[:2]),
-    "d_prime": _of_decided("d_prime"),
-    "criterion": _of_decided("criterion"),
-    "at_best": _of_decided("at_best"),
+    "d_prime": _detects("d_prime"),
+    "criterion": _detects("criterion"),
+    "at_best": _detects("at_best"),
     "parse_rate": lambda t: ratio(t[:, :3].sum(axis=(0, 1)), t.sum(axis=(0, 1))),
     "accuracy_read": lambda t: _accuracy(t[:, :3]),
     "good_acc_read": lambda t: _good(t[:, :3]),
     "bad_acc_read": lambda t: _bad(t[:, :3]),
-    "neutral_good": lambda t: ratio(t[0, 2], t[0].sum(axis=0)),
-    "neutral_bad": lambda t: ratio(t[1, 2], t[1].sum(axis=0)),
 }
 #: Shares of cases that are counted one by one, so that they have a Wilson interval, and the sides they are shares of.
-_COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "neutral_good": 0, "bad_acc": 1, "neutral_bad": 1}  # fmt: skip
+_COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "bad_acc": 1}
 
 
 # -- of verdicts --------------------------------------------------------------------------------------------------
@@ -227,7 +225,8 @@ def escapes(frame: pd.DataFrame) -> pd.DataFrame:
 def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
     """Compute AUROC of each judge, users resampled, and how far the first judge is ahead of each; one row a judge.
 
-    `verdicts` has columns judge, case, user, gold, p_good; only cases that all judges have a probability of count.
+    `verdicts` has columns judge, case, user, gold, p_good; only cases that all judges were shown count. A probability that
+    is missing puts its case on the wrong side of all others; a judge that gives none has no AUROC.
 
     Columns: judge, cases, users, auroc, auroc_low, auroc_high, and ahead (AUROC of the first judge less this one's) with
     ahead_low, ahead_high and ahead_p.
@@ -235,17 +234,26 @@ def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: i
     if verdicts.duplicated(["judge", "case"]).any():
         raise DataError(Problem("verdicts", "has two verdicts of a judge on a case"))
     names = list(dict.fromkeys(verdicts["judge"]))
-    wide = verdicts.pivot(index="case", columns="judge", values="p_good")[names]
-    about = verdicts.drop_duplicates("case").set_index("case").loc[wide.index]
-    gold, p = labels(about["gold"], place="gold"), np.column_stack([floats(wide[name]) for name in names])
-    known = ~np.isnan(gold) & ~np.isnan(p).any(axis=1)
-    users = Resamples(about["user"].where(about["user"] != "", wide.index.to_series())[known], resamples, seed)
+    row = verdicts.assign(row=np.arange(len(verdicts))).pivot(index="case", columns="judge", values="row")[names]
+    row = row[row.notna().all(axis=1)].astype(int)
+    about = verdicts.drop_duplicates("case").set_index("case").loc[row.index]
+    gold, p = labels(about["gold"], place="gold"), floats(verdicts["p_good"])[row.to_numpy()]
+    known, is_mute = ~np.isnan(gold), np.isnan(p).all(axis=0)
+    p = misplace_unread(gold == GOOD, p)
+    users = Resamples(about["user"].where(about["user"] != "", row.index.to_series())[known], resamples, seed)
     drawn = [resampled_auroc(gold[known] == GOOD, of, users.group, users.weights) for of in p[known].T]
+    drawn = [np.where(mute, np.nan, own) for mute, own in zip(is_mute, drawn)]
     rows = []
     for name, own in zip(names, drawn):
         row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc")}
         rows.append(row if own is drawn[0] else row | estimate(drawn[0] - own, "ahead", p=True))
     return pd.DataFrame(rows).reindex(columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))])
+
+
+def misplace_unread(good: npt.NDArray[np.bool_], p: Floats) -> Floats:
+    """Put what could not be read on the wrong side of all probabilities: good cases below them, bad ones above."""
+    lost = np.where(good, -1.0, 2.0)
+    return np.where(np.isnan(p), lost if p.ndim == 1 else lost[:, None], p)
 
 
 def resampled_auroc(

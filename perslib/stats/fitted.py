@@ -220,14 +220,18 @@ class Tilted(Fitted):
 
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
         """Probabilities of 1 to 5."""
-        terms = _log_terms(verdicts, histories)
+        return self.tilt(*_given(verdicts, histories))
+
+    def tilt(self, p: Floats, counts: Floats) -> Floats:
+        """Probabilities of 1 to 5 from those of the judge and the counts of the history, both a row a verdict."""
+        terms = _log_terms(p, counts)
         return softmax(terms @ np.array([self.trust, self.history]) + self.offsets, axis=1)
 
 
 def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
     """Learn trust, weight of the history and offsets from train users' verdicts with p1 … p5 and gold."""
     rows, gold = scored(train, P)
-    terms, hit = _log_terms(rows, histories), np.eye(5)[gold]
+    terms, hit = _log_terms(*_given(rows, histories)), np.eye(5)[gold]
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         offsets = parameters[2:]
@@ -241,12 +245,15 @@ def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
     return Tilted(float(best[0]), float(best[1]), best[2:] - best[2:].mean())
 
 
-def _log_terms(verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
+def _given(verdicts: pd.DataFrame, histories: pd.DataFrame) -> tuple[Floats, Floats]:
+    """What the judge gave, and the counts of the history; DataError where a user has none."""
+    level_of(verdicts, histories)
+    return verdicts[P].to_numpy(dtype=float, na_value=np.nan), of_blocks(verdicts, histories)
+
+
+def _log_terms(p: Floats, counts: Floats) -> Floats:
     """log p and log h of the five scores: verdicts × scores × 2."""
-    level_of(verdicts, histories)  # says which user has no history
-    own = of_blocks(verdicts, histories)
-    shares = own / own.sum(axis=1, keepdims=True)
-    p = verdicts[P].to_numpy(dtype=float, na_value=np.nan)
+    shares = counts / counts.sum(axis=1, keepdims=True)
     return np.log(np.maximum(np.stack([p, shares], axis=2), FLOOR))
 
 
@@ -261,13 +268,17 @@ class Population:
     shares: tuple[float, ...]
     strength: float
 
+    @property
+    def imaginary(self) -> Floats:
+        """How often the imaginary turns have 1 to 5."""
+        return self.strength * np.array(self.shares)
+
     def shrink(self, histories: pd.DataFrame) -> pd.DataFrame:
         """The histories with the imaginary turns added: takes their place wherever histories are asked for.
 
         Calibrators fall back below five turns of history; with these, ask them for `min_history=0`.
         """
-        imaginary = self.strength * np.array(self.shares)
-        return histories.assign(**(histories[COUNTS].astype(float) + imaginary))
+        return histories.assign(**(histories[COUNTS].astype(float) + self.imaginary))
 
 
 def fit_population(train: Corpus) -> Population:

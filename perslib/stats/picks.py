@@ -18,11 +18,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau
 
-from perslib.stats.resamples import RESAMPLES, SEED, Floats, Resamples
+from perslib.stats.resamples import RESAMPLES, SEED, Floats, Resamples, ratio
 
 MEASURES = ("best_reply", "regret", "pairs_right", "tau")
+#: Means that differ by less are equal.
+DECIMALS = 9
 #: Candidates that a user must have rated for an order of them.
 FEWEST = 3
 
@@ -44,15 +45,25 @@ def by_request(rated: pd.DataFrame, judge: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["user", "turn_id", "best_reply", "regret", "pairs_right"])
 
 
+def kendall(one: Floats, other: Floats) -> Floats:
+    """Kendall's τ_b of two tables of users × candidates, row by row; missing for too few candidates, or equal ones in `one`.
+
+    Where `other` orders nothing it is right by chance: 0.
+    """
+    known = np.isfinite(one) & np.isfinite(other)
+    i, j = np.triu_indices(one.shape[1], 1)
+    both = known[:, i] & known[:, j]
+    apart = (np.subtract(own[:, i], own[:, j], out=np.zeros(both.shape), where=both) for own in (one, other))
+    x, y = (np.sign(np.round(differences, DECIMALS)) for differences in apart)
+    pairs = np.sqrt((x != 0).sum(axis=1) * (y != 0).sum(axis=1).astype(float))
+    varies = (known.sum(axis=1) >= FEWEST) & x.any(axis=1)
+    return np.where(varies, ratio((x * y).sum(axis=1), pairs, otherwise=0.0), np.nan)
+
+
 def order_of(rated: pd.DataFrame, judge: str) -> pd.Series:
     """Kendall's τ_b between judge and person over the candidates' means, by user; missing for too few candidates."""
-    means = rated.dropna(subset=judge).groupby(["user", "candidate"])[["gold", judge]].mean()
-    found = {}
-    for user, own in means.groupby(level="user"):
-        varies = len(own) >= FEWEST and own["gold"].nunique() > 1
-        # A judge that orders nothing is right by chance.
-        found[user] = float(np.nan_to_num(kendalltau(own["gold"], own[judge])[0])) if varies else np.nan
-    return pd.Series(found, dtype=float)
+    means = rated.dropna(subset=judge).groupby(["user", "candidate"])[["gold", judge]].mean().unstack()
+    return pd.Series(kendall(means["gold"].to_numpy(float), means[judge].to_numpy(float)), means.index, dtype=float)
 
 
 def picks(

@@ -6,7 +6,8 @@
     fit_abstention(logits, good, users, alpha=0.1)     # sets of labels with a promise; elsewhere no verdict
 
 All of it is learned on cases of users whom the model has not seen (UXBench, section 5: a judge's gain is mostly a
-matter of where it draws the line, so the line is drawn on purpose).
+matter of where it draws the line, so the line is drawn on purpose). What could not be read counts as wrong, as in
+`perslib.stats.detection`; Brier score, ECE and the curves describe the probabilities that were given.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.stats.conformal import quantile_over_users
-from perslib.stats.detection import detection, labels
+from perslib.stats.detection import METRICS, count_verdicts, labels, misplace_unread
 from perslib.stats.resamples import SEED, Floats, floats
 
 Bools = npt.NDArray[np.bool_]
@@ -49,7 +50,8 @@ def _known(gold: npt.ArrayLike, p_good: npt.ArrayLike) -> tuple[Floats, Floats]:
 def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = BINS) -> dict[str, float]:
     """AUROC, AUPRC (bad is what is looked for), Brier score with its decomposition, and ECE.
 
-    - auroc: chance that a good case has a higher p than a bad one; auprc: average precision of finding bad ones
+    - auroc: chance that a good case has a higher p than a bad one; auprc: average precision of finding bad ones; in both a
+      case without a p is on the wrong side of all others
     - brier = mean (p − y)²; over bins of equal mass with mean p̄_b, share ȳ_b and weight w_b,
       reliability = Σ w_b (p̄_b − ȳ_b)², resolution = Σ w_b (ȳ_b − ȳ)², uncertainty = ȳ (1 − ȳ) (Murphy 1973; their sum
       reliability − resolution + uncertainty is the Brier score but for the spread of p within bins)
@@ -59,17 +61,21 @@ def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = 
     if not len(y):
         names = ("auroc", "auprc", "brier", "reliability", "resolution", "uncertainty", "ece")
         return {**dict.fromkeys(names, float("nan")), "reliability": 0.0, "resolution": 0.0, "cases": 0.0}
-    both = 0 < y.sum() < len(y)
-    predicted, good, cases = calibration_bins(gold, p_good, bins).to_numpy(float).T
+    g = labels(gold)
+    known = ~np.isnan(g)
+    good = g[known] == GOOD
+    ranked = misplace_unread(good, floats(p_good)[known])
+    both = 0 < good.sum() < len(good)
+    predicted, shares, cases = calibration_bins(gold, p_good, bins).to_numpy(float).T
     weight, share = cases / len(y), float(y.mean())
     return {
-        "auroc": float(roc_auc_score(y, p)) if both else float("nan"),
-        "auprc": float(average_precision_score(1 - y, 1 - p)) if both else float("nan"),
+        "auroc": float(roc_auc_score(good, ranked)) if both else float("nan"),
+        "auprc": float(average_precision_score(~good, 1 - ranked)) if both else float("nan"),
         "brier": float(((p - y) ** 2).mean()),
-        "reliability": float((weight * (predicted - good) ** 2).sum()),
-        "resolution": float((weight * (good - share) ** 2).sum()),
+        "reliability": float((weight * (predicted - shares) ** 2).sum()),
+        "resolution": float((weight * (shares - share) ** 2).sum()),
         "uncertainty": share * (1 - share),
-        "ece": float((weight * np.abs(predicted - good)).sum()),
+        "ece": float((weight * np.abs(predicted - shares)).sum()),
         "cases": float(len(y)),
     }
 
@@ -91,10 +97,8 @@ def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
     """
     gold, said = labels(verdicts["gold"], place="gold"), labels(verdicts["said"], place="said")
     good, bad = gold == GOOD, gold == BAD
-    of = detection(((said == BAD) & bad).sum(), bad.sum(), ((said == BAD) & good).sum(), good.sum())
-    found = probability_metrics(verdicts["gold"], verdicts["p_good"])
-    found |= {"d_prime": float(of.d_prime), "criterion": float(of.criterion)}
-    found["balanced_accuracy"] = float(of.accuracy)
+    found, table = probability_metrics(verdicts["gold"], verdicts["p_good"]), count_verdicts(gold, said)
+    found |= {name: float(METRICS[name](table)[0]) for name in ("d_prime", "criterion", "balanced_accuracy")}
     if "abstains" in verdicts:
         kept = ~verdicts["abstains"].to_numpy(bool) & ~np.isnan(gold)
         wrong = kept & (said != gold)
@@ -138,21 +142,24 @@ def at_learned_threshold(
 ) -> float:
     """Balanced accuracy at the best threshold, cross-validated.
 
-    What a judge gains here over its accuracy as it stands it had lost to its criterion alone. Thresholds are learned on the other folds;
-    `groups` (users, say) stay in one fold.
+    What a judge gains here over its accuracy as it stands it had lost to its criterion alone. Thresholds are learned on
+    the other folds; `groups` (users, say) stay in one fold. A case without a probability is wrong at any threshold;
+    missing where no case has one.
     """
     g, p = labels(gold, place="gold"), floats(p_good)
     names = np.arange(len(g)) if groups is None else np.asarray(groups)
-    known = ~np.isnan(g) & ~np.isnan(p)
+    known = ~np.isnan(g)
     good, p = g[known] == GOOD, p[known]
     group, found = pd.factorize(names[known])
-    if not 0 < good.sum() < len(good):
+    read = ~np.isnan(p)
+    if not 0 < good.sum() < len(good) or not read.any():
         return float("nan")
+    p = misplace_unread(good, p)
     fold = np.random.default_rng(seed).permutation(len(found))[group] % min(FOLDS, max(2, len(found)))
     called = np.zeros(len(good), dtype=bool)
     for one in np.unique(fold):
         own = fold == one
-        called[own] = p[own] >= best_threshold(good[~own], p[~own])
+        called[own] = p[own] >= best_threshold(good[~own & read], p[~own & read])
     return float((called[good].mean() + (~called[~good]).mean()) / 2)
 
 

@@ -23,7 +23,7 @@ import pandas as pd
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, NotEnough
 from perslib.judge import judgeable
-from perslib.report.manifest import Page, find_page
+from perslib.report.manifest import Page, find_pages
 from perslib.report.runs import rows_of
 from perslib.report.tables import format_number, widen
 from perslib.report.words import name_of
@@ -81,24 +81,20 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
 
     All have to be of the same corpus, as it is now; a DataError says which is not.
     """
-    found = [find_page(place) for place in dict.fromkeys(map(str, places))]
-    if not found:
-        raise DataError(
-            "No run is named", "Name pages that were rendered: reports/<corpus>/<backbone>/01_verification."
-        )
-    digests = {page.entry.get("corpus", {}).get("digest"): page for page in found}
+    found = find_pages(places)
+    digests = {page.entry["corpus"]["digest"]: page for page in found}
     if len(digests) > 1:
         said = ", ".join(f"{page.corpus} ({page.folder.name}/{page.name})" for page in digests.values())
         raise DataError(f"These runs are of different corpora: {said}", "Compare runs on the same corpus.")
-    given = found[0].entry.get("parameters", {})
+    given = found[0].entry["parameters"]
     corpus = load(given.get("corpus") or found[0].corpus, given.get("language") or None)
     if corpus.digest not in digests:
         raise DataError(f"The corpus {found[0].corpus} has changed since these runs", "Render their pages again.")
     pages = dict(zip(_names(found), found))
     parts = [rows_of(page, "verdicts").assign(run=name) for name, page in pages.items()]
-    if all(part.empty for part in parts):
+    if not (parts := [part for part in parts if len(part)]):
         raise NotEnough("None of these runs has kept verdicts: pages 01 to 04, 09 and 12 do.")
-    verdicts = pd.concat([part for part in parts if len(part)], ignore_index=True)
+    verdicts = pd.concat(parts, ignore_index=True)
     several = len(pages) > 1
     system = verdicts["judge"] + (" · " + verdicts["run"] if several else "")
     verdicts = verdicts.reindex(columns=[*dict.fromkeys([*verdicts, "candidate", "table"])])
@@ -107,15 +103,10 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
 
 def _names(pages: Sequence[Page]) -> list[str]:
     """The least that tells runs apart: backbone, notebook, folder."""
-    about = pd.DataFrame(
-        {
-            "backbone": [str(page.entry.get("backbone", {}).get("name", page.folder.name)) for page in pages],
-            "notebook": [page.name for page in pages],
-            "root": [str(page.root) for page in pages],
-        }
-    )
-    telling = [name for name in about if about[name].nunique() > 1] or ["backbone"]
-    return about[telling].agg(" · ".join, axis=1).tolist()
+    about = pd.DataFrame([(page.backbone, page.name, str(page.root)) for page in pages])
+    telling = [column for column in about if about[column].nunique() > 1] or [0]
+    names = about[telling].agg(" · ".join, axis=1)
+    return names.mask(names.duplicated(keep=False), [str(page.folder / page.name) for page in pages]).tolist()
 
 
 def list_settings(runs: Runs) -> pd.DataFrame:
@@ -125,22 +116,19 @@ def list_settings(runs: Runs) -> pd.DataFrame:
     """
     kinds = ("backbone", "parameters", "seed", "language", "notebook", "code", "prompts", "packages")
     entries = [{kind: page.entry.get(kind) for kind in kinds} for page in runs.pages.values()]
-    table = pd.json_normalize(entries).drop(columns=list(_PLACES), errors="ignore").T
-    table = table.set_axis(list(runs.pages), axis=1).map(lambda value: "–" if _is_nothing(value) else str(value))
+    table = pd.json_normalize(entries).drop(columns=list(_PLACES), errors="ignore").T.astype(object).fillna("")
+    table = table.set_axis(list(runs.pages), axis=1).map(lambda value: str(value) or "–")
     return table[table.nunique(axis=1) > 1].rename_axis("setting").reset_index()
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and pd.isna(value))
 
 
 def sum_up(runs: Runs) -> pd.DataFrame:
     """What each run was: notebook, model, judgments, calls, tokens, cost, seconds; a row each."""
     rows = []
     for name, page in runs.pages.items():
-        spent = (page.entry.get("ledger") or {}).get("total") or {}
-        about = {"run": name, "notebook": page.name, "model_name": page.entry.get("backbone", {}).get("model")}
-        rows.append({**about, **{key: page.entry.get(key, spent.get(key)) for key in _SPENT}})
+        spent = page.entry["ledger"]["total"]
+        numbers = {key: page.entry.get(key, spent.get(key)) for key in _SPENT}
+        model = page.entry["backbone"].get("model")
+        rows.append({"run": name, "notebook": page.name, "model_name": model, **numbers})
     return pd.DataFrame(rows).dropna(axis=1, how="all")
 
 
@@ -201,7 +189,7 @@ def _about(pair: pd.DataFrame, a: str, b: str) -> dict[str, Any]:
     return {"judge": "", "a": a, "b": b}
 
 
-def find_apart(pairs: Sequence[pd.DataFrame], corpus: Corpus, most: int = 8) -> pd.DataFrame:
+def find_apart(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.DataFrame:
     """The replies that the two systems of a pair score most differently, with the user's own score.
 
     Columns: user, scenario, session, turn, gold, judge, a, b, score_a, score_b, apart, asked_a, asked_b (what was sent:
@@ -223,7 +211,7 @@ def find_apart(pairs: Sequence[pd.DataFrame], corpus: Corpus, most: int = 8) -> 
     ranked = both[[*first, *(name for name in both if name not in first)]].sort_values(
         "apart", ascending=False, kind="stable", ignore_index=True
     )
-    return ranked[ranked["apart"] > 0].head(most)
+    return ranked[ranked["apart"] > 0].head(8)
 
 
 @as_paragraph

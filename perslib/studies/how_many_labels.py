@@ -214,7 +214,7 @@ def measure_budgets(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.D
 
     Columns: judge, method, labelled (users), lam, and measures, each with its interval over studies: interval_width, of the
     95 % interval of a candidate's mean; holds_truth (share of intervals that hold the truth); best (share of studies that
-    put the truly best candidate first); tau (Kendall's, with the true order); apart, wrong (share of pairs whose difference
+    put the truly best candidate first, one without a label at a place at random); tau (Kendall's, with the true order); apart, wrong (share of pairs whose difference
     has an interval beyond zero on the right side, on the wrong one); bias (|mean error|, mean over candidates); worth,
     worth_pairs (how many users' labels alone would err as little about a candidate's mean, about a difference:
     labelled · MSE of labels alone / MSE). Without a second candidate there is no ranking, and without the same turns for all
@@ -297,11 +297,13 @@ def _by_study(pool: Pool, of: stats.Powered) -> pd.DataFrame:
     found = {"interval_width": 2 * half[:k], "holds_truth": held[:k]}
     if k > 1:
         order = np.sign(_subtract_pairs(truth))
-        values = np.where(np.isfinite(of.value[:k]), of.value[:k], -np.inf)  # without an estimate none comes first
-        ahead = values == values.max(axis=0)
-        found["best"] = ahead[[truth.argmax()]] / ahead.sum(axis=0)  # of several first, one at random
-        with np.errstate(invalid="ignore"):
-            found["tau"] = np.nan_to_num(np.sign(_subtract_pairs(values))) * order
+        known = np.isfinite(of.value[:k])
+        values = np.where(known, of.value[:k], -np.inf)
+        ahead = known & (values == values.max(axis=0))
+        # Of several first, one at random; a candidate without an estimate takes any of the k places.
+        first = np.where(known, ahead / np.maximum(ahead.sum(axis=0), 1) * known.mean(axis=0), 1 / k)
+        found["best"] = first[[truth.argmax()]]
+        found["tau"] = np.nan_to_num(np.sign(_subtract_pairs(of.value[:k]))) * order
         if pool.is_paired:
             side = np.sign(of.value[k:]) * (np.abs(of.value[k:]) > half[k:]) * order
             for name, sign in (("apart", 1), ("wrong", -1)):

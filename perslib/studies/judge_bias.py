@@ -15,6 +15,7 @@ from perslib import stats, ux
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import NotEnough
 from perslib.judge import Judge
+from perslib.judge.asking import SCORES
 from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
 from perslib.replay import scored as replay_scored
@@ -185,6 +186,11 @@ class Audit:
     lacking: tuple[NotEnough, ...] = ()
     """Why judges were left out, and why nothing is said of quality."""
 
+    def share_unread(self) -> dict[str, float]:
+        """Judges with verdicts that could not be read, and their share of these."""
+        shares = 1 - self.quality.set_index("judge").get("parse_rate", pd.Series(dtype=float))
+        return shares[shares > 0].to_dict()
+
     def biased(self) -> dict[str, list[str]]:
         """Judges that prefer long replies at equal gold, padded ones, one of two places, and their own family."""
         found = {
@@ -194,6 +200,12 @@ class Audit:
             "own": self.family.query("preference_low > 0"),
         }
         return {bias: list(table["judge"]) for bias, table in found.items()}
+
+    def find_measured(self) -> dict[str, bool]:
+        """Of each bias of `biased` whether any judge could be tried for it."""
+        own = {"long": self.length["at_equal_gold_low"], "padded": self.length["padding_change_low"]}
+        own |= {"placed": self.position["position_bias_p"], "own": self.family["preference_low"]}
+        return {bias: bool(bounds.notna().any()) for bias, bounds in own.items()}
 
 
 def audit(
@@ -211,24 +223,22 @@ def audit(
     Parameters
     ----------
     judges, backbone : who is audited, and the model that they ask.
-    corpus : its candidates' replies are shown in pairs; without any there are no pairs.
+    corpus : its candidates' replies are shown in pairs; without any there are no pairs. Of a benchmark all cases are
+        judged, also those of users of whom nothing else is known.
     pairwise : a judge of pairs, audited for place alone.
     pairs, limit : how many pairs, and how many recorded replies are judged.
     seed : for everything drawn at random.
 
     A judge that has too little to learn from is left out, and `lacking` says why.
     """
-    lacking: list[NotEnough] = []
-    try:
-        blocks = [block for block in targets(corpus, limit=limit, seed=seed) if len(block)]
-    except NotEnough as missing:
-        blocks, judges, lacking = [], [], [missing]
+    corpus, blocks, judges, lacking = _prepare(judges, corpus, limit, seed)
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
     own = candidates[candidates["user"].isin({b.user for b in blocks})]
     drawn = ux.pairs_of(own.groupby("user", sort=False).head(PADDED), pairs, seed)
     verdicts, padding, position, scored = [], [], [], []
     family = family_of(backbone.model) if backbone is not None else None
     rated = _rated_replies(drawn, candidates) if family in set(candidates["candidate"].map(family_of)) else drawn[:0]
+    rated_turns = _scored_by_gold(corpus) if "cases" in corpus.extras else corpus
     for judge in judges:
         try:
             verdicts.append(evaluate(judge, corpus, backbone, blocks=blocks, progress=False))
@@ -241,7 +251,7 @@ def audit(
             position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))
         if judge.sees.model:
             written = stats.of_turns(corpus, "assistant").to_numpy()
-            gold = corpus.turns[TURN].assign(candidate=written, gold=stats.floats(corpus.turns["score"]))
+            gold = corpus.turns[TURN].assign(candidate=written, gold=stats.floats(rated_turns.turns["score"]))
             scored.append(verdicts[-1].drop(columns="candidate").merge(gold, on=TURN))
             if len(rated):
                 given = replay_scored(judge, corpus, rated, backbone, fit=False, progress=False)
@@ -251,7 +261,7 @@ def audit(
     quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
     if verdicts:
         every = pd.concat(verdicts, ignore_index=True)
-        found = stats.length_audit(every, corpus, seed=seed)
+        found = stats.length_audit(every, rated_turns, seed=seed)
         slopes = found.loc[found["turns"] >= FEWEST_REPLIES, SLOPES]
         try:
             quality = _measure_quality(every, corpus, seed)
@@ -312,6 +322,40 @@ FAMILY = [
 QUALITY = ["judge", "cases", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
 PADDING = ["padding_change", "padding_change_low", "padding_change_high"]
 SLOPES = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", "at_equal_gold_high"]
+
+
+def _prepare(
+    judges: Sequence[Judge], corpus: Corpus, limit: int | None, seed: int
+) -> tuple[Corpus, list[Block], Sequence[Judge], list[NotEnough]]:
+    """The corpus, its blocks to judge, the judges that can, and why others cannot; of a benchmark all cases are judged."""
+    lacking, split = list[NotEnough](), "test" if "cases" not in corpus.extras else None
+    if split is None:
+        corpus = corpus.with_history("none")
+        lacking = [
+            NotEnough(
+                "Judge {judge!r} learns from users' scores, and the cases of {corpus} have gold labels alone. Name judges "
+                "that ask a model, such as `-p judges=zero-shot`.",
+                judge=judge.name,
+                corpus=corpus.name,
+            )
+            for judge in judges
+            if judge.sees.train
+        ]
+        judges = [judge for judge in judges if not judge.sees.train]
+    try:
+        blocks = [block for block in targets(corpus, split=split, limit=limit, seed=seed) if len(block)]
+        if not blocks:
+            raise NotEnough("Nothing can be judged: no session of {corpus} has a reply to judge.", corpus=corpus.name)
+    except NotEnough as missing:
+        return corpus, [], [], [missing]
+    return corpus, blocks, judges, lacking
+
+
+def _scored_by_gold(corpus: Corpus) -> Corpus:
+    """A benchmark whose cases have the ends of the scale for scores: 5 where gold is good, 1 where it is bad."""
+    gold = {case.case: SCORES[case.gold] for case in ux.judge_cases(corpus, balanced=False) if case.gold is not None}
+    scores = pd.array(ux.name_turns(corpus.turns).map(gold), "Int64")
+    return replace(corpus, turns=corpus.turns.assign(score=scores))
 
 
 def _few(blocks: Sequence[Block], replies: int) -> list[Block]:

@@ -132,7 +132,7 @@ def judge_labels(
     """
     known, numbers = find_labels(corpus, seed), whole_numbers(budgets, "budgets")
     judgeable = corpus.block_ids(corpus.split().get("test", []))
-    drawn = targets(corpus, limit=look.turns, seed=seed) if judgeable else []
+    drawn = targets(corpus, limit=look.turns, seed=seed, has_score=True) if judgeable else []
     blocks = [b for b in drawn if len(b) and known.index.isin(_keys(b)).any()]
     if not blocks:
         raise NotEnough(

@@ -20,11 +20,13 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
-from perslib.judge import Judge, Manner, Personal, make_judge
-from perslib.llm import Backbone
+from perslib.judge import Judge, Manner, Personal, make_judge, targets
+from perslib.llm import Backbone, Embedder, embedder
+from perslib.llm.estimate import tokens_of
 from perslib.memory import is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.memory.base import Note
+from perslib.memory.long import LongTermMemory
 from perslib.stats import agreement
 from perslib.studies import verification
 from perslib.studies.extent import Extent, listed, require_replies
@@ -34,6 +36,8 @@ NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"
 #: A first look: what is built at once and soon read, and the memory that other pages have had written already.
 LOOK = (NOTHING, "scores", "measured", "structured")
 METRICS = ("pearson", "wb_pearson", "qwk")
+#: Tokens of what the judged users were told that the embedded model reads in some minutes.
+EMBEDDED_AT_MOST = 250_000
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Judged:
     notes: Mapping[str, Sequence[Note]]
     """By judge, of the memories that it was shown."""
     left_out: tuple[str, ...]
+    looked_up: tuple[str, ...] = ()
+    """Memories whose texts were looked up by characters, since the embedded model would have read long."""
 
     @property
     def asked(self) -> pd.DataFrame:
@@ -66,6 +72,29 @@ def choose_memories(names: str, look: Extent) -> list[str]:
     return list(dict.fromkeys([NOTHING, *wanted]))
 
 
+def choose_embedder(name: str, corpus: Corpus, look: Extent, seed: int = 42) -> Embedder | str:
+    """Return what memories look things up with: the one named; without a name the embedded model, or `tfidf` where that reads long.
+
+    What characters count is fixed by the replies to train users.
+    """
+    judged = corpus.of_users({block.user for block in targets(corpus, limit=look.turns, seed=seed)})
+    told = pd.concat([judged.turns["request"], judged.turns["response"], judged.events["content"]]).dropna()
+    if name or told.map(tokens_of).sum() <= EMBEDDED_AT_MOST:
+        return name or "auto"
+    found = embedder("tfidf")
+    train = corpus.turns[corpus.turns["user"].isin(corpus.split().get("train", []))]
+    found.embed((train if len(train) else corpus.turns)["response"].head(2000).tolist())
+    return found
+
+
+def has_lookup(name: str) -> bool:
+    """Return whether what this memory shows is looked up by likeness."""
+    if name not in memories:
+        return False
+    system = memories[name]
+    return isinstance(system, type) and issubclass(system, LongTermMemory) and getattr(system, "looks_up", True)
+
+
 def make_judge_with(name: str, manner: Manner, **memory: Any) -> Judge:
     """Make the judge that is shown this memory; `memory` are options of `Structured`."""
     if name in (NOTHING, RETRIEVAL):
@@ -74,7 +103,7 @@ def make_judge_with(name: str, manner: Manner, **memory: Any) -> Judge:
 
 
 def judge_memories(
-    names: str, corpus: Corpus, model: Backbone, look: Extent, language: str, *, seed: int = 42
+    names: str, corpus: Corpus, model: Backbone, look: Extent, language: str, *, embedder: str = "", seed: int = 42
 ) -> Judged:
     """Judge the same test users' replies with each memory, and by judges that ask no model.
 
@@ -83,15 +112,20 @@ def judge_memories(
     names : memories, as the page's parameter lists them.
     corpus, model, look : whose replies, the model that judges and writes memories, and how much it is asked.
     language, seed : of the prompts, and of the draw of replies.
+    embedder : what memories look things up with, by name; see `choose_embedder`.
     """
     chosen = choose_memories(names, look)
-    asking = [note_memories(make_judge_with(name, look.manner(language), **look.memory)) for name in chosen]
+    looking = [name for name in chosen if has_lookup(name)]
+    used = choose_embedder(embedder, corpus, look, seed) if looking else embedder or "auto"
+    options = {**look.memory, "embedder": used}
+    asking = [note_memories(make_judge_with(name, look.manner(language), **options)) for name in chosen]
     asked = verification.judged([judge for judge, _ in asking], corpus, model, limit=look.turns, seed=seed)
     computed = verification.computed_judges(["user mean", "nearest 6, weighted", "learned"])
     marks = verification.judged(computed, corpus, limit=look.turns, seed=seed)
     notes = {judge.name: tuple(noted.values()) for judge, noted in asking}
     left_out = tuple(name for name in list_memories() if name not in chosen)
-    return Judged(pd.concat([marks, asked], ignore_index=True), notes, left_out)
+    by_characters = () if isinstance(used, str) else tuple(looking)
+    return Judged(pd.concat([marks, asked], ignore_index=True), notes, left_out, by_characters)
 
 
 def compare_memories(found: Judged, corpus: Corpus, seed: int = 42) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.errors import UnknownName
+from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Backbone, Request
 from perslib.llm.types import changed, digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
@@ -62,6 +62,9 @@ USERS, TOPICS = 2, 40
 """Users of a synthetic set, and topics asked about unless a limit is given: about five users of PAL-Set."""
 #: Users of the synthetic set that is answered without a model.
 ALL_USERS = 10
+#: Tokens of text that every method hands over for a question answered without a model, and of each kind the texts looked
+#: up: so many that no method lacks some to fill the budget with.
+BUDGET, BUDGET_K = 500, 12
 #: A first look: methods, what is asked about of a user's last month, texts recalled of each kind, evaluations of a pair.
 LOOK = (FAULTLESS, "vanilla (without log)")
 LOOK_QUERY, LOOK_K, LOOK_RUNS = {"query": 1, "topics": 1}, 1, 2
@@ -138,15 +141,25 @@ def months(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0,
 
 
 def memories_named(
-    names: str, corpus: Corpus, embedder: str = "auto", *, first_look: bool = False, writes: bool = True
+    names: str,
+    corpus: Corpus,
+    embedder: str = "auto",
+    *,
+    first_look: bool = False,
+    writes: bool = True,
+    budget: int = 0,
 ) -> list[LongTermMemory]:
     """Methods by their names, all where none is named; the first is the one that others are compared with.
 
     All are H²Memory and its ablations (`H²Memory without situations`, background, outlines, principles), on synthetic
     sets also `faultless H²Memory`, and the baselines of Table 2. All look things up with the same embedder. Where no model
-    `writes`, H²Memory and its ablations are the faultless ones. By name alone: either with ` (official mapping)`.
+    `writes`, H²Memory and its ablations are the faultless ones. By name alone: either with ` (official mapping)`. With
+    a `budget` all hand over so many tokens of text for a question; without one, what they recall.
     """
-    options: dict[str, Any] = {"embedder": embedder, **({"k": LOOK_K} if first_look else {})}
+    if budget < 0:
+        raise DataError(Problem("budget", f"is {budget}, expected a number of tokens, or 0 for the usual"))
+    most = {"k": BUDGET_K} if budget else {"k": LOOK_K} if first_look else {}
+    options: dict[str, Any] = {"embedder": embedder, **most}
     language = corpus.language
     ours: list[H2Memory] = [H2Memory(language, without=part, **options) for part in (None, *PARTS)]
     if is_synthetic(corpus):
@@ -156,18 +169,24 @@ def memories_named(
     who = people(corpus)
     mapped = [OfficialMapping(one, (who[-1].user, who[-1].history)) for one in ours if one.without is None]
     wanted = listed(names) or list(LOOK if first_look else known)
-    return _chosen(wanted, known | {memory.name: memory for memory in mapped})
+    chosen = _chosen(wanted, known | {memory.name: memory for memory in mapped})
+    for memory in chosen:
+        memory.budget = budget or None
+    return chosen
 
 
-def without_model(language: str, methods: str = "", seed: int = 42) -> tuple[Corpus, Months, list[LongTermMemory]]:
+def without_model(
+    language: str, methods: str = "", seed: int = 42, budget: int = 0
+) -> tuple[Corpus, Months, list[LongTermMemory]]:
     """Ten synthetic users, all about them asked, and every method, to be served by an answerer that is no model.
 
-    The faultless memory also with the official mapping.
+    The faultless memory also with the official mapping. All hand over as much text: `budget` tokens, or `BUDGET`.
     """
+    options: dict[str, Any] = {"embedder": "tfidf", "writes": False, "budget": budget or BUDGET}
     corpus = palset(users=ALL_USERS, seed=seed, language=language)
-    memories = memories_named(methods, corpus, "tfidf", writes=False)
+    memories = memories_named(methods, corpus, **options)
     if not methods:
-        memories += memories_named(f"{FAULTLESS} (official mapping)", corpus, "tfidf", writes=False)
+        memories += memories_named(f"{FAULTLESS} (official mapping)", corpus, **options)
     return corpus, Months(tuple(people(corpus)), corpus.language, False), memories
 
 
@@ -244,6 +263,13 @@ class Bench:
     samples: pd.DataFrame
     served: tuple[Served, ...]
     judge: str
+
+    @property
+    def copied(self) -> int | None:
+        """How many questions the answerer that is no model answered; None where a model was asked."""
+        if not self.answers["backbone"].eq(Extractive.name).all():
+            return None
+        return int(self.answers["calls"].sum() + sum(s.build["calls"] for s in self.served))
 
     @property
     def failures(self) -> dict[str, Any]:

@@ -9,18 +9,29 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.pal import Dialogue, Topic, agreement_with_people, as_frame, costs, read_votes, voted
+from perslib.pal import Dialogue, Topic, agreement_with_people, as_frame, costs, differences, read_votes, voted
 from perslib.pal.compared import OUTCOMES
+from perslib.pal.measures import POINTS
+from perslib.pal.tables import scale_of
 from perslib.paths import read_csv
 from perslib.report.tables import formatted, widen
 from perslib.report.words import name_of
 from perslib.studies.pal_bench import Bench, Months
-from perslib.text import join, translate
+from perslib.text import join, mark, translate
 
 #: What the two dimensions of a comparison are called in tables.
 ASPECTS = {"requirement": "understands the requirement", "preference": "meets the preference"}
 #: The metrics that stand for the others where there is room for few.
 SHORT = ("g_score", "s_score")
+#: A sentence for each kind of change that leaving out a part makes, as `sum_up_ablations` tells them apart.
+ON_ABLATIONS = {
+    "lower": mark("{method} is worse without one of its parts: {changes}; p < 0.05 after Holm, {users} users."),
+    "higher": mark("{method} is better without one of its parts: {changes}; p < 0.05 after Holm, {users} users."),
+    "unclear": mark(
+        "{method} is within chance of itself without {parts}: the 95 % intervals of these changes lie between {low} and "
+        "{high} ({users} users)."
+    ),
+}
 _MARK = {"pos": "✓", "neg": "✗", "neu": "–"}
 
 
@@ -56,19 +67,68 @@ def select_short(table: pd.DataFrame) -> pd.DataFrame:
     return own.assign(panel=titles).reset_index(drop=True)
 
 
-def find_leader(table: pd.DataFrame, metric: str) -> dict[str, object] | None:
-    """Return the metric's name, who has its highest value, and the value with its interval; None where nobody has one."""
+def compare_ablations(compared: pd.DataFrame, first: str) -> pd.DataFrame:
+    """Return what leaving a part out of the first method changes, from its differences with the others.
+
+    Columns: pal_part, metric (G-Score and S-Score), change with change_low, change_high, change_p_holm, users.
+    """
+    own = compared[compared["other"].str.startswith(f"{first} without ") & compared["metric"].isin(SHORT)]
+    low, high = -own["difference_high"], -own["difference_low"]
+    changes = {"change": -own["difference"], "change_low": low, "change_high": high}
+    part = own["other"].str.removeprefix(f"{first} without ") + "_size"  # what its label is called
+    found = own.assign(pal_part=part, **changes, change_p_holm=own["difference_p_holm"])
+    return found[["pal_part", "metric", *changes, "change_p_holm", "users"]].reset_index(drop=True)
+
+
+def sum_up_ablations(changes: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return values for a sentence on the changes that are `lower` or `higher` with p < 0.05 (Holm), and on the `unclear`.
+
+    Those have parts, changes (each with its interval), low and high (within which all of their intervals lie), users.
+    Kinds without any are left out, and all where nothing was tested.
+    """
+    tested = changes[changes["change_p_holm"].notna()]
+    is_sure, is_below = tested["change_p_holm"] < 0.05, tested["change"] < 0
+    is_unclear = ~tested["pal_part"].isin(tested["pal_part"][is_sure])
+    kinds = {"lower": tested[is_sure & is_below], "higher": tested[is_sure & ~is_below], "unclear": tested[is_unclear]}
+    return {kind: _describe_changes(own) for kind, own in kinds.items() if len(own)}
+
+
+def _describe_changes(own: pd.DataFrame) -> dict[str, Any]:
+    shown = own["metric"].map(name_of) + " " + formatted(own, "change")["change"].astype(str)
+    named = own["pal_part"].map(name_of)
+    changes = join(f"{part} ({join(each)})" for part, each in shown.groupby(named, sort=False))
+    low, high = (f"{bound:.1f}".replace("-", "−") for bound in (own["change_low"].min(), own["change_high"].max()))
+    return {"parts": join(named.unique()), "changes": changes, "low": low, "high": high, "users": own["users"].max()}
+
+
+def spread_of_chance(asked: Months) -> float:
+    """Return how far from 0 an S-Score of random selections lies at most in 95 of 100 runs over the same topics."""
+    points = pd.DataFrame([s.topic.feedback for p in asked.who for s in p.scenes]).replace(POINTS).astype(float)
+    n = points.count(axis=1)
+    variance = 2 * (n - 2) / (n - 1) * points.var(axis=1, ddof=0)  # two drawn without putting back
+    return float(1.96 * scale_of("s_score") * variance.sum() ** 0.5 / len(points))
+
+
+def find_leader(samples: pd.DataFrame, table: pd.DataFrame, metric: str) -> dict[str, object] | None:
+    """Return the metric's name, who has its highest value, the value with its interval, and how many others are near.
+
+    `near` is how many of the `others` are not lower with p < 0.05 (Holm); None where nothing could be tested. All is
+    None where nobody has a value.
+    """
     own = table[table["metric"] == metric].dropna(subset="value")
     best = own[own["value"] == own["value"].max()]
     if best.empty:
         return None
     value = formatted(best, "value")["value"].iloc[0]
-    return {"metric": name_of(metric), "best": join(map(name_of, best["method"])), "value": value}
+    p = differences(samples[samples["metric"] == metric], best["method"].iloc[0])["difference_p_holm"]
+    near = int((p >= 0.05).sum()) if p.notna().any() else None
+    about = {"metric": name_of(metric), "best": join(map(name_of, best["method"])), "value": value}
+    return {**about, "near": near, "others": len(p)}
 
 
-def find_significant(differences: pd.DataFrame) -> dict[str, str] | None:
+def find_significant(compared: pd.DataFrame) -> dict[str, str] | None:
     """Return the first method, and those it is better and worse than with p < 0.05 (Holm); None where nothing was tested."""
-    own = differences[differences["metric"].isin(SHORT) & differences["difference_p_holm"].notna()]
+    own = compared[compared["metric"].isin(SHORT) & compared["difference_p_holm"].notna()]
     if own.empty:
         return None
     sure = own[own["difference_p_holm"] < 0.05]
@@ -80,10 +140,12 @@ def find_significant(differences: pd.DataFrame) -> dict[str, str] | None:
 def costs_and_scores(bench: Bench, table: pd.DataFrame) -> pd.DataFrame:
     """Return what each method takes, building a user's memory and answering a task, beside what it reaches.
 
-    Columns: those of `perslib.pal.costs` but for answer_calls, without prices where nothing has one; g_score, s_score.
+    Columns: those of `perslib.pal.costs` but for answer_calls, without prices where nothing has one; context_tokens (text
+    handed over for a question); g_score, s_score.
     """
     scores = table[table["metric"].isin(SHORT)].pivot(index="method", columns="metric", values="value")
-    own = costs(bench.answers, bench.served).join(scores, on="method")
+    handed = bench.answers.groupby("method")["context_tokens"].mean()
+    own = costs(bench.answers, bench.served).join(handed, on="method").join(scores, on="method")
     free = [c for c in ("build_cost", "answer_cost") if not own[c].fillna(0).any()]
     return own.drop(columns=["answer_calls", *free])
 

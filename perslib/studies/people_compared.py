@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, Scale
+from perslib.corpus import TURN, Corpus, Scale, by_reply, compared_replies, reply_sessions, score_preferences
 from perslib.corpus.scale import gold_of
 from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.llm import Backbone
 from perslib.replay import scored
 from perslib.stats import SEED, floats, picks
-from perslib.stats.picks import order_of
 from perslib.worlds import rate
 
 #: What reads no reply: any of them, the longest, the model that others like most, and that with the user's own past ratings.
 RANDOM, LONGEST, EVERYONE, OWN = CONTROLS = ("any reply", "longest reply", "liked by everyone", "liked by this user")
 #: Requests that judges are measured on, unless told otherwise.
 REQUESTS = 1000
+#: Rated replies of train users that judges learn from, by whole users: the work grows with the cube.
+LESSONS = 3000
+#: What the replies of a pair are called where nobody says which model wrote them.
+PLACES = frozenset("abcd")
 #: How many of a user's own ratings weigh as much as everybody's mean; the best of these on train users is taken.
 WEIGHTS = (1, 2, 4, 8, 16, 32, 64)
 
@@ -28,40 +32,28 @@ WEIGHTS = (1, 2, 4, 8, 16, 32, 64)
 def collect_ratings(corpus: Corpus, scale: str = "1-100", seed: int = SEED) -> tuple[Corpus, pd.DataFrame, str]:
     """The corpus, its rated replies, and where the ratings are from: people, preferences or world.
 
-    The synthetic world's users rate them here, on `scale`. Columns of the replies: those of `candidates`; gold, the rating
-    as given (of preferences 1 for the preferred one); liked, the same less the request's mean; model; turn_id. Requests
-    of which fewer than two replies are rated are left out.
+    The synthetic world's users rate them here, on `scale`; of preferences see `score_preferences`. Columns of the replies:
+    those of `candidates`; gold, the rating as given; liked, the same less the request's mean; model; turn_id. Requests of
+    which fewer than two replies are rated are left out.
     """
-    given = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN]))
-    origin = next(
-        (
-            kind
-            for kind, c in (("people", "score"), ("preferences", "chosen"))
-            if given.get(c, pd.Series()).notna().any()
-        ),
-        "",
-    )
-    if not origin and "utility" in given:
+    given, corpus = corpus, score_preferences(corpus)
+    rated, origin = compared_replies(corpus), "people" if corpus is given else "preferences"
+    if rated.empty and "utility" in corpus.extras.get("candidates", ()):
         corpus, origin = rate(corpus, Scale.parse(scale), seed), "world"
-        given = corpus.extras["candidates"]
-    if not origin:
+        rated = compared_replies(corpus)
+    if rated.empty:
         raise NotEnough(
             "{corpus} has no request to which a person rated several replies. Such ratings come with PRISM and others "
             "(data/README.md), or in a table of your own with a row per reply and a column `candidate`.",
             corpus=corpus.name,
         )
-    gold = (
-        floats(given["chosen"])
-        if origin == "preferences"
-        else corpus.scale.from_five(floats(gold_of(given, corpus.scale)))
-    )
-    rated = given.assign(gold=gold).dropna(subset=["gold"]).reset_index(drop=True)
     rated = rated.assign(
-        turn_id=rated.groupby(TURN, sort=False).ngroup(), model=rated["candidate"].str.replace(r"#\d+$", "", regex=True)
+        gold=corpus.scale.from_five(floats(gold_of(rated, corpus.scale))),
+        turn_id=rated.groupby(TURN, sort=False).ngroup(),
+        model=rated["candidate"].str.replace(r"#\d+$", "", regex=True),
     )
-    request = rated.groupby("turn_id")["gold"]
-    rated = rated.assign(liked=rated["gold"] - request.transform("mean"))
-    return corpus, rated[request.transform("size") > 1].reset_index(drop=True), origin
+    rated = rated.assign(liked=rated["gold"] - rated.groupby("turn_id")["gold"].transform("mean"))
+    return corpus, rated, origin
 
 
 def add_controls(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, int]:
@@ -89,54 +81,67 @@ def add_controls(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, int
     return rated.assign(**dict(zip(CONTROLS, scores))), best
 
 
-def draw_requests(rated: pd.DataFrame, corpus: Corpus, limit: int, seed: int = SEED) -> pd.DataFrame:
-    """The replies to at most so many requests of test users, drawn at random."""
-    own = rated[rated["user"].isin(corpus.split().get("test", corpus.users["user"]))]
+def draw_requests(rated: pd.DataFrame, corpus: Corpus, limit: int, seed: int = SEED) -> tuple[Corpus, pd.DataFrame]:
+    """The replies to at most so many requests of test users, drawn at random, and the corpus in which judges judge them.
+
+    There each rated reply is a turn of its own (`by_reply`), so that judges learn from all of them and not from the best
+    alone. It has the users who are judged, and train users with up to `LESSONS` rated replies.
+    """
+    split = corpus.split()
+    own = rated[rated["user"].isin(split.get("test", corpus.users["user"]))]
     requests = own["turn_id"].drop_duplicates()
     drawn = requests.sample(limit, random_state=seed) if 0 < limit < len(requests) else requests
-    return own[own["turn_id"].isin(drawn)].reset_index(drop=True)
+    own = own[own["turn_id"].isin(drawn)].reset_index(drop=True)
+    if not own["liked"].any():
+        raise NotEnough(
+            "{corpus}: test users rated all replies to a request alike, so no judge can pick better than another.",
+            corpus=corpus.name,
+        )
+    lessons = rated.groupby("user").size().reindex(split.get("train", [])).fillna(0)
+    judged, train = own["user"].unique().tolist(), lessons.index[lessons.cumsum() - lessons < LESSONS].tolist()
+    kept = corpus.of_users([*judged, *train])
+    kept = by_reply(replace(kept, meta={**kept.meta, "splits": {"train": train, "test": judged}}))
+    return kept, own.assign(session=reply_sessions(own))
 
 
-def judge_replies(
-    rated: pd.DataFrame, judges: Sequence[Judge], corpus: Corpus, backbone: Backbone | None
-) -> pd.DataFrame:
-    """The replies with a column of scores for each judge: the mean of its distribution, else its score."""
+def judge_replies(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None) -> pd.DataFrame:
+    """The replies with a column of the judge's scores: the mean of its distribution, else its score."""
     frame = rated[["candidate", *TURN, "response"]]
-    for judge in judges:
-        verdicts = scored(judge, corpus, frame, backbone, progress=judge.sees.model)
-        score = floats(verdicts["expected"].fillna(verdicts["raw"]))
-        rated = rated.assign(**{judge.name: score})
-    return rated
+    verdicts = scored(judge, corpus, frame, backbone, progress=judge.sees.model)
+    expected, raw = floats(verdicts["expected"]), floats(verdicts["raw"])
+    scores = np.where(np.isfinite(expected), expected, raw)
+    if not np.isfinite(scores).any():
+        raise NotEnough(
+            "Judge {judge!r} scored none of the {replies:,} replies: {error}.",
+            judge=judge.name,
+            replies=len(rated),
+            error=verdicts["error"].mode().iloc[0],
+        )
+    return rated.assign(**{judge.name: scores})
 
 
-def compare_picks(rated: pd.DataFrame, judges: Sequence[str], seed: int = SEED) -> pd.DataFrame:
-    """`perslib.stats.picks` of the controls and these judges, each against what everyone likes.
+def compare_picks(
+    rated: pd.DataFrame, judges: Sequence[str], control: str = EVERYONE, seed: int = SEED
+) -> pd.DataFrame:
+    """`perslib.stats.picks` of the controls and these judges, each against one control.
 
     The user's own past ratings have no τ: added up over conversations, they are what they would be compared with.
     """
-    found = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], EVERYONE, seed=seed)
+    found = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], control, seed=seed)
     numbers = [c for c in found if c.startswith(("value", "gain"))]
     found.loc[(found["judge"] == OWN) & (found["metric"] == "tau"), numbers] = np.nan
     return found
 
 
-def tastes(rated: pd.DataFrame) -> pd.DataFrame:
-    """How each user likes each model, beside everybody else: user, requests, tau, favourite, of_everyone."""
-    order = order_of(rated.assign(candidate=rated["model"]), EVERYONE)
-    mean = rated.groupby(["user", "model"])["liked"].mean()
-    of_others = rated.groupby(["user", "model"])[EVERYONE].mean()
-    return (
-        pd.DataFrame(
-            {
-                "requests": rated.groupby("user")["turn_id"].nunique(),
-                "tau": order,
-                "favourite": mean.groupby(level="user").idxmax().str[1],
-                "of_everyone": of_others.groupby(level="user").idxmax().str[1],
-            }
-        )
-        .rename_axis("user")
-        .reset_index()
-    )
+def best_of(found: pd.DataFrame, judges: Iterable[str]) -> pd.Series:
+    """The row of the one of these whose picks are most often the person's best reply."""
+    own = found[(found["metric"] == "best_reply") & found["judge"].isin(list(judges))]
+    return own.loc[own["value"].idxmax()]
+
+
+def are_places(rated: pd.DataFrame, origin: str) -> bool:
+    """Whether candidates are called by where they stood in a comparison, and not by who wrote them."""
+    return origin == "preferences" and PLACES.issuperset(rated["model"])
 
 
 def liking(rated: pd.DataFrame, users: int = 12) -> pd.DataFrame:

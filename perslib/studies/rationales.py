@@ -23,7 +23,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import labels
 from perslib.errors import NotEnough
-from perslib.judge import Judge, Personal, evaluate
+from perslib.judge import Judge, Personal, evaluate, targets
 from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Note, Noting, turns_by_id
@@ -65,7 +65,8 @@ def judge_with_memories(
     judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, *, limit: int | None, seed: int
 ) -> tuple[pd.DataFrame, Memories]:
     """Return the judges' verdicts on the same replies, in one frame, and the memories behind them."""
-    return collect_memories(judges, lambda judge: evaluate(judge, corpus, backbone, limit=limit, seed=seed))
+    blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True)) if limit is not None else None
+    return collect_memories(judges, lambda judge: evaluate(judge, corpus, backbone, blocks=blocks))
 
 
 # -- patterns ----------------------------------------------------------------------------------------------

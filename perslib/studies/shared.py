@@ -10,37 +10,52 @@ from perslib.corpus import TURN
 from perslib.llm import Cache
 from perslib.report.tables import with_interval
 from perslib.report.words import name_of
-from perslib.studies.extent import Extent
+from perslib.studies.extent import FEWEST_REPLIES, Extent
 from perslib.text import as_paragraph, join, plural, translate
 
 
 @as_paragraph
 def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    """How far one gets without reading a reply, and who gets further."""
-    own = agreed[(agreed["metric"] == "pearson") & agreed["value"].notna()]
-    reach = own[own["judge"].isin(names)].sort_values("value")
-    within = agreed[(agreed["metric"] == "wb_pearson") & agreed["value"].notna()].sort_values("value")
-    if reach.empty or within.empty:
-        yield translate("No control, or no judge within blocks, has scores that differ, so no correlation is defined.")
+    """How far one gets without reading a reply, and who gets further; what is not defined, and why."""
+    if agreed["turns"].max() < FEWEST_REPLIES:
+        yield translate(
+            "Judges scored {replies} rated replies at most; from fewer than {least} no agreement is shown.",
+            replies=agreed["turns"].max(),
+            least=FEWEST_REPLIES,
+        )
         return
-    control, best = reach.iloc[-1], within.iloc[-1]
-    yield translate(
-        "On {replies:,} replies of {users:,} users, controls, which read no reply, reach up to r = {r} ({control}).",
-        replies=control["turns"],
-        users=control["users"],
-        r=with_interval(control["value"], control["value_low"], control["value_high"]),
-        control=name_of(control["judge"]),
-    )
-    better = own[own["gain_low"].gt(0)]["judge"].unique()
-    yield translate(
-        "Judges whose gain over the best control in r has an interval above zero: **{judges}**.",
-        judges=join(map(name_of, better)) or translate("none"),
-    )
-    yield translate(
-        "The highest within-block r is that of {judge}: r = {r}.",
-        judge=name_of(best["judge"]),
-        r=with_interval(best["value"], best["value_low"], best["value_high"]),
-    )
+    own = agreed[(agreed["metric"] == "pearson") & agreed["value"].notna()]
+    reach = own[own["judge"].isin(names)]
+    within = agreed[(agreed["metric"] == "wb_pearson") & agreed["value"].notna()].sort_values("value")
+    for best in (own if reach.empty else reach).sort_values("value").tail(1).to_dict("records"):
+        yield translate(
+            "On {replies:,} replies of {users:,} users, no control has scores that differ; the highest r is {r} ({judge})."
+            if reach.empty
+            else "On {replies:,} replies of {users:,} users, controls, which read no reply, reach up to r = {r} ({judge}).",
+            replies=best["turns"],
+            users=best["users"],
+            r=with_interval(best["value"], best["value_low"], best["value_high"]),
+            judge=name_of(best["judge"]),
+        )
+    if not reach.empty:
+        better = own[own["gain_low"].gt(0)]["judge"].unique()
+        yield translate(
+            "Judges whose gain over the best control in r has an interval above zero: **{judges}**.",
+            judges=join(map(name_of, better)) or translate("none"),
+        )
+    if within.empty:
+        yield translate(
+            "Within blocks (one user, one scenario) no correlation is defined, or it would rest on fewer than {least} "
+            "replies.",
+            least=FEWEST_REPLIES,
+        )
+    for best in within.tail(1).to_dict("records"):
+        yield translate(
+            "The highest within-block r is that of {judge}: r = {r}, on {replies:,} replies with another in their block.",
+            judge=name_of(best["judge"]),
+            r=with_interval(best["value"], best["value_low"], best["value_high"]),
+            replies=best["turns"],
+        )
 
 
 def fold_equal(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataFrame:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
 
 from perslib import ux
-from perslib.corpus import Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.corpus.logs import Source
 from perslib.errors import DataError, NotEnough
-from perslib.judge import LearnedJudge
-from perslib.judge.evaluate import evaluate
+from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
+from perslib.judge.evaluate import evaluate, targets
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
-from perslib.signals import behavioural
-from perslib.stats import SEED
-from perslib.studies.extent import Extent
+from perslib.signals import Settings, behavioural
+from perslib.signals.model import DEFAULT
+from perslib.stats import SEED, Resamples
+from perslib.stats.measures import resampled
+from perslib.stats.sums import Sums
+from perslib.studies.extent import FEWEST_REPLIES, Extent
 from perslib.studies.judge_bias import sensitivity
 from perslib.ux.construct import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.judging import SHOTS, Strategy
@@ -28,6 +32,8 @@ from perslib.ux.judging import SHOTS, Strategy
 BASELINES = ("majority", "length only", "history only", "query only", "reply only")
 #: A first look is had on some of the shortest cases, this many at least, so that it stays short.
 SHORT = 10
+#: Replies that judges with either memory are tried on.
+JUDGED = 120
 #: The reward model that has learned from all rated replies of other users, not from the judged cases alone.
 ALL_RATED = "reward, all ratings"
 
@@ -58,6 +64,53 @@ def draw_some(number: int, most: int | None, seed: int = SEED) -> list[int]:
     return sorted(np.random.default_rng(seed).permutation(number)[: most or number].tolist())
 
 
+# -- a memory of behaviour --------------------------------------------------------------------------------------------
+
+
+def compare_memories(
+    corpus: Corpus,
+    limit: int = JUDGED,
+    judges: Sequence[Judge] | None = None,
+    seed: int = SEED,
+    settings: Settings = DEFAULT,
+) -> pd.DataFrame:
+    """Compare how well judges agree with the users' scores when they remember ratings, and when they remember behaviour.
+
+    What a judge learns it learns from labels of the same kind; `task mean` on ratings and shuffled labels are the
+    controls. All are compared on the replies that all scored, users resampled.
+
+    Columns: judge, memory, turns, users, r, kept (r over that of the rated memory), both with bounds.
+    """
+    weak = behavioural(corpus, settings)
+    dealt = pd.array(weak.turns["score"].sample(frac=1, random_state=seed).to_numpy(), "Int64")
+    shuffled = replace(weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=dealt))
+    memories = {"rated": corpus, "behaviour": weak, "shuffled": shuffled}
+    blocks = {memory: list(targets(own, limit=limit, seed=seed)) for memory, own in memories.items()}
+    # The least and the most that can be made of a memory without asking a model.
+    ways = list(product([UserMean(), LearnedJudge()] if judges is None else judges, memories))
+    said = {}
+    for judge, memory in [*ways, (OfTask("mean"), "rated")]:
+        own = [block for block in blocks[memory] if len(block)]
+        found = evaluate(judge, memories[memory], blocks=own, progress=False).set_index(TURN)
+        said[judge.name, memory] = found["expected"].fillna(found["raw"]).astype(float)
+    scores = corpus.turns.set_index(TURN)["score"].dropna().astype(float)
+    wide = pd.concat(said, axis=1).sort_index()
+    known = wide[wide.index.isin(scores.index)].dropna()
+    if len(known) < FEWEST_REPLIES:
+        raise NotEnough("Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known))
+    users = Resamples(known.index.get_level_values("user"), seed=seed)
+    gold, drawn, rows = scores.loc[known.index].to_numpy(), {}, []
+    for name, memory in said:
+        sums = Sums(gold, known[name, memory].to_numpy(), users.group, len(users))
+        r = drawn[name, memory] = resampled(sums, ["pearson"], users.weights)["pearson"]
+        rated = drawn[name, "rated"]
+        share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
+        about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}
+        kept = share if memory != "rated" else share[:1]
+        rows.append(about | users.estimate(r, "r") | users.estimate(kept, "kept"))
+    return pd.DataFrame(rows)
+
+
 # -- the reward model -------------------------------------------------------------------------------------------------
 
 
@@ -71,7 +124,7 @@ class Rewards:
     verdicts: pd.DataFrame
     """On every labelled reply, by the model that has not seen its user."""
     labels: str
-    """What they learned from: ratings, or behaviour."""
+    """What they learned from: ratings, gold labels or behaviour."""
 
     def unseen(self, cases: Iterable[ux.Case], model: int) -> list[ux.Case]:
         """The cases of users that a model has not seen."""
@@ -87,8 +140,10 @@ class Rewards:
 
 
 def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
-    """Fit reward models to all ratings (else clicks); where there are none, to what behaviour says."""
+    """Fit reward models to all ratings (else gold labels, else clicks); where there are none, to what behaviour says."""
     lessons, labels = ux.lessons_of(corpus), "ratings"
+    if any(lesson.source.startswith("gold") for lesson in lessons):
+        labels = "gold labels"
     if len({c.gold for c in lessons}) < 2:
         lessons, labels = ux.lessons_of(behavioural(corpus)), "behaviour"
     users = sorted({c.user or c.case for c in lessons})

@@ -164,9 +164,9 @@ def compare_with_truth(shares: pd.DataFrame) -> dict[str, float]:
     return {"n": len(known), "rho": rho, "off": (known["percent"] - known["liked_percent"]).abs().mean()}
 
 
-def best_published(column: str, most: int = 8) -> pd.DataFrame:
-    """Table 3's best models in a task, `eval_good` or `recovery_good`: model, family, percent with Wilson bounds."""
-    table = ux.published("table3").query("family != 'reward model'").nlargest(most, column)
+def best_published(column: str) -> pd.DataFrame:
+    """Table 3's eight best models in a task, `eval_good` or `recovery_good`: model, family, percent with Wilson bounds."""
+    table = ux.published("table3").query("family != 'reward model'").nlargest(8, column)
     table = table.rename(columns={column: "percent"})[["model", "family", "percent"]]
     return with_wilson(table.reset_index(drop=True), "percent", ux.CASES[column])
 

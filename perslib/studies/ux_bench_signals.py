@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import NamedTuple
@@ -13,22 +12,10 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
+from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
-from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
-from perslib.judge.evaluate import evaluate, targets
 from perslib.report.tables import labelled
-from perslib.signals import (
-    NEGATIVE,
-    POSITIVE,
-    PRECEDENCE,
-    VOTES,
-    Settings,
-    behavioural,
-    fit_votes,
-    mined,
-    signals_of,
-    weak_labels,
-)
+from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, VOTES, Settings, fit_votes, mined, signals_of, weak_labels
 from perslib.signals.model import DEFAULT
 from perslib.stats import (
     FEWEST_USERS,
@@ -42,8 +29,6 @@ from perslib.stats import (
     of_turns,
     with_wilson,
 )
-from perslib.stats.measures import resampled
-from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.text import as_paragraph, join, translate
 from perslib.ux import name_turns, published
@@ -54,9 +39,9 @@ STRENGTHS = ["explicit", "strong", "weak"]
 PRIMARY = ["continue", "no_followup", "superseded"]
 #: A label counts as surer from these weights on.
 WEIGHTS = (0.0, 0.3, 0.7)
-#: Replies that judges with either memory are tried on.
-JUDGED = 120
 SATISFIED = 4
+#: What `count_objections` gives with bounds.
+PERCENTS = ("objected_percent", "low_percent")
 #: Time is divided into months where there is more of it than this many weeks.
 WEEKS = 26
 
@@ -66,7 +51,8 @@ class Behaviour(NamedTuple):
 
     replies: pd.DataFrame
     """A row a reply, as `perslib.signals.table` has it, with `conversation` (which session it belongs to), `user`, `turn`
-    (from 1), and where they are known `at` (when it was given) and `assistant`."""
+    (from 1), `objection` (the first clear signal against it, one that is explicit or strong), and where they are known `at`
+    (when it was given), `assistant` and `score`."""
     rejected: pd.DataFrame
     """What of a log could not be read: kind, reason, count."""
 
@@ -76,13 +62,14 @@ def find_behaviour(corpus: Corpus, log: str = "", settings: Settings = DEFAULT) 
     odd: list[tuple[str, str, int]] = []
     if log:
         found = mined(log, settings=settings)
-        replies, session = found.table.assign(at=pd.NaT, assistant=None), ["record"]
+        replies, session = found.table.assign(at=pd.NaT, assistant=None, score=np.nan), ["record"]
         odd += [("no session", reason, n) for reason, n in found.rejected.items()]
         odd += [("odd", reason, n) for reason, n in found.notes.items()]
     else:
         at = corpus.turns["answered_at"].fillna(corpus.turns["asked_at"])
         named = of_turns(corpus, "assistant").to_numpy()
-        replies, session = signals_of(corpus, settings).assign(at=at, assistant=named), SESSION
+        score = floats(corpus.turns["score"])
+        replies, session = signals_of(corpus, settings).assign(at=at, assistant=named, score=score), SESSION
     if replies.empty:
         raise NotEnough(
             "Signals are what users do after a reply, and no session with a reply could be read from {log}."
@@ -97,7 +84,41 @@ def find_behaviour(corpus: Corpus, log: str = "", settings: Settings = DEFAULT) 
     replies["turn"] = replies.groupby("conversation").cumcount() + 1
     if log:
         replies["user"] = replies["conversation"]
+    each = list_signals(replies)
+    against = each[each["signal"].isin(NEGATIVE) & (each["strength"] != "weak")]
+    replies["objection"] = against["signal"].groupby(level=0).first()
     return Behaviour(replies, rejected)
+
+
+def list_signals(replies: pd.DataFrame) -> pd.DataFrame:
+    """List every signal after these replies with its strength, a row a signal, under the index of its reply."""
+    each = replies["signals"].explode().dropna()
+    return pd.DataFrame({"signal": each.str["name"], "strength": each.str["strength"]})
+
+
+def count_gold(corpus: Corpus) -> dict[str, int]:
+    """Count the gold labels of a benchmark's cases: n, good, bad; empty where there are none."""
+    gold = corpus.extras.get("cases", pd.DataFrame({"gold": []}))["gold"].dropna()
+    return {"n": len(gold), "good": int((gold == GOOD).sum()), "bad": int((gold == BAD).sum())} if len(gold) else {}
+
+
+def count_objections(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
+    """Count replies with a clear signal of dissatisfaction, with weak ones alone, and with none; how far scores agree.
+
+    Columns: strength (clear, weak, neither), replies, users, objected_percent (of all replies), rated, and low_percent (share
+    of the rated ones scored 3 or lower), both with bounds over users.
+    """
+    replies, rows = found.replies, []
+    is_clear, is_known = replies["objection"].notna(), replies["score"].notna()
+    is_weak = replies["primary"].isin(NEGATIVE) & ~is_clear
+    low = (replies["score"] < SATISFIED).to_numpy()
+    for strength, own in {"clear": is_clear, "weak": is_weak, "neither": ~(is_clear | is_weak)}.items():
+        rated = own & is_known
+        about = {"strength": strength, "replies": int(own.sum()), "rated": int(rated.sum())}
+        about |= _percent_of_users(replies["user"], own.to_numpy(), seed)
+        about |= _percent_of_users(replies["user"][rated], low[rated], seed, "low_percent")
+        rows.append(about | {"users": replies["user"][own].nunique()})
+    return pd.DataFrame(rows)
 
 
 def count_signals(found: Behaviour) -> pd.DataFrame:
@@ -106,8 +127,7 @@ def count_signals(found: Behaviour) -> pd.DataFrame:
     Columns: signal, found, explicit, strong, weak, primary, sessions_percent with Wilson bounds, published_percent.
     """
     replies, every = found.replies, list(PRECEDENCE)
-    each = replies.explode("signals").dropna(subset="signals")
-    each = each.assign(signal=each["signals"].str["name"], strength=each["signals"].str["strength"])
+    each = list_signals(replies).join(replies["conversation"])
     table = pd.crosstab(each["signal"], each["strength"]).reindex(index=every, columns=STRENGTHS)
     table["primary"] = replies["primary"].value_counts()
     table.insert(0, "found", each["signal"].value_counts())
@@ -125,12 +145,13 @@ def count_signals(found: Behaviour) -> pd.DataFrame:
 
 
 def count_outcomes(found: Behaviour) -> pd.DataFrame:
-    """Count what became of replies that users spoke against.
+    """Count what became of replies that users clearly spoke against.
 
     Columns: outcome, replies, percent with Wilson bounds. No row where users spoke against none.
     """
     outcomes = ["recovered", "failed_recovery", "unknown_left"]
-    counts = found.replies["outcome"].value_counts().reindex(outcomes, fill_value=0)
+    objected = found.replies[found.replies["objection"].notna()]
+    counts = objected["outcome"].value_counts().reindex(outcomes, fill_value=0)
     table = pd.DataFrame({"outcome": outcomes, "replies": counts.to_numpy()})
     if not counts.sum():
         return table.assign(percent=np.nan, percent_low=np.nan, percent_high=np.nan)[:0]
@@ -138,16 +159,16 @@ def count_outcomes(found: Behaviour) -> pd.DataFrame:
 
 
 def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
-    """How often users showed dissatisfaction: by turn of the conversation, over weeks or months, and by assistant.
+    """How often users showed clear dissatisfaction: by turn of the conversation, over weeks or months, and by assistant.
 
     Of replies that a message or a click followed. Parts with fewer than `FEWEST_CASES` of them are left out, and so is a
     division with one part.
 
     Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds of resampled
-    users, overall_percent, and for each signal of dissatisfaction the percent of replies of which it is the primary one.
+    users, overall_percent, and for each signal of dissatisfaction the percent of replies of which it is the `objection`.
     """
     replies = found.replies[~found.replies["primary"].isin(["no_followup", "superseded"])]
-    primary, at = replies["primary"], pd.to_datetime(replies["at"])
+    objection, at = replies["objection"], pd.to_datetime(replies["at"])
     is_long = at.notna().any() and at.max() - at.min() > pd.Timedelta(weeks=WEEKS)
     since = at.dt.to_period("M" if is_long else "W").dt.start_time
     days = (since - pd.Timestamp(0)) / pd.Timedelta(days=1)
@@ -157,7 +178,7 @@ def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
         "by month" if is_long else "by week": (written, days),
         "by assistant": (replies["assistant"], pd.Series(np.nan, replies.index)),
     }
-    objected, rows = primary.isin(NEGATIVE).to_numpy(), []
+    objected, rows = objection.notna().to_numpy(), []
     for division, (parts, places) in divisions.items():
         counts = parts.value_counts().sort_index()
         names = counts.index[counts >= FEWEST_CASES]
@@ -165,7 +186,7 @@ def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
             own = (parts == name).fillna(False).to_numpy(bool)
             about = {"division": division, "part": name, "at": float(places[own].iloc[0]), "replies": int(own.sum())}
             about |= _percent_of_users(replies["user"][own], objected[own], seed)
-            shares = {signal: 100 * float((primary[own] == signal).mean()) for signal in NEGATIVE}
+            shares = {signal: 100 * float((objection[own] == signal).mean()) for signal in NEGATIVE}
             rows.append(about | {"overall_percent": 100 * float(objected.mean())} | shares)
     bounds = ["objected_percent", "objected_percent_low", "objected_percent_high", "overall_percent"]
     table = pd.DataFrame(rows, columns=["division", "part", "at", "replies", "users", *bounds, *NEGATIVE])
@@ -174,19 +195,24 @@ def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
     return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 
-def _percent_of_users(user: pd.Series, objected: np.ndarray, seed: int) -> dict[str, float]:
-    """How many users there are, and the percent of replies with dissatisfaction, users resampled.
+def _percent_of_users(
+    user: pd.Series, objected: np.ndarray, seed: int, name: str = "objected_percent"
+) -> dict[str, float]:
+    """How many users there are, and the percent of replies with dissatisfaction, users resampled; missing for no reply.
+
+    Without bounds where none or all have it, since users that are alike say nothing of how far others may differ.
 
     Users with as many replies, and as many with dissatisfaction, are drawn together, so that a log of any size will do.
     """
     of_user = pd.Series(objected).groupby(user.to_numpy()).agg(["size", "sum"])
     kinds = of_user.value_counts()
     drawn = kinds.to_numpy(float)[None]
-    if len(of_user) >= FEWEST_USERS:
+    if len(of_user) >= FEWEST_USERS and 0 < objected.sum() < len(objected):
         rng = np.random.default_rng(seed)
         drawn = np.vstack([drawn, rng.multinomial(len(of_user), kinds / len(of_user), size=RESAMPLES)])
     size, against = (drawn @ kinds.index.get_level_values(level).to_numpy(float) for level in ("size", "sum"))
-    return {"users": len(of_user), **estimate(100 * against / size, "objected_percent")}
+    with np.errstate(invalid="ignore"):
+        return {"users": len(of_user), **estimate(100 * against / size, name)}
 
 
 @as_paragraph
@@ -199,7 +225,7 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
         )
         above, below = (join(table["part"][side]) or translate("none") for side in sides)
         yield translate(
-            "Users showed dissatisfaction with {overall:.1f} % of the replies that they reacted to. The interval lies above "
+            "Users clearly showed dissatisfaction with {overall:.1f} % of the replies that they reacted to. The interval lies above "
             "this share for: **{above}**; below it for: **{below}** (chosen after looking: a hint, not a test). Users chose "
             "what to ask, when and whom, so a difference need not be due to the assistant.",
             overall=table["overall_percent"].iloc[0],
@@ -262,26 +288,41 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED, settings: Settings = 
 
 
 def compare_scores_by_signal(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
-    """Compare the users' mean score of replies with a signal with that of all others; users resampled.
+    """Compare the users' mean score of replies with a signal, clear or weak, with that of all others; users resampled.
 
-    Columns: signal, turns, mean, difference with bounds; dissatisfied (share of 3 or lower) with bounds, beside that of all
-    replies that were followed by a message, low_all.
+    Columns: signal, strength (clear, weak), turns, mean, difference with bounds; dissatisfied (share of 3 or lower) with
+    bounds, beside that of all replies that were followed by a message, low_all; and where a synthetic world knows it, meant
+    (share after which the user meant this) with bounds.
     """
     found, known = signals_of(corpus, settings), corpus.turns["score"].notna().to_numpy()
-    score = floats(corpus.turns["score"])[known]
+    each = list_signals(found)
+    is_weak = each["strength"] == "weak"
+    score, acts = floats(corpus.turns["score"])[known], _true_acts(corpus)
     users, rows = Resamples(corpus.turns["user"][known], seed=seed), []
     spoke = (found["primary"] != "no_followup").to_numpy()[known]
     base = float((score[spoke] < SATISFIED).mean()) if spoke.any() else np.nan
-    for name in (*NEGATIVE, *POSITIVE, "ack"):
-        shows = (found[name] > 0).to_numpy()[known]
+    for name, strength in product((*NEGATIVE, *POSITIVE, "ack"), ("clear", "weak")):
+        own = each.index[(each["signal"] == name) & (is_weak == (strength == "weak"))]
+        shows = found.index.isin(own)[known]
         if 0 < shows.sum() < len(shows):
             with np.errstate(invalid="ignore", divide="ignore"):
-                one, other = (users.total(score * own) / users.total(own) for own in (shows, ~shows))
-            about = {"signal": name, "turns": int(shows.sum()), "mean": one[0]}
+                one, other = (users.total(score * part) / users.total(part) for part in (shows, ~shows))
+            about = {"signal": name, "strength": strength, "turns": int(shows.sum()), "mean": one[0]}
             low = users.estimate(users.mean(np.where(shows, score < SATISFIED, np.nan)), "dissatisfied")
+            if acts is not None and name in set().union(*acts):
+                is_act = np.array([name in names for names in acts])[known]
+                about |= users.estimate(users.mean(np.where(shows, is_act, np.nan)), "meant")
             rows.append(about | users.estimate(one - other, "difference") | low | {"low_all": base})
-    bounds = [f"{value}{end}" for value in ("difference", "dissatisfied") for end in ("", "_low", "_high")]
-    return pd.DataFrame(rows, columns=["signal", "turns", "mean", *bounds, "low_all"])
+    if not rows:
+        raise NotEnough("No signal was found after any of these replies, so there is nothing to compare with scores.")
+    bounds = [f"{value}{end}" for value in ("difference", "dissatisfied", "meant") for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=["signal", "strength", "turns", "mean", *bounds, "low_all"])
+
+
+def _true_acts(corpus: Corpus) -> pd.Series | None:
+    """What the users of a synthetic world meant by what they did after each reply; None where nobody knows."""
+    truth = corpus.extras.get("truth_turns")
+    return None if truth is None else corpus.turns[TURN].merge(truth, "left", on=TURN)["behaviour"]
 
 
 @as_paragraph
@@ -290,11 +331,12 @@ def say_votes(by_signal: pd.DataFrame) -> Iterator[str]:
     own = by_signal[by_signal["signal"].isin(NEGATIVE)].dropna(subset="dissatisfied_low")
     sure = own["dissatisfied_low"] > own["low_all"]
     name = partial(labelled, prefix="ux ")
+    names = pd.Series([f"{name(a)} ({name(b)})" for a, b in zip(own["signal"], own["strength"])], own.index)
     if len(own):
         yield translate(
             "Their whole interval lies above the base rate: **{above}**; this corpus does not show it for: {others}.",
-            above=join(map(name, own["signal"][sure])) or translate("none"),
-            others=join(map(name, own["signal"][~sure])) or translate("none"),
+            above=join(names[sure]) or translate("none"),
+            others=join(names[~sure]) or translate("none"),
         )
     yield translate(
         "Without a vote: {signals}, which did not lie above the base rate where it was tried on people's ratings.",
@@ -325,50 +367,3 @@ def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED, settings: Se
     for column in ("request", "response", "next_message"):
         table[column] = table[column].str.replace(r"\s+", " ", regex=True).str.slice(0, 80)
     return table.reset_index(drop=True)
-
-
-# -- a memory of behaviour --------------------------------------------------------------------------------------------
-
-
-def compare_memories(
-    corpus: Corpus,
-    limit: int = JUDGED,
-    judges: Sequence[Judge] | None = None,
-    seed: int = SEED,
-    settings: Settings = DEFAULT,
-) -> pd.DataFrame:
-    """Compare how well judges agree with the users' scores when they remember ratings, and when they remember behaviour.
-
-    What a judge learns it learns from labels of the same kind; `task mean` on ratings and shuffled labels are the
-    controls. All are compared on the replies that all scored, users resampled.
-
-    Columns: judge, memory, turns, users, r, kept (r over that of the rated memory), both with bounds.
-    """
-    weak = behavioural(corpus, settings)
-    dealt = pd.array(weak.turns["score"].sample(frac=1, random_state=seed).to_numpy(), "Int64")
-    shuffled = replace(weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=dealt))
-    memories = {"rated": corpus, "behaviour": weak, "shuffled": shuffled}
-    blocks = {memory: list(targets(own, limit=limit, seed=seed)) for memory, own in memories.items()}
-    # The least and the most that can be made of a memory without asking a model.
-    ways = list(product([UserMean(), LearnedJudge()] if judges is None else judges, memories))
-    said = {}
-    for judge, memory in [*ways, (OfTask("mean"), "rated")]:
-        own = [block for block in blocks[memory] if len(block)]
-        found = evaluate(judge, memories[memory], blocks=own, progress=False).set_index(TURN)
-        said[judge.name, memory] = found["expected"].fillna(found["raw"]).astype(float)
-    scores = corpus.turns.set_index(TURN)["score"].dropna().astype(float)
-    wide = pd.concat(said, axis=1).sort_index()
-    known = wide[wide.index.isin(scores.index)].dropna()
-    if len(known) < FEWEST_REPLIES:
-        raise NotEnough("Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known))
-    users = Resamples(known.index.get_level_values("user"), seed=seed)
-    gold, drawn, rows = scores.loc[known.index].to_numpy(), {}, []
-    for name, memory in said:
-        sums = Sums(gold, known[name, memory].to_numpy(), users.group, len(users))
-        r = drawn[name, memory] = resampled(sums, ["pearson"], users.weights)["pearson"]
-        rated = drawn[name, "rated"]
-        share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
-        about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}
-        kept = share if memory != "rated" else share[:1]
-        rows.append(about | users.estimate(r, "r") | users.estimate(kept, "kept"))
-    return pd.DataFrame(rows)

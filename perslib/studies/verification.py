@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus
+from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge, LearnedJudge, Manner, Supervised, Verdict, evaluate, session_judges, targets
 from perslib.judge.base import frame
@@ -38,6 +38,8 @@ GAINS = ("pearson", "qwk", "wb_pearson")
 SCORES = ("real", "cdf")
 #: How things are done: as perslib does, or as PersTurnBench published them (rounding, ties, written scores).
 PROTOCOLS = ("", "published")
+#: Turns of a corpus whose blocks are cut once for all judges; all blocks of a larger one take gigabytes.
+CUT_ONCE = 30_000
 #: Table 2 of PersTurnBench.
 PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 
@@ -63,7 +65,7 @@ def judged(
     protocol: str = "",
     seed: int = 42,
 ) -> pd.DataFrame:
-    """Verdicts of all these judges on the test users' replies, in one frame.
+    """Verdicts of all these judges on the test users' replies, in one frame; a `limit` draws among rated ones.
 
     `real` is the mean of the distribution where there is one, else the score; `mean_shift` and `cdf` are its calibrations
     on the user's history, where by the published protocol turn numbers break ties.
@@ -72,14 +74,16 @@ def judged(
     judges = list(judges)
     if not judges:
         return pd.DataFrame()
-    blocks = list(targets(corpus, limit=limit, seed=seed))
+    is_cut_once = limit is not None or len(corpus.turns) < CUT_ONCE
+    blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True)) if is_cut_once else None
     frames = []
     for judge in judges:
         try:
             found = evaluate(judge, corpus, backbone, blocks=blocks)
         except NotEnough as error:
             without = Verdict(mode="computed", error=f"no score: {error}")
-            found = frame(judge, corpus, backbone, blocks, [[without] * len(block) for block in blocks])
+            unscored = blocks or list(targets(corpus, limit=limit, seed=seed, has_score=True))
+            found = frame(judge, corpus, backbone, unscored, [[without] * len(block) for block in unscored])
         frames.append(found)
     found = pd.concat(frames, ignore_index=True)
     real = found.assign(real=found["expected"].fillna(found["raw"]))
@@ -110,18 +114,50 @@ def beside(computed: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([computed.merge(asked[TURN].drop_duplicates(), on=TURN), asked], ignore_index=True)
 
 
-def enough(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts of the judges that scored at least `FEWEST_REPLIES` replies, so that agreement says something."""
+def enough(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """The verdicts of the judges that scored `FEWEST_REPLIES` or more replies that users rated: agreement needs them."""
     if verdicts.empty:
         return verdicts
-    has_score = verdicts["raw"].notna()
-    return verdicts[has_score.groupby(verdicts["judge"]).transform("sum") >= FEWEST_REPLIES]
+    both = with_gold(verdicts, corpus, ["raw"]).dropna(subset=["gold", "raw"])
+    counts = both["judge"].value_counts()
+    return verdicts[verdicts["judge"].isin(counts.index[counts >= FEWEST_REPLIES])]
 
 
-def compared(verdicts: pd.DataFrame, corpus: Corpus, *, scores: Sequence[str] = SCORES, seed: int = 42) -> pd.DataFrame:
-    """Agreement of all judges in the frame, each beside its gain over the best control."""
-    present = [name for name in CONTROLS if name in set(verdicts["judge"])]
-    return agreement(verdicts, corpus, scores=scores, metrics=SHOWN, controls=present, seed=seed)
+def compared(
+    verdicts: pd.DataFrame,
+    corpus: Corpus,
+    *,
+    scores: Sequence[str] = SCORES,
+    metrics: Sequence[str] = SHOWN,
+    controls: Sequence[str] = CONTROLS,
+    seed: int = 42,
+) -> pd.DataFrame:
+    """Agreement of all judges in the frame, each beside its gain over the best control.
+
+    A correlation within blocks has the turns and users that it rests on: those with a second turn in their block. From
+    fewer than `FEWEST_REPLIES` turns there is no value.
+    """
+    known = set(enough(verdicts, corpus)["judge"]) or set(verdicts["judge"])
+    present = [name for name in controls if name in known]
+    agreed = agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present, seed=seed)
+    within = agreed["metric"].str.startswith("wb_")
+    agreed = pd.concat([agreed[~within], _count_in_blocks(agreed[within], verdicts, corpus)]).sort_index()
+    measured = agreed.columns[agreed.columns.str.match("value|gain|control")]
+    agreed[measured] = agreed[measured].where(agreed["turns"] >= FEWEST_REPLIES)
+    return agreed
+
+
+def _count_in_blocks(agreed: pd.DataFrame, verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """Return rows of agreement with the turns and users of blocks in which a judge scored two rated turns or more."""
+    counted = []
+    for score, own in agreed.groupby("score", sort=False):
+        both = with_gold(verdicts, corpus, [score]).dropna(subset=["gold", score])
+        judge = ["judge", "backbone"]
+        peers = both.groupby([*judge, *BLOCK], dropna=False)["gold"].transform("size") > 1
+        counts = both[peers].groupby(judge, dropna=False)["user"].agg(turns="size", users="nunique")
+        found = own[judge].merge(counts.reset_index(), on=judge, how="left").fillna({"turns": 0, "users": 0})
+        counted.append(own.assign(**{name: found[name].to_numpy(int) for name in ("turns", "users")}))
+    return pd.concat(counted) if counted else agreed
 
 
 def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame) -> pd.DataFrame:
@@ -175,7 +211,7 @@ def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Cor
     frames = [
         fit_thresholds(known, "raw").transform(verdicts[verdicts["judge"] == name], "whole")
         for name, known in train.items()
-        if name != "random" and known["raw"].notna().any()
+        if name != "random" and known[["raw", "gold"]].notna().all(axis=1).any()
     ]
     return pd.concat([*frames, random.assign(whole=random["raw"])], ignore_index=True)
 
@@ -185,10 +221,7 @@ def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFr
 
     Columns: those of `agreement` and aim, reached (by the estimate), surely (by the whole interval).
     """
-    names = verdicts["judge"].drop(verdicts.index[verdicts["judge"] == LearnedJudge.name]).unique()
-    agreed = agreement(
-        verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]], controls=[*names], seed=seed
-    )
+    agreed = compared(verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]], seed=seed)
     own = agreed[agreed["judge"] == LearnedJudge.name].merge(AIMS, on=["metric", "score"])
     own = own.rename(columns={"score": "calibration"})
     return own.assign(reached=own["value"] >= own["aim"], surely=own["value_low"] >= own["aim"])
@@ -233,7 +266,8 @@ def trace_learning(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     for count in dict.fromkeys(len(train) * part // 4 for part in (1, 2, 3, 4) if len(train) >= 8):
         for judge in (LearnedJudge(), WithoutText()):
             verdicts = _teach(judge, corpus, train[:count], blocks)
-            agreed = agreement(verdicts, corpus, metrics=["pearson", "wb_pearson"], seed=seed)
+            metrics = ["pearson", "wb_pearson"]
+            agreed = compared(verdicts, corpus, scores=["raw"], metrics=metrics, controls=(), seed=seed)
             found.append(agreed.assign(train_users=count))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 

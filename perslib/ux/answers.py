@@ -60,13 +60,11 @@ class Replies(Protocol):
         ...
 
 
-def answered(
-    how: Replies, cases: Sequence[Case], backbone: Backbone, *, progress: bool = True, cap: float | None = None
-) -> pd.DataFrame:
+def answered(how: Replies, cases: Sequence[Case], backbone: Backbone, *, progress: bool = True) -> pd.DataFrame:
     """Replies to all cases, one row each: case, user, scenario, dimension, model, how, reply (null where `error` says why),
     note, finish, and what each answer took.
     """
-    found = backbone.map(how.reply, cases, progress=progress, totals={"reply": len(cases)}, cap=cap)
+    found = backbone.map(how.reply, cases, progress=progress, totals={"reply": len(cases)})
     rows = []
     for case, reply in zip(cases, found, strict=True):
         answer = reply.answer

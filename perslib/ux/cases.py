@@ -32,7 +32,7 @@ from perslib.stats import SEED
 Floats = npt.NDArray[np.float64]
 
 
-#: A reply is a good case from this score on, a bad one up to that; likes and dislikes decide where there is no score.
+#: A reply is a good case from this score on, a bad one up to that; where there is no score its `_labels` decide.
 GOOD_FROM, BAD_TO = 5, 2
 
 
@@ -135,7 +135,8 @@ def judge_cases(
 ) -> list[Case]:
     """UX Judge from a corpus: replies that users clearly liked or clearly did not, as many of either where `balanced`.
 
-    In between, and where score and click disagree, nothing is gold. At most `limit` cases, drawn by the seed.
+    In between, and where score and click disagree, nothing is gold; a benchmark's replies have its own gold labels. At most
+    `limit` cases, drawn by the seed.
     """
     gold = _gold(corpus, good_from, bad_to)
     rng = np.random.default_rng(seed)
@@ -146,37 +147,50 @@ def judge_cases(
     return _of_turns(corpus, _drawn(gold, limit, rng))
 
 
-def eval_cases(corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED) -> list[Case]:
+def eval_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
     """UX Eval from a corpus: requests whose recorded reply was disliked, without that reply."""
-    gold = _gold(corpus, GOOD_FROM, bad_to)
-    bad = _of_turns(corpus, _drawn(gold[gold == BAD], limit, np.random.default_rng(seed)))
+    gold = _gold(corpus, GOOD_FROM, BAD_TO)
+    bad = _of_turns(corpus, _drawn(gold[gold == BAD], limit, np.random.default_rng(SEED)))
     return [replace(case, reply="", gold=None) for case in bad]
 
 
-def recovery_cases(corpus: Corpus, limit: int | None = None, *, bad_to: int = BAD_TO, seed: int = SEED) -> list[Case]:
+def recovery_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
     """UX Recovery from a corpus: a disliked reply and what the user wrote next.
 
     Whether that is a complaint is not asked here: `perslib.signals` says so for those who want complaints only.
     """
-    gold = _gold(corpus, GOOD_FROM, bad_to)
+    gold = _gold(corpus, GOOD_FROM, BAD_TO)
     turns = corpus.turns
     after = turns[[*TURN, "earlier", "request"]].assign(turn=turns["turn"] - 1)
     known = turns.loc[gold.index[gold == BAD], TURN].reset_index().merge(after.dropna(subset=["request"]), on=TURN)
     said = {row["index"]: "\n".join([*row["earlier"], row["request"]]) for row in known.to_dict("records")}
-    drawn = _drawn(gold.loc[sorted(said)], limit, np.random.default_rng(seed))
+    drawn = _drawn(gold.loc[sorted(said)], limit, np.random.default_rng(SEED))
     return [replace(c, complaint=said[i]) for i, c in zip(drawn.index, _of_turns(corpus, drawn), strict=True)]
 
 
 def _gold(corpus: Corpus, good_from: int, bad_to: int) -> pd.Series:
     """1 or −1 of the turns with a request that have gold, by their place in corpus.turns."""
-    turns = corpus.turns.reset_index(drop=True)
+    turns = corpus.turns.reset_index(drop=True).assign(label=_labels(corpus))
     turns = turns[turns["request"].notna()]
     score = turns["score"].astype("Float64")
-    liked, disliked = ((turns["feedback"] == click).fillna(False) for click in ("like", "dislike"))
+    liked, disliked = (turns["label"].isin(names) for names in LABELS.values())
     good = (score >= good_from).fillna(False) & ~disliked | (score.isna() & liked)
     bad = (score <= bad_to).fillna(False) & ~liked | (score.isna() & disliked)
     gold = pd.Series(np.select([good, bad], [GOOD, BAD], 0), turns.index)
     return gold[gold != 0]
+
+
+#: Gold → labels of a reply without a score: what the user clicked, or what a benchmark's annotators decided.
+LABELS = {GOOD: ("like", "gold good"), BAD: ("dislike", "gold bad")}
+
+
+def _labels(corpus: Corpus) -> npt.NDArray[np.object_]:
+    """The label of each turn, one of `LABELS` or none: that of a released case, else the user's click."""
+    keys, cases = corpus.turns[TURN], corpus.extras.get("cases", pd.DataFrame(columns=[*TURN, "gold"]))
+    own = cases[cases["turn"].notna() & cases["gold"].notna()].drop_duplicates(TURN)
+    gold = keys.merge(own[[*TURN, "gold"]].astype({"turn": keys["turn"].dtype}), "left", on=TURN)["gold"]
+    named = gold.map({side: names[1] for side, names in LABELS.items()})
+    return named.where(named.notna(), corpus.turns["feedback"].reset_index(drop=True)).to_numpy(object)
 
 
 def _drawn(gold: pd.Series, limit: int | None, rng: np.random.Generator) -> pd.Series:
@@ -226,21 +240,21 @@ class Lesson(Case):
             raise DataError(Problem(f"case {self.case}", f"weight is {self.weight}, expected 0 or more"))
 
 
-def lessons_of(corpus: Corpus, *, good_from: int = SATISFIED) -> list[Lesson]:
+def lessons_of(corpus: Corpus) -> list[Lesson]:
     """Every reply of a corpus that has a label, in the order of the corpus.
 
-    Scores come first: good from `good_from` on, else bad. Of a corpus of weak labels (`perslib.signals.behavioural`) the
-    weights are theirs, and the source is the signal that spoke loudest. Without a score a click decides.
+    Scores come first: good from 4 on, else bad. Of a corpus of weak labels (`perslib.signals.behavioural`) the
+    weights are theirs, and the source is the signal that spoke loudest. Without a score one of `LABELS` decides.
     """
     found: list[Lesson] = []
     weak = "weak_weight" in corpus.turns
-    columns = [*TURN, "request", "earlier", "response", "score", "feedback", *(_WEAK if weak else ())]
-    rows = corpus.turns[columns].astype({"score": "Float64"}).to_dict("records")
+    columns = [*TURN, "request", "earlier", "response", "score", *(_WEAK if weak else ())]
+    rows = corpus.turns[columns].astype({"score": "Float64"}).assign(label=_labels(corpus)).to_dict("records")
     for (user, scenario, _), own in corpus.turns.groupby(SESSION, sort=False).indices.items():
         said: list[Message] = []
         for row in (rows[i] for i in own):
             said += [{"role": "user", "content": text} for text in row["earlier"]]
-            gold, source, weight = _label(row, good_from, weak)
+            gold, source, weight = _label(row, weak)
             request = row["request"]
             if gold and isinstance(request, str):
                 name = "/".join(str(row[c]) for c in TURN)
@@ -256,17 +270,16 @@ def lessons_of(corpus: Corpus, *, good_from: int = SATISFIED) -> list[Lesson]:
     return found
 
 
-def _label(row: Mapping[Any, Any], good_from: int, weak: bool) -> tuple[int, str, float]:
+def _label(row: Mapping[Any, Any], weak: bool) -> tuple[int, str, float]:
     """Label (0 for none), source and weight of a turn."""
     if not pd.isna(row["score"]):
-        gold = GOOD if row["score"] >= good_from else BAD
+        gold = GOOD if row["score"] >= SATISFIED else BAD
         if not weak:
             return gold, "score", 1.0
         return gold, str(row["weak_why"]).split(",")[0], float(row["weak_weight"])
-    click = row["feedback"]
-    if weak or pd.isna(click):
+    if weak or pd.isna(row["label"]):
         return 0, "", 0.0
-    return (GOOD if click == "like" else BAD), str(click), 1.0
+    return (GOOD if row["label"] in LABELS[GOOD] else BAD), str(row["label"]), 1.0
 
 
 def labelled(cases: Sequence[Case]) -> list[Case]:

@@ -127,12 +127,7 @@ def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple
 
 
 def judged_by(
-    judge: Judge,
-    cases: Sequence[Case],
-    backbone: Backbone | None = None,
-    *,
-    progress: bool = True,
-    cap: float | None = None,
+    judge: Judge, cases: Sequence[Case], backbone: Backbone | None = None, *, progress: bool = True
 ) -> pd.DataFrame:
     """Let any judge judge cases, one row a case, in their order; a case is a block with one target.
 
@@ -146,7 +141,7 @@ def judged_by(
             Problem("examples", f"{sorted(overlap)[0]} is among the cases to judge"),
             "Draw the examples from other cases, or leave these out.",
         )
-    found = verdicts_on(judge, [case.block for case in cases], backbone, progress=progress, cap=cap)
+    found = verdicts_on(judge, [case.block for case in cases], backbone, progress=progress)
     given = pd.DataFrame([vars(verdict) for (verdict,) in found], columns=[f.name for f in fields(Verdict)])
     about = pd.DataFrame([{name: getattr(case, name) for name in ABOUT} for case in cases], columns=ABOUT)
     given = given.drop(columns="raw").assign(

@@ -264,11 +264,7 @@ def _question(case: Case, form: PromptSettings) -> Request:
 
 
 def topics_of(
-    cases: Sequence[Case],
-    form: PromptSettings | None = None,
-    backbone: Backbone | None = None,
-    *,
-    progress: bool = True,
+    cases: Sequence[Case], form: PromptSettings | None = None, backbone: Backbone | None = None
 ) -> pd.DataFrame:
     """Case, user, scenario, intent and domain of each case by rules; with a backbone also
     scenario_labelled, intent_labelled, domain_labelled and label_error by the model.
@@ -282,7 +278,7 @@ def topics_of(
         return out
     form = form or PromptSettings()
     questions = [_question(case, form) for case in cases]
-    found = label_by_model(questions, _NAMES, backbone, progress=progress and bool(cases))
+    found = label_by_model(questions, _NAMES, backbone, progress=bool(cases))
     intent = found["domain"].map({**GROUP_OF, OTHER: OTHER}).astype("str")
     of_model = found.assign(intent=intent)[[*Topic._fields]].add_suffix("_labelled")
     return out.join(of_model.assign(label_error=found["label_error"]))

@@ -329,10 +329,10 @@ def _about(cases: Sequence[Case]) -> dict[str, Any]:
     }
 
 
-def swapped(reward: Reward, cases: Sequence[Case], *, seed: int = SEED, least: float = 0.05) -> pd.Series:
+def swapped(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> pd.Series:
     """What happens to scores when replies change places between cases of one scenario: a reward model has to notice.
 
-    - changed: share of cases whose log odds move by more than `least`; median_move: the median of |change|
+    - changed: share of cases whose log odds move by more than .05; median_move: the median of |change|
     - own_preferred: share of good cases whose own reply scores above the swapped-in one; ½ is not knowing replies from requests
     - gap: mean P(good) of own replies less that of swapped ones, over good cases
 
@@ -356,7 +356,7 @@ def swapped(reward: Reward, cases: Sequence[Case], *, seed: int = SEED, least: f
     return pd.Series(
         {
             "cases": int(known.sum()),
-            "changed": _mean(np.abs(change) > least),
+            "changed": _mean(np.abs(change) > 0.05),
             "median_move": float(np.median(np.abs(change))) if len(change) else float("nan"),
             "own_preferred": _mean((ahead > 0) + (ahead == 0) / 2),
             "gap": _mean(p[0] - p[1]),

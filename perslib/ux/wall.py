@@ -62,16 +62,14 @@ BASELINES: dict[str, tuple[Callable[[Sequence[Case]], Any], Callable[[], Any]] |
 }
 
 
-def wall(
-    cases: Sequence[Case], names: Sequence[str] = tuple(BASELINES), *, folds: int = FOLDS, seed: int = SEED
-) -> pd.DataFrame:
+def wall(cases: Sequence[Case], names: Sequence[str] = tuple(BASELINES), *, seed: int = SEED) -> pd.DataFrame:
     """Out-of-fold verdicts of the baselines, one row a baseline and case: judge, case, user, scenario, gold, said, p_good.
 
     A user's cases are in one fold, and gold is spread over folds evenly. The constant answer is the more frequent one of all
     cases. Learned by folds it would not be constant: each fold would get what the others have more of, which on a balanced
     set is mostly wrong.
     """
-    own, parts = _folds(cases, folds, seed)
+    own, parts = _folds(cases, seed)
     gold = np.array([c.gold for c in own])
     tables = []
     for name in names:
@@ -89,10 +87,10 @@ def wall(
     return pd.concat(tables, ignore_index=True).astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
 
 
-def out_of_fold(reward: Reward, cases: Sequence[Case], *, folds: int = FOLDS, seed: int = SEED) -> pd.DataFrame:
+def out_of_fold(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> pd.DataFrame:
     """Verdicts on all labelled cases, each by a model like `reward` that has not seen its user: as `Reward.verdicts`, with
     logit and fold."""
-    own, parts = _folds(cases, folds, seed)
+    own, parts = _folds(cases, seed)
     tables = []
     for fold, (train, test) in enumerate(parts):
         model, unseen = reward.anew().learn([own[i] for i in train]), [own[i] for i in test]
@@ -102,7 +100,7 @@ def out_of_fold(reward: Reward, cases: Sequence[Case], *, folds: int = FOLDS, se
 
 
 def _folds(
-    cases: Sequence[Case], folds: int, seed: int
+    cases: Sequence[Case], seed: int
 ) -> tuple[list[Case], list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]]:
     """The labelled cases, and what is learned from and tested on in each fold."""
     own = [case for case in cases if case.gold is not None]
@@ -118,7 +116,7 @@ def _folds(
             bad=(~good).sum(),
             users=users,
         )
-    splitter = StratifiedGroupKFold(min(folds, least), shuffle=True, random_state=seed)
+    splitter = StratifiedGroupKFold(min(FOLDS, least), shuffle=True, random_state=seed)
     parts = splitter.split(good, good, group)
     return own, [(train, test) for train, test in parts if len(set(good[train].tolist())) == 2]
 
@@ -155,8 +153,9 @@ def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
     """Which judges of `measure_beside_wall` beat the best baseline, and whose loss is its threshold.
 
     Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), first
-    and rival (the best judge and baseline at learned thresholds, with first_value and rival_value), most (whom a learned
-    threshold changes most; empty for nobody), before and after (its balanced accuracy).
+    and rival (the best judge and baseline at learned thresholds, with first_value and rival_value; empty where none gives
+    probabilities), gained (what its threshold changes for the first), most (whom a learned threshold changes most; empty
+    for nobody), before and after (its balanced accuracy).
     """
     known = quality.dropna(subset="balanced_accuracy").set_index("judge")
     own, base = (known[known["is_baseline"] == side] for side in (False, True))
@@ -172,9 +171,10 @@ def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
     found = {"best": best, "line": line, "above": list(own.index[own["balanced_accuracy_low"] > line])}
     for name, side in (("first", own), ("rival", base)):
         found |= {name: _most(side["at_learned"]), f"{name}_value": side["at_learned"].max()}
-    most = _most(own["at_learned"] - own["balanced_accuracy"])
+    gains = own["at_learned"] - own["balanced_accuracy"]
+    most = _most(gains)
     before, after = (own[column].get(most) for column in ("balanced_accuracy", "at_learned"))
-    return found | {"most": most, "before": before, "after": after}
+    return found | {"gained": gains.get(found["first"], 0.0), "most": most, "before": before, "after": after}
 
 
 def _most(values: pd.Series) -> str:

@@ -20,7 +20,8 @@ from typing import Any
 from perslib.paths import read_toml
 from perslib.worlds.assistants import Plan
 from perslib.worlds.lives import Book, Dice
-from perslib.worlds.slots import fresh, number
+from perslib.worlds.numbers import number
+from perslib.worlds.slots import fresh
 from perslib.worlds.tasks import Task
 
 PROSE, NUMBERED, BULLETS, HEADINGS = range(4)

@@ -3,55 +3,34 @@
 All of them respect the task: prices stay within its budget, dishes leave out what must be left out, sights
 that need climbing are not offered to bad knees. Violations are planted elsewhere, on purpose and in words.
 
-Numbers are formulas in `numbers.toml`. What cannot be a formula stands here: which places, gifts, dishes and drills suit
-a task, and which constraints it has.
+Numbers are in `numbers.toml`, and the functions that it names in `numbers.py`. Here stands what several numbers hang
+together in: which places, gifts, dishes and drills suit a task, and which constraints it has.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from functools import cache
-from types import CodeType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from perslib.paths import read_toml
 from perslib.worlds.lives import Book, Dice, Life
+from perslib.worlds.numbers import Numbers, number
 
 Slots: TypeAlias = dict[str, Any]
 Facts: TypeAlias = tuple[Slots, list[str]]
 
 
-def clock(hour: int, minute: int) -> str:
-    """9:30, as both languages write it here."""
-    return f"{hour}:{minute:02d}"
-
-
-def number(value: float) -> str:
-    """2 and 2.5, never 2.0."""
-    return f"{value:g}"
-
-
-#: What formulas may use besides draws and numbers.
-_TOOLS = {"clock": clock, "number": number, "fsum": math.fsum}
-_DRAWS = ("between", "uniform", "pick", "chance")
-_MODEL = read_toml(__file__, "model.toml")
-
-
-@cache
-def _formulas(scenario: str, part: str, language: str) -> dict[str, CodeType]:
-    every = read_toml(__file__, "numbers.toml")
-    own = every[scenario][part] | every.get(language, {}).get(scenario, {}).get(part, {})
-    return {name: compile(formula, f"numbers.toml: {name}", "eval") for name, formula in own.items()}
+_MODEL, _NUMBERS = read_toml(__file__, "model.toml"), read_toml(__file__, "numbers.toml")
 
 
 def calculate(scenario: str, part: str, slot: Mapping[str, Any], book: Book, dice: Dice) -> Slots:
     """The numbers of a part of `numbers.toml`, each from the slots and the numbers before it."""
-    names = {**slot, **_TOOLS, **{draw: getattr(dice, draw) for draw in _DRAWS}}
-    found = {}
-    for name, formula in _formulas(scenario, part, book.language).items():
-        found[name] = names[name] = eval(formula, names)
-    return found
+    own = _NUMBERS[scenario][part] | _NUMBERS.get(book.language, {}).get(scenario, {}).get(part, {})
+    numbers = Numbers({**slot}, dice)
+    for name, (function, *given) in own.items():
+        numbers.slot[name] = getattr(numbers, function)(*given)
+    return {name: numbers.slot[name] for name in own}
 
 
 def facts(scenario: str, life: Life, book: Book, dice: Dice, month: int) -> Facts:
@@ -149,9 +128,11 @@ def _gift(life: Life, book: Book, dice: Dice, month: int) -> Facts:
         slot |= calculate("gift", "budget", {}, book, dice)
         gifts = [g for i, g in enumerate(words.GIFTS) if _suits(i, g, who, slot["budget"], keys)]
     chosen = dice.pick(gifts)
-    lowest, highest = _price_range(chosen, slot["budget"])
-    slot |= {"gifts": gifts, "chosen": chosen, "gift": chosen[0]}
-    slot |= calculate("gift", "chosen", slot | {"lowest": lowest, "highest": highest}, book, dice)
+    price = round(dice.uniform(*_price_range(chosen, slot["budget"])))
+    wrap = max(1, min(calculate("gift", "chosen", slot, book, dice)["chosen_wrap"], slot["budget"] - price))
+    slot |= {"gifts": gifts, "chosen": chosen, "gift": chosen[0], "chosen_price": price, "chosen_wrap": wrap}
+    slot["slowest"] = max(3, slot["left"] // 3)
+    slot["chosen_ship"] = dice.between(2, slot["slowest"])
     return slot, keys
 
 
@@ -189,6 +170,7 @@ def _gift_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
         second = next(gift for gift in slot["gifts"] if gift != first)
     premium = book.scenario("gift").PREMIUM["child" if slot["recipient"] == "child" else "grown"]
     names = {"gift": first[0], "Gift": book.capital(first[0]), "gift2": second[0], "spec": first[4]}
+    names |= {"wrap": slot["chosen_wrap"], "total": min(budget, usual + slot["chosen_wrap"])}
     return names | {"price": price, "ship": ship, "premium": premium}
 
 
@@ -208,7 +190,7 @@ def _recipe(life: Life, book: Book, dice: Dice, month: int) -> Facts:
     slot["count"] = dice.between(2, 3 if n < 3 else 4)
     slot["menu_names"] = dice.some(slot["dishes"], slot["count"])
     slot["total"] = _menu_minutes(words, slot["menu_names"])
-    slot |= calculate("recipe", "task", slot, book, dice)
+    slot["minutes"] = next(m for m in (30, 40, 50, 60, 75, 90, 120, 150, 180) if m >= slot["total"] * 1.03)
     slot["dish"], slot["dish2"] = dice.some(slot["menu_names"], 2)
     slot["dmin"] = words.DISHES[slot["dish"]][0]
     return slot, keys
@@ -243,8 +225,7 @@ def _recipe_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
         "Menu": book.capital(menu),
         "mtime": _menu_minutes(words, names),
         "n": people,
-        "people": people,
-        "main": sum(amount for amount in amounts if amount > 2),
+        "grams": max(150, 50 * round(people * sum(amount for amount in amounts if amount > 2) / 50)),
         "level": 1 + (longest > 15) + (longest > 45),
         "dearness": [_dearness(set(tags.split())) for _, tags, *_ in dishes],
     }
@@ -273,7 +254,12 @@ def _skill(life: Life, book: Book, dice: Dice, month: int) -> Facts:
 
 
 def _skill_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
-    own = calculate("skill", "times", slot, book, dice)
+    times = dice.between(2, 3 if slot["hours"] < 5 else 4)
+    minutes = int(slot["hours"] * dice.uniform(0.72, 0.95) * 60 / times) // 5 * 5
+    review = dice.pick([5, 10, 15] if minutes < 60 else [10, 15, 20])
+    week, rest = number(round(times * minutes / 60, 1)), max(5, slot["budget"] - slot["gear_price"])
+    own = {"times": times, "mins": minutes, "rev": review, "main": minutes - review, "week": week}
+    own |= {"rest": rest, "part": slot["gear_price"] + round(rest * 0.2)}
     drill, drill2 = _unused(slot["drills"], used, dice, 2)
     used.discard(drill2)
     return own | {"drill": drill, "drill2": drill2, "prices": book.scenario("skill").PRICE}

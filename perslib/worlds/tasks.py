@@ -12,7 +12,8 @@ from typing import Any
 from perslib.corpus.palset_records import ASPECTS
 from perslib.paths import read_toml
 from perslib.worlds.lives import Book, Dice, Life
-from perslib.worlds.slots import clock, facts, fresh
+from perslib.worlds.numbers import clock
+from perslib.worlds.slots import facts, fresh
 
 _TASKS = read_toml(__file__, "model.toml")["tasks"]
 

@@ -43,10 +43,10 @@ def in_order(session: Session) -> list[Log]:
     return sorted(session.logs, key=lambda log: log.at)
 
 
-def windows(logs: int, size: int = WINDOW) -> list[tuple[range, range]]:
+def windows(logs: int) -> list[tuple[range, range]]:
     """For each window the logs that are shown and, of these, the ones it asks about."""
-    starts = range(0, logs, size)
-    return [(range(max(0, s - size), e), range(s, e)) for s in starts for e in [min(logs, s + size)]]
+    starts = range(0, logs, WINDOW)
+    return [(range(max(0, s - WINDOW), e), range(s, e)) for s in starts for e in [min(logs, s + WINDOW)]]
 
 
 def components(logs: int, relations: Sequence[Relation]) -> list[list[int]]:

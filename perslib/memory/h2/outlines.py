@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from perslib.llm import Ask
 from perslib.memory.checked import Question, Reading, ask_checked, checked, failures, read_text
@@ -112,6 +113,8 @@ Learned = tuple[Principle, tuple[str, ...]]
 """A principle, and what failed."""
 
 
+# A few dozen points: waking threads takes several times as long as the work, on a busy machine many times.
+@threadpool_limits.wrap(limits=1)
 def clusters(points: Points, seed: int = 42) -> list[int]:
     """The cluster of each point, numbered in the order they come up: 8 of them, or n // 2 where n < 16.
 

@@ -17,6 +17,7 @@ from perslib.ux.construct.review import export_review, import_review, review_agr
 from perslib.ux.construct.rules import REASONS, Rejection, Rules
 from perslib.ux.construct.sources import Talk, cleaned, talks
 from perslib.ux.construct.splits import (
+    count_unused,
     dimension_shares,
     matched,
     sampled,
@@ -29,6 +30,6 @@ from perslib.ux.construct.taxonomy import AXES, DIMENSIONS, SCENARIOS, label_id
 
 __all__ = [
     "AXES", "DIMENSIONS", "REASONS", "SCENARIOS", "Construction", "Rejection", "Rules", "Talk", "candidates",
-    "cleaned", "construct", "dimension_shares", "estimate", "export_review", "import_review", "label_id", "matched",
+    "cleaned", "construct", "count_unused", "dimension_shares", "estimate", "export_review", "import_review", "label_id", "matched",
     "read_cases", "review_agreement", "reviewed", "sampled", "split_statistics", "splits", "systematic", "talks", "write_splits",
 ]  # fmt: skip

@@ -1,7 +1,6 @@
 """Where cases come from: the sessions of a log or of a corpus, de-identified, read for signals, and past the gate.
 
-A corpus with times and clicks (the synthetic world, an imported log) is a log as well: `records_of` writes its sessions
-as a log has them. What users said in their ratings is left aside.
+A corpus with times and clicks (the synthetic world, an imported log) is a log as well. What users said in their ratings is left aside.
 
 `cleaned` is what is done with cases after all models have spoken: rules that need none, in order, each with its reason.
 """
@@ -14,23 +13,19 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from perslib.corpus import SESSION, Corpus
+from perslib.corpus import Corpus
 from perslib.corpus.logs import Reject, Source, sessions
-from perslib.corpus.uxbench_records import Session, named, session
-from perslib.signals import Reaction, reactions
+from perslib.corpus.uxbench_records import Session, named
+from perslib.signals import Reaction, reactions, sessions_of
 from perslib.signals.gate import Duplicates, Gate, masked
 from perslib.signals.private import audit, deidentified
 from perslib.signals.similarity import words
 from perslib.ux.construct.rules import Rejection, Rules, readable
 from perslib.ux.construct.taxonomy import OTHER
-
-_TURN = ["request", "earlier", "response", "asked_at", "answered_at", "feedback"]
 
 
 class Talk(NamedTuple):
@@ -68,33 +63,14 @@ def talks(source: Source | Corpus, rules: Rules, rejected: list[Rejection], key:
 
 def _sessions(source: Source | Corpus, unread: list[Reject]) -> Iterator[Session]:
     if isinstance(source, Corpus):
-        return (session(record) for record in records_of(source))
+        return iter(sorted(sessions_of(source)[0], key=lambda one: tuple(one.meta.values())))
     return sessions(source, unread)
-
-
-def records_of(corpus: Corpus) -> Iterator[dict[str, Any]]:
-    """The sessions of a corpus as records of a raw log: texts, times and clicks, no scores."""
-    trailing = corpus.sessions.set_index(SESSION)["trailing"].to_dict()
-    turns = corpus.turns.sort_values([*SESSION, "turn"])[[*SESSION, *_TURN]].to_dict("records")
-    for where, rows in groupby(turns, key=itemgetter(*SESSION)):
-        history: list[dict[str, Any]] = []
-        for row in rows:
-            asked = [*row["earlier"], *([] if pd.isna(row["request"]) else [row["request"]])]
-            history += [_said("user", text, row["asked_at"]) for text in asked]
-            clicks = {"is_liked": row["feedback"] == "like", "is_unliked": row["feedback"] == "dislike"}
-            history.append({**_said("assistant", row["response"], row["answered_at"]), **clicks})
-        history += [_said("user", text, None) for text in trailing.get(where, ())]
-        yield {"cid": "/".join(map(str, where)), "user": where[0], "history": history}
 
 
 def _whole(one: Session) -> Session:
     """The session without half characters in its texts."""
     said = tuple(m._replace(text=readable(m.text)) for m in one.messages)
     return one._replace(cid=readable(one.cid), messages=said)
-
-
-def _said(role: str, text: str, at: Any) -> dict[str, Any]:
-    return {"role": role, "message": text, "create_time": None if pd.isna(at) else str(at)}
 
 
 def _moment(seconds: float | None, day_only: bool) -> str | None:

@@ -63,15 +63,15 @@ def one_a_session(cases: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame
     return cases.assign(chance=chance).loc[order.drop_duplicates("talk").index.sort_values()]
 
 
-def sampled(cases: pd.DataFrame, n: int, *, within: Sequence[str] = STRATA, seed: int = SEED) -> pd.DataFrame:
-    """Draw n cases, or all, stratified by dimension and by cells `within` these; a session gives one case at most.
+def sampled(cases: pd.DataFrame, n: int, *, seed: int = SEED) -> pd.DataFrame:
+    """Draw n cases, or all, stratified by dimension and by `STRATA` within; a session gives one case at most.
 
     Columns: those of the cases, length, rounds, inclusion (the chance of having been drawn).
     """
     rng = np.random.default_rng(seed)
     frame = one_a_session(binned(cases.reset_index(drop=True)), rng)
     n = min(n, len(frame))
-    drawn = frame.iloc[systematic(_cells(frame, ["dimension", *within]), n, rng)]
+    drawn = frame.iloc[systematic(_cells(frame, ["dimension", *STRATA]), n, rng)]
     return _drawn(drawn, drawn["chance"] * n / max(1, len(frame)))
 
 
@@ -139,6 +139,22 @@ def splits(cases: pd.DataFrame, sizes: Mapping[str, int] | None = None, *, seed:
     rejected = left["signals"].map(lambda names: bool(set(names) & set(ON_PURPOSE)))
     made["task2_eval"] = drawn(left[rejected.astype(bool)], "task2_eval")
     return {name: made[name].reset_index(drop=True) for name in RELEASED}
+
+
+def count_unused(cases: pd.DataFrame, made: Mapping[str, pd.DataFrame]) -> pd.Series:
+    """Count the cases that `splits` left out of all splits, by side and reason."""
+    wanted, drawn = _sizes(cases), pd.concat(list(made.values()))
+    left = cases[~cases["case"].isin(drawn["case"])]
+    is_full = len(made["task1_judge_bad"]) >= min(wanted["task1_judge_bad"], wanted["task1_judge_good"])
+    is_rejected = left["signals"].map(lambda names: bool(set(names) & set(ON_PURPOSE))).astype(bool)
+    fits_more = (left["side"] == "bad") & (is_rejected | (left["complaint"] != ""))
+    reasons = [
+        "another case of the same session is in a split",
+        "the splits that could take it are full; their sizes are in proportion to the release's",
+        "no case of the other side has as long a request at the same place in its session",
+    ]
+    chosen = np.select([left["talk"].isin(drawn["talk"]), fits_more | is_full], reasons[:2], reasons[2])
+    return pd.Series(chosen, left.index, dtype="str").groupby([left["side"], chosen]).size()
 
 
 def _sizes(cases: pd.DataFrame) -> dict[str, int]:

@@ -1,0 +1,151 @@
+"""The one path from a file to a loader: records are read, checked, and handed over one by one.
+
+    lines = json_lines(read_bounded(file), file.name)
+    made = read_each(lines, reading, SCHEMA, read_conversation)
+
+A record that does not fit the schema, or that its reader cannot take, is rejected into the reading with its place and the
+reason; a loader sees good records only. What no record is as large as (`LONGEST`, `COLUMNS`) is refused before it is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from perslib.corpus.reading import Reading, not_utf8, parse_json, read_json
+from perslib.errors import DataError, PerslibError, Problem
+from perslib.schemas import Schema, check
+
+T = TypeVar("T")
+#: Place, value (or Problem) and what stands there of each record.
+Lines: TypeAlias = Iterable[tuple[str, Any, Any]]
+LONGEST = 64 << 20
+"""Bytes; a longer line is no record of a conversation."""
+COLUMNS = 2_000
+"""Columns that a table may have."""
+_PART = 1 << 20
+
+
+def read_bounded(file: Path) -> bytes:
+    """Read a file of lines, none of which is longer than any record."""
+    check_lines(file)
+    return file.read_bytes()
+
+
+def check_lines(file: Path) -> None:
+    """Stop, before a file is in memory, where a line of it is longer than any record."""
+    number, length = 1, 0
+    with file.open("rb") as stream:
+        while part := stream.read(_PART):
+            end = max(part.rfind(b"\n"), part.rfind(b"\r"))
+            if length + (len(part) if end < 0 else 0) > LONGEST:
+                wrong = f"is longer than {LONGEST:,} bytes, so it is no record of a conversation"
+                remedy = "Write one record a line; break the line where several records stand in it, or take it out."
+                raise DataError(Problem(f"{file.name}:{number}", wrong), remedy)
+            number, length = number + part.count(b"\n"), length + len(part) if end < 0 else len(part) - end - 1
+
+
+def check_width(columns: Sized, place: str) -> None:
+    """Stop where a table has more columns than any table of conversations."""
+    if len(columns) > COLUMNS:
+        wrong = f"has {len(columns):,} columns, and at most {COLUMNS:,} are read"
+        remedy = "Keep those that are of use. Records that became columns (a row that is a column) are to be turned."
+        raise DataError(Problem(place, wrong), remedy)
+
+
+def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, bytes]]:
+    """Place, value (or Problem) and bytes of each line that is not blank."""
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        if line.strip():
+            value = parse_json(line, place)
+            at = f"{place}:{number}"
+            yield at, Problem(at, value.message) if isinstance(value, Problem) else value, line
+
+
+def json_items(file: Path) -> Lines:
+    """Place and content of each conversation of the list that a JSON file holds."""
+    return (
+        (f"{file.name}[{i}]", item, item) for i, item in enumerate(read_json(file, list, "a list of conversations"))
+    )
+
+
+def csv_lines(
+    raw: bytes, place: str, required: Sequence[str], delimiter: str = ","
+) -> Iterator[tuple[str, dict[str, Any] | Problem, dict[str, Any]]]:
+    """Place, content (or Problem) and fields of each row, empty fields as None; the header has these columns."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(not_utf8(raw, error, place)) from error
+    csv.field_size_limit(LONGEST)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    check_width(reader.fieldnames or [], f"{place}:1")
+    if missing := [c for c in required if c not in (reader.fieldnames or [])]:
+        raise DataError(Problem(f"{place}:1", f"has no column {', '.join(missing)}"), f"Found: {reader.fieldnames}")
+    line = reader.line_num + 1
+    try:
+        for row in reader:
+            at, line = f"{place}:{line}", reader.line_num + 1
+            if None in row or None in row.values():
+                yield at, Problem(at, "has another number of fields than the header"), row
+            else:
+                yield at, {k: (v if v != "" else None) for k, v in row.items()}, row
+    except csv.Error as error:
+        raise DataError(
+            Problem(f"{place}:{line}", f"cannot be read as CSV: {error}"), "Is a quote not closed?"
+        ) from error
+
+
+def read_each(
+    lines: Lines, reading: Reading, schema: Schema | None, read: Callable[[Any, str], T], sessions: int = 1
+) -> list[tuple[str, T | None]]:
+    """Give the place of each record and what `read` makes of it; None where the record is rejected.
+
+    Parameters
+    ----------
+    lines
+        Records with their places; a Problem in place of a record rejects it.
+    reading
+        What takes rejected records, each for so many `sessions`.
+    schema
+        What a record must be before it is read; None where `read` checks it.
+    read
+        Makes something of a record and its place. It raises `DataError` for what is wrong with the record; any other
+        error in it rejects the record as well, by the name of the error and where in the code it arose.
+    """
+    found: list[tuple[str, T | None]] = []
+    for place, value, held in lines:
+        problems = (
+            [value] if isinstance(value, Problem) else check(value, schema, place, reading.unknown) if schema else []
+        )
+        made = None
+        if not problems:
+            try:
+                with naming(place):
+                    made = read(value, place)
+            except DataError as error:
+                problems = error.problems
+        if problems:
+            shown = value if not isinstance(value, Problem) else held
+            shown = shown.decode("utf-8", "replace") if isinstance(shown, bytes) else shown
+            reading.reject(problems, shown, sessions)
+        found.append((place, made))
+    return found
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Make an error that nobody foresaw a problem of this place: which error, and where in the code it arose."""
+    try:
+        yield
+    except (PerslibError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        wrong = f"cannot be read: {type(error).__name__}: {error} (in {at.name}, {Path(at.filename).name}:{at.lineno})"
+        raise DataError(Problem(place, wrong)) from error
