@@ -15,6 +15,7 @@ from endpoint import Endpoint
 from made import tiny_corpus
 from matplotlib.figure import Figure
 from pages import run_cells
+from scipy.stats import t as student
 
 from perslib.corpus import Corpus, save
 from perslib.errors import NotEnough
@@ -28,24 +29,28 @@ from perslib.text import LANGUAGES, using_language
 
 
 def test_means_by_group_and_their_intervals():
-    frame = pd.DataFrame({"user": list("aabcdeabcd"), "group": list("xxxxxxyyyy"), "score": [1, 2, *[6] * 4, *[4] * 4]})
+    users, scores = "abcdefghijkl", [2, 4, 3, 5, 4, 4, 2, 5, 3, 4, 1, 5]
+    frame = pd.DataFrame({"user": [*users, *users[:9]], "group": [*"x" * 12, *"y" * 9], "score": scores + scores[:9]})
     table = mean_by(frame, "score", "group").set_index("group")
-    assert table.loc["x", "mean"] == 4.5 and table.loc["x", "turns"] == 6 and table.loc["x", "users"] == 5
-    # One of five users has a mean of 1.5 on two turns; drawn thrice in five, she makes it 21 / 8, and never drawn, 6.
-    assert table.loc["x", "mean_low"] == 21 / 8 and table.loc["x", "mean_high"] == 6.0
-    assert table.loc["y", "mean"] == 4.0 and table.loc["y", "users"] == 4
-    assert math.isnan(table.loc["y", "mean_low"]), "no interval of fewer than five users"
+    assert table.loc["x", "mean"] == 3.5 and table.loc["x", "turns"] == 12 and table.loc["x", "users"] == 12
+    # One turn a user: it is the textbook's interval of a mean, with the degrees of freedom that few users leave.
+    reach = np.std(scores, ddof=1) / np.sqrt(12) * student.ppf(0.975, 11)
+    bounds = table.loc["x", ["mean_low", "mean_high"]].tolist()
+    assert bounds == pytest.approx([3.5 - reach, 3.5 + reach], rel=0.02)
+    assert table.loc["y", "users"] == 9 and math.isnan(table.loc["y", "mean_low"]), (
+        "no interval of fewer than ten users"
+    )
 
 
 def test_intervals_cover_the_truth_when_turns_of_a_user_resemble_each_other():
     rng = np.random.default_rng(0)
     covered = 0
-    for trial in range(150):
+    for _ in range(150):
         level = np.repeat(rng.normal(4, 1, 40), 10)
         frame = pd.DataFrame({"user": np.repeat(np.arange(40), 10), "g": 0, "score": level + rng.normal(0, 0.5, 400)})
-        row = mean_by(frame, "score", "g", resamples=400, seed=trial).iloc[0]
+        row = mean_by(frame, "score", "g").iloc[0]
         covered += row["mean_low"] <= 4 <= row["mean_high"]
-    assert 0.87 <= covered / 150 <= 0.99  # resampling turns instead of users would cover about half
+    assert 0.87 <= covered / 150 <= 0.99  # turns in place of users would cover about half
 
 
 def test_correlation_is_pearsons():
@@ -59,7 +64,7 @@ def test_correlation_is_pearsons():
     assert math.isnan(correlation(x[:10], y[:10], user[:10])[0])
     r, low, high = correlation(x[:40], y[:40], user[:40])
     assert r == pytest.approx(np.corrcoef(x[:40], y[:40])[0, 1]) and math.isnan(low) and math.isnan(high)
-    assert not math.isnan(correlation(x[:50], y[:50], user[:50])[1])
+    assert not math.isnan(correlation(x[:100], y[:100], user[:100])[1])
 
 
 def test_pairs_that_lack_one_of_the_two_are_left_out_of_a_correlation():

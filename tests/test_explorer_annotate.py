@@ -248,7 +248,7 @@ def test_agreement_so_far_with_the_users_and_then_with_the_judge(panel, looking,
     judged = [request for stage, request in looking.backbone.asked if stage == "judge"]
     assert len(judged) == n
     assert looking.is_verdict_shown(key)
-    table = agreement(read_ratings(panel.path), corpus, metrics=["mae"], resamples=20)
+    table = agreement(read_ratings(panel.path), corpus, metrics=["mae"])
     assert table["value"].item() == 0 and table["users"].item() == 6
 
 

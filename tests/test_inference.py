@@ -1,4 +1,4 @@
-"""Resampled users: weights, intervals, paired p, Holm, and what they cover."""
+"""Users left out: weights, intervals, Holm, and what intervals cover."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.stats import t
 
-from perslib.stats import correlation, holm, interval, pearson, resample_users, sign_flip
-from perslib.stats.measures import METRICS, resampled
-from perslib.stats.resamples import two_sided_p
+from perslib.stats import correlation, holm, interval, leave_out, pearson, resample_users, sign_flip
+from perslib.stats.measures import METRICS, measure_under
 from perslib.stats.sums import Sums
 
 
@@ -25,19 +25,58 @@ def test_weights_are_the_sample_itself_and_then_draws_of_as_many_users():
     assert (weights != resample_users(7, 500, seed=2)).any()
 
 
-def test_interval_needs_most_resamples_to_have_a_value():
-    assert interval(np.arange(1001.0)) == pytest.approx((25, 975))
-    assert interval(np.r_[np.arange(1001.0), [np.nan] * 900]) == pytest.approx((25, 975))
-    assert all(map(math.isnan, interval(np.r_[1.0, 2.0, np.nan, np.nan])))
-    assert all(map(math.isnan, interval(np.array([]))))
+def test_every_unit_is_left_out_once_and_many_in_groups():
+    assert leave_out(3).tolist() == [[1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]
+    many = leave_out(1234)
+    assert many.shape == (1234, 501)
+    assert ((many == 0).sum(axis=1) == 1).all()
+    assert set((many[:, 1:] == 0).sum(axis=0)) == {2, 3}
+    assert leave_out(0).shape == (0, 1)
 
 
-def test_two_sided_p_goes_with_the_interval():
-    assert two_sided_p(np.r_[[-1.0] * 24, [1.0] * 975]) == pytest.approx(0.05)
-    assert two_sided_p(np.r_[[1.0] * 24, [-1.0] * 975]) == pytest.approx(0.05)
-    assert two_sided_p(np.ones(9999)) == pytest.approx(0.0002)
-    assert two_sided_p(np.zeros(100)) == 1.0
-    assert math.isnan(two_sided_p(np.full(10, np.nan)))
+def test_interval_of_a_mean_by_hand():
+    """Of equal weights, dᵢ = (xᵢ − x̄) / (U − 1), so se is s / √U; ten users, of which each carries a tenth."""
+    x = np.array([1.0, -1.0] * 5)
+    values = np.append(0.0, (0 - x) / 9)
+    low, high, p = interval(values)
+    se = x.std(ddof=1) / math.sqrt(10)
+    assert (low, high) == pytest.approx((-t.ppf(0.975, 9) * se, t.ppf(0.975, 9) * se))  # 1.5 K = 15, at most U − 1
+    assert p == 1.0
+    heavy = np.append(x, [30.0] + [0.0] * 9)  # one of twenty users carries nearly all
+    low, high, _ = interval(np.append(heavy.mean(), (heavy.sum() - heavy) / 19))
+    squares = ((heavy - heavy.mean()) / 19) ** 2
+    df = max(1.0, 1.5 * squares.sum() ** 2 / (squares**2).sum())
+    assert (high - low) / 2 == pytest.approx(t.ppf(0.975, df) * heavy.std(ddof=1) / math.sqrt(20))
+    assert df < 2
+
+
+@pytest.mark.parametrize(
+    ("scale", "least", "most"), [("correlation", -1, 1), ("share", 0, 1), ("percent", 0, 100), ("error", 0, math.inf)]
+)
+def test_an_interval_stays_within_what_such_a_number_can_be(scale, least, most):
+    rng = np.random.default_rng(0)
+    for at in (least + 0.02, min(most, 50) - 0.02):
+        values = np.append(at, at + rng.normal(0, 0.01, 12))
+        low, high, _ = interval(values, scale)
+        assert least <= low <= at <= high <= most
+
+
+def test_who_makes_no_difference_does_not_count():
+    rng = np.random.default_rng(1)
+    few = np.append(0.5, 0.5 + rng.normal(0, 0.01, 12))
+    with_others = np.append(few, [0.5] * 30)
+    assert np.array(interval(few)) == pytest.approx(np.array(interval(with_others)))
+    assert np.isnan(interval(few[:10])).all(), "nine users are too few"
+    assert np.isnan(interval(np.append(few, np.nan))).all(), "not defined without somebody"
+    assert np.isnan(interval(np.full(30, 0.5))).all(), "nobody matters"
+
+
+def test_intervals_of_many_rows_at_once_are_those_of_each():
+    rng = np.random.default_rng(2)
+    values = 0.3 + rng.normal(0, 0.02, (4, 5, 21))
+    low, high, p = interval(values, "correlation")
+    one = interval(values[2, 3], "correlation")
+    assert (low[2, 3], high[2, 3], p[2, 3]) == pytest.approx(tuple(map(float, one)))
 
 
 def test_holm_worked_example():
@@ -78,12 +117,12 @@ def test_resampled_metrics_equal_the_naive_loop(whole):
     gold = np.clip(np.rint(4 + latent), 1, 5)
     score = np.clip(np.rint(4 + score), 1, 5) if whole else 4 + score
     weights = resample_users(12, 40, seed=5)
-    fast = resampled(Sums(gold, score, user, 12), METRICS, weights)
+    fast = measure_under(Sums(gold, score, user, 12), METRICS, weights)
     for column in range(41):
-        parts = [(u, copy) for u in range(12) for copy in range(weights[u, column])]
+        parts = [(u, copy) for u in range(12) for copy in range(int(weights[u, column]))]
         rows = np.concatenate([np.flatnonzero(user == u) for u, _ in parts])
         clone = np.concatenate([np.full(9, i) for i in range(len(parts))])
-        naive = resampled(Sums(gold[rows], score[rows], clone, len(parts)), METRICS, np.ones((len(parts), 1)))
+        naive = measure_under(Sums(gold[rows], score[rows], clone, len(parts)), METRICS, np.ones((len(parts), 1)))
         for name in METRICS:
             coarse = name == "wc_spearman" and not whole  # 108 × 108 values share a table of 32 × 32
             assert fast[name][column] == pytest.approx(naive[name][0], abs=0.01 if coarse else 1e-10, nan_ok=True), name
@@ -93,8 +132,11 @@ def test_pearson_by_sums_equals_numpy_in_every_resample():
     rng = np.random.default_rng(4)
     gold, score, user = cluster_sample(rng, 15, 8)
     weights = resample_users(15, 200)
-    fast = resampled(Sums(gold, score, user, 15), ["pearson"], weights)["pearson"]
-    slow = [np.corrcoef(np.repeat(gold, w[user]), np.repeat(score, w[user]))[0, 1] for w in weights.T]
+    fast = measure_under(Sums(gold, score, user, 15), ["pearson"], weights)["pearson"]
+    slow = [
+        np.corrcoef(np.repeat(gold, w[user].astype(int)), np.repeat(score, w[user].astype(int)))[0, 1]
+        for w in weights.T
+    ]
     assert fast == pytest.approx(slow, abs=1e-10)
 
 
@@ -103,8 +145,8 @@ def test_ranks_of_very_many_different_scores_are_nearly_exact():
     latent, score, user = cluster_sample(rng, 40, 50)
     gold = np.clip(np.rint(4 + latent), 1, 5)
     weights = resample_users(40, 60)
-    coarse = resampled(Sums(gold, score, user, 40), ["spearman", "auc", "wc_spearman"], weights)
-    exact = resampled(Sums(gold, score, user, 40, cells=10**7), ["spearman", "auc", "wc_spearman"], weights)
+    coarse = measure_under(Sums(gold, score, user, 40), ["spearman", "auc", "wc_spearman"], weights)
+    exact = measure_under(Sums(gold, score, user, 40, cells=10**7), ["spearman", "auc", "wc_spearman"], weights)
     for name in coarse:
         assert coarse[name][0] == pytest.approx(exact[name][0], abs=1e-12), name
     # Resampled values range over a tenth and more.
@@ -113,19 +155,19 @@ def test_ranks_of_very_many_different_scores_are_nearly_exact():
     assert np.abs(coarse["wc_spearman"] - exact["wc_spearman"]).max() < 3e-3
 
 
-@pytest.mark.slow
-def test_intervals_of_a_correlation_cover_the_truth_about_as_often_as_they_say():
+@pytest.mark.parametrize("users", [12, 40])
+def test_intervals_of_a_correlation_cover_the_truth_as_often_as_they_say(users):
     rng = np.random.default_rng(6)
     truth = 1 / 1.49  # variance shared over variance of each
     covered, by_turn = 0, 0
-    for trial in range(200):
-        gold, score, user = cluster_sample(rng, 40, 10)
-        _, low, high = correlation(pd.Series(gold), pd.Series(score), pd.Series(user), 400, seed=trial)
+    for _ in range(400):
+        gold, score, user = (pd.Series(part) for part in cluster_sample(rng, users, 10))
+        _, low, high = correlation(gold, score, user)
         covered += low <= truth <= high
-        _, low, high = correlation(pd.Series(gold), pd.Series(score), pd.Series(range(400)), 400, seed=trial)
+        _, low, high = correlation(gold, score, pd.Series(range(10 * users)))
         by_turn += low <= truth <= high
-    assert 0.87 <= covered / 200 <= 0.99
-    assert by_turn / 200 < 0.75  # turns taken for independent promise far too much
+    assert 0.92 <= covered / 400 <= 0.98
+    assert by_turn / 400 < 0.8  # turns taken for independent promise far too much
 
 
 @settings(max_examples=30, deadline=None)

@@ -20,7 +20,7 @@ LOOK = Extent(60, 5, "published", 6000, False)
 def world():
     whole = load("sample/en")
     parts = whole.split()
-    return whole.of_users([*parts["train"], *parts["test"][:7]])
+    return whole.of_users([*parts["train"], *parts["test"][:12]])
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def known(world):
 
 @pytest.fixture(scope="module")
 def found(world):
-    return study.trace_curves(study.judge_labels("user mean", world, "10, 4", LOOK), resamples=300)
+    return study.trace_curves(study.judge_labels("user mean", world, "10, 4", LOOK))
 
 
 def test_behaviour_is_put_on_the_scale_that_train_users_rated_on(world, known):

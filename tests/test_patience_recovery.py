@@ -54,7 +54,7 @@ def some():
 
 
 def values(model, dialogues):
-    return recovered(model, dialogues, resamples=200).set_index("measure")["value"]
+    return recovered(model, dialogues).set_index("measure")["value"]
 
 
 def test_the_truth_itself_is_fully_recovered(some):
@@ -89,7 +89,7 @@ def test_step_r_and_slope_are_those_of_scipy(some, monkeypatch):
 
 
 def test_intervals_hold_the_value(some):
-    found = recovered(Known(some, 1.0, 0.0, noise=0.5), some, resamples=400).dropna()
+    found = recovered(Known(some, 1.0, 0.0, noise=0.5), some).dropna()
     # Slack where a measure is biased in resamples, as spread is.
     low, value, high = (found[name] for name in ("value_low", "value", "value_high"))
     assert ((low <= value + 0.02) & (value <= high + 0.02)).all()

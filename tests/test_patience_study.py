@@ -93,7 +93,7 @@ def test_published_means_are_seen_and_panels_may_have_their_own_axes():
 
 
 def test_a_row_of_recovery_has_every_measure_with_its_bounds(two, models):
-    found = study.measure_recovery(models, two.test, 1, resamples=50).set_index("method")
+    found = study.measure_recovery(models, two.test).set_index("method")
     row = found.loc[study.MAIN]
     assert row["step_r_low"] < row["step_r"] < row["step_r_high"]
     assert {f"{m}{end}" for m in study.MEASURES for end in ("", "_low", "_high")} <= set(found)
@@ -113,7 +113,7 @@ def test_people_are_apart():
     train, test = study.collect_people(TINY, "zh", 1, number=20)
     assert isinstance(train, Dialogues) and not {d.user for d in train} & {d.user for d in test}
     people = study.estimate_patience(train, test, TINY, 1)
-    found = study.correlate_patience(people, 1)
+    found = study.correlate_patience(people)
     assert found["users"].tolist() == [6, 6]
     without = people[people["method"] == "without profile"]
     assert found["user_r"][0] == pytest.approx(np.corrcoef(without["estimated"], without["true"])[0, 1])
@@ -121,7 +121,7 @@ def test_people_are_apart():
 
 def test_written_dialogues_against_their_ratings():
     found = written.rate_crowd(TINY, "bow", "zh", 1)
-    compared = found.compare(1)
+    compared = found.compare()
     assert found.kinds == ["appropriateness", "understanding"]
     assert compared["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
     assert 0 <= found.spent_successes <= 1
@@ -144,7 +144,7 @@ def test_recorded_dialogues_of_an_imported_corpus(tmp_path):
     folder = import_release("convlab", tmp_path / "logs.json", out=tmp_path / "corpus").folder
     found = written.rate_recorded(str(folder), TINY, "bow", 1)
     assert found.kinds == ["appropriateness", "understanding"] and not found.is_proxy
-    assert found.compare(1)["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
+    assert found.compare()["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
     assert len(found.ratings) == 45 and found.ratings["user"].str.startswith("w").all()
 
 
@@ -155,7 +155,7 @@ def test_ratings_of_one_kind_are_enough():
     assert found.kinds == ["overall"]
     assert found.mean_by_rating()["dialogues"].tolist() == [4] * 5
     with pytest.raises(NotEnough, match="rated dialogues"):  # twenty are too few for a correlation
-        found.compare(1)
+        found.compare()
 
 
 def test_agents_beside_the_papers():
@@ -205,7 +205,7 @@ def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):
     assert max(short.turns) == study.FEW_TURNS
     assert (short.status == 0).sum() == sum(d.reason == "maxturn" for d in short) > 0
     assert [model.timeout for model in models.values()] == ["drop", "failed", "censored"]
-    assert study.measure_recovery(models, two.test, 1)["method"].tolist() == list(models)
+    assert study.measure_recovery(models, two.test)["method"].tolist() == list(models)
     with using_language("zh"):
         assert all(name_of(name) != name for name in models)
 

@@ -78,7 +78,7 @@ def test_satisfied_is_a_reason_on_either_side():
 
 
 def test_a_judge_beside_those_that_name_reasons_blindly():
-    table = study.compare_to_blind(judged(), reasoned(), resamples=200).set_index("named_by")
+    table = study.compare_to_blind(judged(), reasoned()).set_index("named_by")
     itself, commonest, drawn = (table.loc[n] for n in (study.ITSELF, *study.BLIND))
     # Both are dissatisfied on four turns: users say detail, unmet, unmet, other; the judge detail ×3, unmet.
     assert itself["turns"] == 4 and itself["accuracy"] == 0.5 and itself["found"] == pytest.approx(2 / 5)
@@ -90,7 +90,7 @@ def test_a_judge_beside_those_that_name_reasons_blindly():
 
 
 def test_how_much_too_often_a_reason_is_named():
-    table = study.measure_bias(judged(), reasoned(), resamples=200).set_index("reason")
+    table = study.measure_bias(judged(), reasoned()).set_index("reason")
     assert tuple(table.loc[DETAIL, ["given", "named", "ratio"]]) == (1, 3, 3.0)
     assert tuple(table.loc[OTHER, ["given", "named", "ratio"]]) == (1, 0, 0.0)
     assert table[["ratio_low", "ratio_high"]].isna().all(axis=None), "two users are too few for an interval"
@@ -259,7 +259,7 @@ def test_a_memory_is_kept_as_it_was_built():
 
     kept = Noting(Known())
     assert compute(partial(kept.build, two_scenarios().block("u00", "gift"))) is memory
-    assert kept.notes["u00", "gift", 0].memory is memory and kept.name == "known"
+    assert kept.notes["u00", "gift", 0].memory == memory and kept.name == "known"
 
 
 def test_memories_come_home_from_other_processes(model, server, monkeypatch):

@@ -43,9 +43,9 @@ def sample() -> Corpus:
 
 
 def small(corpus: Corpus, extras: bool = True) -> Corpus:
-    """Four test users and three train users of it."""
+    """Twelve test users and three train users of it."""
     split = corpus.split()
-    few = dataclasses.replace(corpus.of_users([*split["test"][:4], *split["train"][:3]]), name="few")
+    few = dataclasses.replace(corpus.of_users([*split["test"][:12], *split["train"][:3]]), name="few")
     return few if extras else dataclasses.replace(few, extras={})
 
 
@@ -151,7 +151,7 @@ def test_every_candidate_stands_once_in_the_table_and_in_the_leaderboard(
 ) -> None:
     of = study.select_replies(verdicts, run.replies)
     names = set(run.replies["candidate"])
-    ranked = rank_sets(of, resamples=50)
+    ranked = rank_sets(of)
     assert set(ranked["candidate"]) == names and len(ranked) == len(names)
     about = results.describe_candidates(run.replies).set_index("candidate")
     assert about.loc["scripted · task", "context"] == "task" and about.loc[ORIGINAL, "without"] == 0

@@ -36,7 +36,7 @@ class Bench(NamedTuple):
 @pytest.fixture(scope="module")
 def world():
     whole = load("sample/en")
-    return whole.of_users(sorted(whole.users["user"])[:8])
+    return whole.of_users(sorted(whole.users["user"])[:12])
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +247,7 @@ def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world
     assert liked == pytest.approx(100 * (recorded["truth"] >= 4).mean())
     complained, recoveries = parts.recorded_recoveries(world)
     opened = ux.strategies_of(rewards.score(recoveries, complained))
-    assert ux.strategy_shares(opened, resamples=200)["percent"].sum() == pytest.approx(100)
+    assert ux.strategy_shares(opened)["percent"].sum() == pytest.approx(100)
     best = parts.best_published("recovery_good")
     assert best["percent"].iloc[0] == pytest.approx(12.8) and len(best) == 8
     assert (best["percent_low"] < best["percent"]).all()
@@ -262,21 +262,22 @@ def test_the_reward_model_gives_account(rewards, bench):
     assert ux.swapped(rewards.models[0], own)["changed"] > 0.5
 
 
-def test_tasks_by_what_was_asked(world, rewards, bench):
+def test_tasks_by_what_was_asked(world, rewards):
     asked, _ = parts.recorded_replies(world)
     complained, recoveries = parts.recorded_recoveries(world)
-    topics = parts.label_topics(bench.cases, asked, complained)
+    cases = study.select_cases(world, 150)
+    topics = parts.label_topics(cases, asked, complained)
     assert topics["case"].is_unique
     there = parts.count_topics(topics, "scenario").set_index("scenario")
     assert there["cases"].sum() == len(topics) and there.loc["entertainment", "published_percent"] == 9.39
-    judge = parts.mark_right(bench.verdicts[bench.verdicts["judge"] == "reward"])
+    judge = parts.mark_right(rewards.verdicts[rewards.verdicts["case"].isin({c.case for c in cases})])
     tasks = {"judge task": judge, "eval task": pd.DataFrame(), "recovery task": rewards.score(recoveries, complained)}
     table = parts.share_good_by_topic(tasks, topics, "scenario")
     own = table[table["task"] == "judge task"]
-    assert own["cases"].sum() == len(bench.cases) and table["task"].tolist() == sorted(table["task"])
+    assert own["cases"].sum() == len(cases) and table["task"].tolist() == sorted(table["task"])
     places = own["scenario"].map(parts.KINDS["scenario"].index)
     assert places.is_monotonic_increasing
-    one = own[own["percent"].notna()].iloc[0]
+    one = own[own["percent_low"].notna()].iloc[0]
     about = topics.set_index("case")["scenario"]
     verdicts = judge[judge["case"].map(about) == one["scenario"]]
     assert one["percent"] == pytest.approx(100 * (verdicts["said"] == 1).mean())

@@ -98,15 +98,15 @@ def test_pairs_that_the_corpus_does_not_have(corpus, pairs):
 
 
 def test_length_is_seen_at_equal_gold(corpus, blocks):
-    long = length_audit(evaluate(ByCharacters(), corpus, blocks=blocks), corpus, resamples=500).iloc[0]
+    long = length_audit(evaluate(ByCharacters(), corpus, blocks=blocks), corpus).iloc[0]
     assert long["at_equal_gold"] > 0.7 and long["at_equal_gold_low"] > 0.5 and long["excess_low"] > 0.5
-    none = length_audit(evaluate(Constant(4), corpus, blocks=blocks), corpus, resamples=500).iloc[0]
+    none = length_audit(evaluate(Constant(4), corpus, blocks=blocks), corpus).iloc[0]
     assert none["of_score"] == none["at_equal_gold"] == 0
     own = evaluate(Constant(4), corpus, blocks=blocks)
     gold = own.merge(corpus.turns[["user", "scenario", "session", "turn", "score"]]).assign(
         raw=lambda f: f["score"].astype("Float64")
     )
-    honest = length_audit(gold.drop(columns="score"), corpus, resamples=500).iloc[0]
+    honest = length_audit(gold.drop(columns="score"), corpus).iloc[0]
     assert abs(honest["excess"]) < 1e-9 and abs(honest["at_equal_gold"]) < 1e-6
 
 
@@ -122,15 +122,15 @@ def test_length_where_nobody_rated_and_where_nobody_scored(corpus, blocks):
     keys = ["user", "scenario", "session", "turn"]
     turns = corpus.turns.merge(found[keys].head(30), on=keys, how="left", indicator="judged")
     some = turns.assign(score=turns["score"].mask(turns["judged"].eq("both"))).drop(columns="judged")
-    half = length_audit(found, Corpus("half", "en", corpus.users, corpus.sessions, some), resamples=200).iloc[0]
+    half = length_audit(found, Corpus("half", "en", corpus.users, corpus.sessions, some)).iloc[0]
     assert (half["turns"], half["unscored"]) == (len(found) - 30, 0), "unrated turns are not unscored"
     assert list(half.index) == list(row.index)
 
 
 def test_padding_raises_only_the_score_of_who_counts_characters(corpus):
-    up = padding_audit(ByCharacters(), corpus, limit=100, resamples=500, progress=False).iloc[0]
+    up = padding_audit(ByCharacters(), corpus, limit=100, progress=False).iloc[0]
     assert up["padding_change"] > 0.5 and up["padding_change_low"] > 0 and up["raised"] > 0.8 and up["lowered"] == 0
-    same = padding_audit(Constant(4), corpus, limit=100, resamples=500, progress=False).iloc[0]
+    same = padding_audit(Constant(4), corpus, limit=100, progress=False).iloc[0]
     assert same["padding_change"] == 0 and same["raised"] == 0 and same["turns"] == 100
 
 

@@ -169,7 +169,7 @@ SAID = [1, 1, 1, None, 1, -1, -1, None]
 
 
 def row(frame: pd.DataFrame) -> dict[str, float]:
-    found = measure_verdicts(frame.assign(case=range(len(frame)), judge="j"), resamples=200)
+    found = measure_verdicts(frame.assign(case=range(len(frame)), judge="j"))
     return dict(zip(found["metric"], found["value"]))
 
 
@@ -219,8 +219,8 @@ def test_intervals_come_from_resampled_cases_and_users():
     mood = rng.random(40)[users] < 0.5  # a user's cases are right together
     said = np.where(mood, gold, -gold)
     frame = pd.DataFrame({"gold": gold, "said": said, "case": range(400), "user": users, "judge": "j"})
-    by_case = measure_verdicts(frame, metrics=["accuracy"], resamples=800).iloc[0]
-    by_user = measure_verdicts(frame, metrics=["accuracy"], unit="user", resamples=800).iloc[0]
+    by_case = measure_verdicts(frame, metrics=["accuracy"]).iloc[0]
+    by_user = measure_verdicts(frame, metrics=["accuracy"], unit="user").iloc[0]
     assert by_case["value_high"] - by_case["value_low"] == pytest.approx(
         by_case["wilson_high"] - by_case["wilson_low"], abs=0.02
     )
@@ -301,7 +301,7 @@ def outcomes(n: int, seed: int = 0) -> pd.DataFrame:
 
 
 def test_pairs_on_the_same_cases():
-    table = compare_paired(outcomes(400), tests=("bootstrap", "mcnemar"), resamples=2000).set_index(["a", "b"])
+    table = compare_paired(outcomes(400), tests=("bootstrap", "mcnemar")).set_index(["a", "b"])
     better, equal = table.loc[("a", "b")], table.loc[("b", "c")]
     assert better["difference_low"] > 0 and better["difference_p_holm"] < 0.01
     assert better["difference_p_mcnemar_holm"] < 0.001

@@ -57,9 +57,9 @@ def test_two_labellers_and_their_agreement():
 
     out = strategies_of(replies, {"c0": "Too long."}, PromptSettings(), Scripted(reply=label))
     assert out["labelled"].isna().sum() == 4 and "no label in" in out["label_error"].dropna().iloc[0]
-    table = labeller_agreement(out, resamples=50).set_index("label")
+    table = labeller_agreement(out).set_index("label")
     assert table.loc["all", "equal"] == 0.8 and table.loc["all", "unlabelled"] == 4
     assert table.loc["humor", "kappa"] == 1 and table.loc["error_diagnosis", "kappa"] == 0
-    shares = strategy_shares(out, resamples=200).set_index("strategy")
+    shares = strategy_shares(out).set_index("strategy")
     assert shares["percent"].sum() == pytest.approx(100) and shares.loc["apology", "replies"] == 8
     assert set(shares.index) == {*STRATEGIES, "other"}

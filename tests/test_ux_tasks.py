@@ -122,7 +122,7 @@ def test_unread_verdicts_are_rows():
     frame = judged_by(UXJudge(), [case(i) for i in answers], Scripted(reply=reply))
     assert frame["said"].isna().tolist() == [False, True, True, True]
     assert frame["error"][1] == "no complete JSON object" and "no verdict in" in frame["error"][2]
-    rate = measure_verdicts(frame, metrics=["accuracy", "parse_rate"], resamples=0).set_index("metric")
+    rate = measure_verdicts(frame, metrics=["accuracy", "parse_rate"]).set_index("metric")
     assert rate["value"].tolist() == [0.25, 0.25] and rate["unread"].tolist() == [3, 3]
     three = judged_by(UXJudge(classes=3), [case(4)], Scripted(reply=reply))
     assert three["said"].tolist() == [0]
@@ -323,12 +323,12 @@ def test_the_wall_knows_what_each_baseline_sees():
         query = "Please plan a long weekend away" if rng.random() < (0.8 if gold > 0 else 0.2) else "weather?"
         cases.append(Case(f"c{i}", query, TALK, reply=f"Reply {i % 7}", gold=gold, user=f"u{i // 4}", scenario="gift"))
     verdicts = wall(cases)
-    right = measure_verdicts(verdicts, metrics=["balanced_accuracy"], resamples=0).set_index("judge")["value"]
+    right = measure_verdicts(verdicts, metrics=["balanced_accuracy"]).set_index("judge")["value"]
     assert right["query only"] > 0.7 and right["length only"] > 0.7
     for blind in ("majority", "history only", "scenario only"):
         assert right[blind] == pytest.approx(0.5, abs=0.1)
     judge = verdicts[verdicts["judge"] == "query only"].assign(judge="j")
-    table = against_wall(judge, verdicts, resamples=500).set_index("baseline")
+    table = against_wall(judge, verdicts).set_index("baseline")
     assert table.loc["history only", "beaten"] and not table.loc["query only", "beaten"]
     with pytest.raises(DataError, match="of one kind"):
         wall([case(1), case(2)])
@@ -340,7 +340,7 @@ def test_one_answer_for_all_is_right_in_half_of_either_kind(good, bad):
     cases = [case(i, 1 if i < good else -1, user=f"u{i % 9}") for i in range(good + bad)]
     constant = wall(cases, ["majority", "length only"])
     quality = measure_beside_wall(constant.iloc[:0], constant).set_index("judge").loc["majority"]
-    for name in ("balanced_accuracy", "balanced_accuracy_low", "balanced_accuracy_high", "at_learned"):
+    for name in ("balanced_accuracy", "at_learned"):
         assert quality[name] == 0.5
     assert quality["d_prime"] == pytest.approx(0, abs=1e-9)
     assert (quality["good_acc"], quality["bad_acc"]) == ((1, 0) if good >= bad else (0, 1))

@@ -95,7 +95,7 @@ def test_a_model_labels_and_is_held_against_the_rules():
     assert request.schema["properties"]["domain"]["enum"] == [*DOMAINS, "other"]
     assert "- pets: animals at home" in str(request.messages[0]["content"])
     table = labeller_agreement(
-        out.reset_index(), one="domain", other="domain_labelled", names=("travel", "physics"), resamples=20
+        out.reset_index(), one="domain", other="domain_labelled", names=("travel", "physics")
     ).set_index("label")
     # Of two labelled cases one is equal: observed ½, by chance ¼ (travel on both sides), so κ = ⅓.
     assert table.loc["all", "equal"] == 0.5 and table.loc["all", "kappa"] == pytest.approx(1 / 3)

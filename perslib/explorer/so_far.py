@@ -34,7 +34,6 @@ METRICS = {
     "qwk": mark("weighted kappa (QWK)"),
     "spearman": mark("rank correlation (Spearman)"),
 }
-RESAMPLES = 2000
 
 
 def unreadable(error: Exception) -> str:
@@ -125,7 +124,7 @@ class SoFar(widgets.VBox):
     def _agreement(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """The rater, the users and the judge, each against each."""
         corpus = self.looking.corpus
-        how: dict[str, Any] = {"metrics": list(METRICS), "resamples": RESAMPLES}
+        how: dict[str, Any] = {"metrics": list(METRICS)}
         found = {translate("You and the users' own labels"): agreement(own, corpus, **how)}
         if judged is not None:
             both = pd.concat([own, judged], ignore_index=True)

@@ -22,7 +22,7 @@ from perslib.pal.compared import OUTCOMES
 from perslib.pal.measures import Tokens, best_bleu, names, points, tokens_of
 from perslib.pal.people import TOPIC, Person
 from perslib.pal.tasks import Served, topics_by_key
-from perslib.stats import RESAMPLES, SEED, Resamples, compare_paired, holm
+from perslib.stats import SEED, Resamples, compare_paired, holm
 
 #: What a mean is multiplied with, as published; all others are BLEU.
 SCALE = {"g_score": 50.0, "s_score": 50.0}
@@ -63,16 +63,16 @@ def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | Non
     return pd.DataFrame(rows, columns=[*columns, "metric", "value"]).astype({"value": "Float64"})
 
 
-def results(samples: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
+def results(samples: pd.DataFrame) -> pd.DataFrame:
     """Means over all samples, one row a method, task and metric; BLEU in [0, 100], G in [0, 100], S in [−100, 100].
 
-    Columns: method, backbone, task, metric, value, value_low, value_high (95 %, users resampled; from five users on),
+    Columns: method, backbone, task, metric, value, value_low, value_high (95 %, over users, from ten on),
     samples, users, failed (samples without a value; they are left out).
     """
     rows = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
         table = _by_sample(part, _WHO)
-        users = Resamples(table.index.get_level_values("user"), resamples, seed, sort=True)
+        users = Resamples(table.index.get_level_values("user"))
         for who, own in table.items():
             about = {**dict(zip(_WHO, who, strict=True)), "task": task, "metric": metric}
             found = users.estimate(users.mean(own) * scale_of(str(metric)))
@@ -82,19 +82,17 @@ def results(samples: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED)
     return pd.DataFrame(rows, columns=columns)
 
 
-def differences(
-    samples: pd.DataFrame, reference: str | None = None, resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
+def differences(samples: pd.DataFrame, reference: str | None = None, seed: int = SEED) -> pd.DataFrame:
     """`reference` against every other method, or all pairs, on the samples both have a value on, scaled as `results`.
 
     Methods are compared with the same backbone. Columns: method, other, backbone, task, metric, difference,
-    difference_low, difference_high (95 %, users resampled), difference_p (the signs of users' totals flipped),
+    difference_low, difference_high (95 %, over users), difference_p (the signs of users' totals flipped),
     difference_p_holm (corrected for all comparisons of this task and metric), samples, users.
     """
     if reference is not None and reference not in set(samples["method"]):
         raise UnknownName("method", reference, samples["method"].unique())
     columns = ["method", "other", "backbone", *_WHAT, *_DIFFERENCE, "samples", "users"]
-    how: dict[str, Any] = {"tests": ["sign flip"], "resamples": resamples, "seed": seed, "sort": True}
+    how: dict[str, Any] = {"tests": ["sign flip"], "seed": seed}
     parts = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
         table = _by_sample(part, _WHO) * scale_of(str(metric))
@@ -144,11 +142,11 @@ def costs(answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
     return pd.concat(means, axis=1).assign(**failed).reset_index()
 
 
-def win_tie_lose(pairs: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
+def win_tie_lose(pairs: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
     """Table 3: how often a method wins, ties and loses, one row an opponent and dimension.
 
     Columns: method, other, dimension, win, tie, lose (counts), unscored, lead (share of wins minus share of losses) with
-    lead_low and lead_high (95 %, users resampled), lead_p (users' signs flipped), lead_p_holm (over all opponents in a
+    lead_low and lead_high (95 %, over users), lead_p (users' signs flipped), lead_p_holm (over all opponents in a
     dimension), topics, users.
     """
     counts = [*OUTCOMES, "unscored"]
@@ -158,7 +156,7 @@ def win_tie_lose(pairs: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SE
     for (method, dimension), part in pairs.groupby(["method", "dimension"], sort=False):
         won = _by_sample(part.assign(value=part["outcome"].map(WORTH).astype("Float64")), ["other"])
         user = won.index.get_level_values("user")
-        form: dict[str, Any] = {"tests": ["sign flip"], "resamples": resamples, "seed": seed, "sort": True}
+        form: dict[str, Any] = {"tests": ["sign flip"], "seed": seed}
         found = compare_paired(won.assign(**{_EVEN: 0.0}), user, base=_EVEN, **form).rename(columns=names)
         tallies = pd.crosstab(part["other"], part["outcome"].fillna("unscored"))
         found = found.join(tallies.reindex(columns=counts, fill_value=0), on="other")
@@ -167,13 +165,11 @@ def win_tie_lose(pairs: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SE
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def agreement_with_people(
-    pairs: pd.DataFrame, people: pd.DataFrame, resamples: int = 1000, seed: int = SEED
-) -> pd.DataFrame:
+def agreement_with_people(pairs: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
     """Table 11: what the judge and people say of the same pairs, one row a dimension.
 
     `people` is what `voted` makes of the votes. Columns: method, other, dimension, judge_win … people_lose, topics (both
-    have an outcome), kappa (Fleiss, over topics that both decide), kappa_low and kappa_high (users resampled), decided.
+    have an outcome), kappa (Fleiss, over topics that both decide), kappa_low and kappa_high (over users), decided.
     """
     if "other" not in people and pairs["other"].nunique() > 1:
         problem = Problem("votes", "do not say which method was compared with which")
@@ -188,17 +184,17 @@ def agreement_with_people(
             for name in OUTCOMES
         }
         about = {"method": method, "other": other, "dimension": dimension, **tallies, "topics": len(own)}
-        rows.append(about | _kappa(own[own[["outcome", "people"]].ne("tie").all(axis=1)], resamples, seed))
+        rows.append(about | _kappa(own[own[["outcome", "people"]].ne("tie").all(axis=1)]))
     return pd.DataFrame(rows)
 
 
-def _kappa(decided: pd.DataFrame, resamples: int, seed: int) -> dict[str, float]:
+def _kappa(decided: pd.DataFrame) -> dict[str, float]:
     """Fleiss' κ of judge and people, who both decide, with its interval: it depends on counts of label pairs alone."""
-    users = Resamples(decided["user"], resamples, seed, sort=True)
+    users = Resamples(decided["user"])
     judge, people = (decided[name].eq("win").to_numpy() for name in ("outcome", "people"))
     wins, equal, total = (users.total(v) for v in (judge * 1.0 + people, judge == people, np.ones(len(judge))))
     with np.errstate(invalid="ignore", divide="ignore"):
         share = wins / (2 * total)
         expected = share**2 + (1 - share) ** 2
         kappas = (equal / total - expected) / (1 - expected)
-    return {**users.estimate(kappas, "kappa"), "decided": len(decided)}
+    return {**users.estimate(kappas, "kappa", "correlation"), "decided": len(decided)}

@@ -279,12 +279,12 @@ def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, floa
     Dialogues that the limit on turns ended count for nothing. `majority` is what the more frequent answer scores
     without looking; `balanced` is the mean of the accuracies within success and failure.
     """
-    rates = status_rates(predicted, status, Resamples(np.arange(len(status)), resamples=0))
+    rates = status_rates(predicted, status, Resamples(np.arange(len(status))))
     return {name: float(drawn[0]) for name, drawn in rates.items()}
 
 
 def status_rates(predicted: np.ndarray, status: np.ndarray, dialogues: Resamples) -> dict[str, np.ndarray]:
-    """`status_accuracy` in each resample."""
+    """Return `status_accuracy` of all dialogues and without each."""
 
     def share(flags: np.ndarray, among: np.ndarray) -> np.ndarray:
         return ratio(dialogues.total(flags & among), dialogues.total(among))

@@ -82,8 +82,8 @@ def _outcomes(name: str, parts: list[Part]) -> np.ndarray:
             excess += _volunteer(order, left, more, waits)
         places = fold * len(EXCESS) + np.clip(excess, EXCESS[0], EXCESS[-1]) - EXCESS[0]
         counts.append(np.bincount(places, minlength=FOLDS * len(EXCESS)).reshape(FOLDS, -1))
-    own = np.stack(counts, axis=1)
-    both: np.ndarray = np.stack([own.sum(axis=0) - own, own])
+    here = np.stack(counts, axis=1)
+    both: np.ndarray = np.stack([here.sum(axis=0) - here, here])
     return both / both.sum(axis=-1, keepdims=True)
 
 

@@ -1,7 +1,7 @@
 """How much of the truth an estimate has found: turn costs, patience, and when users leave (DEUS, section 5.1).
 
 Estimates are compared with the simulator's own numbers up to a positive scale, since only v_b fixes it. Intervals
-resample dialogues. Status accuracy by itself says little where few dialogues succeed: it stands beside the share
+are over dialogues. Status accuracy by itself says little where few dialogues succeed: it stands beside the share
 of the majority and beside the same balanced over success and failure.
 """
 
@@ -12,11 +12,10 @@ import pandas as pd
 
 from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
 from perslib.patience.estimator import Patience, status_rates
-from perslib.stats import SEED, Resamples, correlation, interval, pearson, ratio
+from perslib.stats import Resamples, correlation, interval, pearson, ratio
 
 #: Levels with fewer turns are shown, and left out of correlation and slope of the level means.
 FEWEST_TURNS = 30
-RESAMPLES = 2_000
 MEASURES = (
     *("step_r", "level_r", "slope", "slope_per_v_b", "intercept", "within_std", "h_r"),
     *("accuracy", "majority", "balanced", "within_success", "stop_accuracy"),
@@ -37,8 +36,8 @@ def reward_shares(dialogues: Dialogues) -> pd.DataFrame:
     return pd.DataFrame({"true": counts.index, "share": counts.to_numpy() / len(true), "turns": counts.to_numpy()})
 
 
-def recovered(model: Patience, dialogues: Dialogues, *, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
-    """Everything in numbers: a row a measure, with value, value_low and value_high (95 %, over resampled dialogues).
+def recovered(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
+    """Everything in numbers: a row a measure, with value, value_low and value_high (95 %, over dialogues).
 
     step_r             Pearson over all turns, of f and the true reward
     level_r            Pearson over levels of the true reward with at least 30 turns, of their means
@@ -56,16 +55,16 @@ def recovered(model: Patience, dialogues: Dialogues, *, resamples: int = RESAMPL
     patience = pd.Series([d.true_patience for d in dialogues], dtype=float)
     status, said = dialogues.status, np.where(ends["budget"] >= 0, SUCCESS, FAILURE)
     stops = ends["first_spent"].fillna(0).to_numpy(int) == dialogues.turns
-    each = Resamples(number, resamples, seed)
+    each = Resamples(number)
     drawn = {
-        **_of_levels(f.to_numpy(), true.to_numpy(), Resamples(of, resamples, seed)),
+        **_of_levels(f.to_numpy(), true.to_numpy(), Resamples(of)),
         **status_rates(said, status, each),
         "stop_accuracy": ratio(each.total(stops & (status == FAILURE)), each.total(status == FAILURE)),
     }
     drawn["slope_per_v_b"] = drawn["slope"] / abs(model.v_b)
-    found = {name: (float(values[0]), *interval(values[1:])) for name, values in drawn.items()}
-    found["step_r"] = correlation(f, true, of, resamples, seed)
-    found["h_r"] = correlation(ends["patience"], patience, number, resamples, seed)
+    found = {name: (float(values[0]), *map(float, interval(values)[:2])) for name, values in drawn.items()}
+    found["step_r"] = correlation(f, true, of)
+    found["h_r"] = correlation(ends["patience"], patience, number)
     table = pd.DataFrame.from_dict(found, orient="index", columns=["value", "value_low", "value_high"])
     return table.loc[list(MEASURES)].rename_axis("measure").reset_index()
 
@@ -80,7 +79,7 @@ def _of_levels(f: np.ndarray, true: np.ndarray, turns: Resamples) -> dict[str, n
     with np.errstate(invalid="ignore", divide="ignore"):
         means = totals / counts
         within = np.sqrt(np.maximum(np.nansum(squares - totals * means, axis=0), 0) / counts.sum(axis=0))
-        # Which levels count is settled by the sample, not anew in every resample.
+        # Which levels count is settled by the sample, not anew without each dialogue.
         enough = (counts[:, 0] >= FEWEST_TURNS)[:, None] & (counts > 0)
         n, level = enough.sum(axis=0), np.where(enough, at[:, None], 0.0)
         mean = np.where(enough, means, 0.0)

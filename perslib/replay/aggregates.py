@@ -19,20 +19,13 @@ from perslib.corpus import TURN, Corpus
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import SCORE, Groups, Scores, aligned, by_judge
 from perslib.replay.scoring import judged_by_themselves
-from perslib.stats import RESAMPLES, SEED, Estimate, Resamples, classical_mean, ppi_mean, to_scale
+from perslib.stats import SEED, Estimate, classical_mean, estimate, ppi_mean, to_scale
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4
 
 
-def summary(
-    verdicts: pd.DataFrame,
-    score: str = SCORE,
-    *,
-    inclusion: pd.DataFrame | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-) -> pd.DataFrame:
+def summary(verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFrame | None = None) -> pd.DataFrame:
     """One row a judge, backbone and candidate.
 
     - candidate; turns (scored), unscored (judged without a score: in no average, and counted here), users, tasks,
@@ -41,28 +34,27 @@ def summary(
       blocks' means
     - sat, dsat: shares of turns at 4 and above, 3 and below, after rounding by `perslib.stats.to_scale`, so
       that every scored turn is one of the two
-    - each of these six with …_low and …_high, a percentile interval over resampled users (from five users on)
+    - each of these six with …_low and …_high, an interval over users (from ten on)
     - n1 … n5: how many scores round to 1 … 5; share1 … share5: the share of turns they stand for
 
     With `inclusion`, the replay set the turns were drawn in, every mean and share weighs a turn by the inverse of
     its probability (Hájek): within groups, that is; users, scenarios and blocks count alike. n1 … n5 stay counts.
     """
-    found = _summaries(verdicts, score, inclusion, resamples, seed)
+    found = _summaries(verdicts, score, inclusion)
     return pd.DataFrame([row for _, rows in found for row in rows])
 
 
 def _summaries(
-    verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None, resamples: int, seed: int
+    verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None
 ) -> Iterator[tuple[Scores, list[dict[str, Any]]]]:
     """Each judge's scores, and the rows of its candidates."""
     for of in by_judge(verdicts, score, inclusion):
-        drawn, about = of.resamples(resamples, seed), of.judged_by
-        yield of, [{**about, "candidate": c, **_row(of, i, drawn)} for i, c in enumerate(of.candidates)]
+        yield of, [{**of.judged_by, "candidate": c, **_row(of, i)} for i, c in enumerate(of.candidates)]
 
 
-def _row(of: Scores, place: int, drawn: Resamples) -> dict[str, Any]:
+def _row(of: Scores, place: int) -> dict[str, Any]:
     score = of.score[:, place]
-    known, whole, groups = np.isfinite(score), to_scale(score), Groups(of, score, drawn)
+    known, whole, groups = np.isfinite(score), to_scale(score), Groups(of, score)
     blocks = groups.turns > 0
     counts = {
         "turns": int(known.sum()),
@@ -77,7 +69,9 @@ def _row(of: Scores, place: int, drawn: Resamples) -> dict[str, Any]:
         "sat": groups.over_turns(known & (whole >= SATISFIED)),
         "dsat": groups.over_turns(known & (whole < SATISFIED)),
     }
-    bounds = {k: v for name, values in means.items() for k, v in drawn.estimate(values, name).items()}
+    bounds: dict[str, float] = {}
+    for name, values in means.items():
+        bounds |= estimate(values, name, "share" if name in ("sat", "dsat") else "plain")
     by_score = {s: whole == s for s in range(1, 6)}
     shares = {f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()}
     return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}
@@ -99,12 +93,7 @@ def official_interval(user_means: Mapping[str, float] | pd.Series) -> tuple[floa
 
 
 def rank_sets(
-    verdicts: pd.DataFrame,
-    score: str = SCORE,
-    *,
-    inclusion: pd.DataFrame | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFrame | None = None, seed: int = SEED
 ) -> pd.DataFrame:
     """The summary of each candidate with the ranks that the data do not rule out, the highest user macro first.
 
@@ -116,9 +105,9 @@ def rank_sets(
     """
     rows: list[dict[str, Any]] = []
     parts: list[pd.DataFrame] = []
-    for of, own in _summaries(verdicts, score, inclusion, resamples, seed):
+    for of, own in _summaries(verdicts, score, inclusion):
         scores, users = pd.DataFrame(of.score, columns=of.candidates), of.turns["user"]
-        how: dict[str, Any] = {"weight": of.weight, "flips": resamples, "seed": seed}
+        how: dict[str, Any] = {"weight": of.weight, "seed": seed}
         parts.append(stats.rank_sets(scores, users, **how).assign(place=len(parts)))
         rows += own
     if not rows:

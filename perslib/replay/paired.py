@@ -15,7 +15,7 @@ import pandas as pd
 from perslib.corpus import TURN
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import SCORE, Groups, Scores, by_judge
-from perslib.stats import FEWEST_USERS, RESAMPLES, SEED, Resamples, holm, own_family_preference, sign_flip
+from perslib.stats import FEWEST_FLIPPED, SEED, estimate, holm, own_family_preference, sign_flip
 from perslib.stats.pairs import EXACT
 from perslib.stats.resamples import ratio
 
@@ -43,7 +43,7 @@ def against(
       non_tie_win_rate = win / (win + lose); mean_delta
     - user_win, …, task_win, …, block_win, …: the same five for the means of users, scenarios, blocks instead of
       turns, each group one vote, as published
-    - each with …_low and …_high, a percentile interval over resampled users (from five users on)
+    - each with …_low and …_high, an interval over users (from ten on)
     - mean_delta_p: of "mean_delta is zero", by flipping the sign of all of a user's differences together;
       mean_delta_p_holm: corrected for all pairs of this judge
 
@@ -57,8 +57,7 @@ def against(
         if other is not None:
             of.column(other)
             pairs = [(candidate, other) for candidate in of.candidates if candidate != other]
-        drawn = of.resamples(RESAMPLES, seed)
-        own = [{"candidate": a, "other": b, **_pair(of, a, b, drawn, seed)} for a, b in pairs]
+        own = [{"candidate": a, "other": b, **_pair(of, a, b, seed)} for a, b in pairs]
         p += holm([row["mean_delta_p"] for row in own]).tolist()
         rows += [of.judged_by | row for row in own]
     if rows:
@@ -83,13 +82,13 @@ def differences(verdicts: pd.DataFrame, candidate: str, other: str) -> pd.DataFr
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def _pair(of: Scores, candidate: str, other: str, drawn: Resamples, seed: int) -> dict[str, Any]:
+def _pair(of: Scores, candidate: str, other: str, seed: int) -> dict[str, Any]:
     a, b = of.column(candidate), of.column(other)
     has, has_other = np.isfinite(of.score[:, [a, b]]).T
     common, asked = has & has_other, of.judged[:, [a, b]].any(axis=1)
     delta = np.where(common, of.score[:, a] - of.score[:, b], np.nan)
     delta[np.abs(delta) < EXACT] = 0.0
-    groups = Groups(of, delta, drawn)
+    groups = Groups(of, delta)
     counts = (common, groups.present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
     found: dict[str, Any] = {name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)}
     for prefix, group in _GROUPS.items():
@@ -97,19 +96,19 @@ def _pair(of: Scores, candidate: str, other: str, drawn: Resamples, seed: int) -
         win, lose, apart = (groups.over(group, change) for change in changes)
         rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), apart)
         for rate, value in zip(_RATES, rates, strict=True):
-            found |= drawn.estimate(value, prefix + rate)
+            found |= estimate(value, prefix + rate, "plain" if rate == _RATES[-1] else "share")
     # One total a user: their sum over users is the mean difference times the number of turns.
     totals = groups.total.sum(axis=1)[groups.present]
-    return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_USERS else np.nan}
+    return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_FLIPPED else np.nan}
 
 
-def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], *, seed: int = SEED) -> pd.DataFrame:
+def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], score: str = SCORE) -> pd.DataFrame:
     """How much more each judge gives its own family than judges of other families give the same replies.
 
     `families` maps candidates, and backbones or judges, to families; see `perslib.stats.own_family_preference`.
 
     Columns: judge, backbone, family, own and others (the two means), preference, preference_low, preference_high,
-    preference_p (two-sided, resampled users), preference_p_holm (over the judges), own_candidates, other_candidates,
+    preference_p (two-sided, over users), preference_p_holm (over the judges), own_candidates, other_candidates,
     judges (the others), turns (replies), users, why (what is lacking where there is no value).
     """
     judges: list[dict[str, Any]] = []
@@ -127,6 +126,6 @@ def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], *, seed
         if name in families
     }
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
-    found = own_family_preference(replies, made_by, users, families, judge_families=known, seed=seed)
+    found = own_family_preference(replies, made_by, users, families, judge_families=known)
     names = {"own_makers": "own_candidates", "other_makers": "other_candidates", "rows": "turns", "units": "users"}
     return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.drop(columns="judge").rename(columns=names))

@@ -15,7 +15,7 @@ from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.replay.replies import ORIGINAL
 from perslib.stats.calibrated import scores_of
-from perslib.stats.resamples import Floats, Resamples, floats, ratio
+from perslib.stats.resamples import Floats, floats, leave_out, ratio
 
 #: The score that candidates are compared by unless told otherwise.
 SCORE = "reference_cdf"
@@ -46,10 +46,6 @@ class Scores:
         if candidate not in self.candidates:
             raise UnknownName("candidate", candidate, self.candidates)
         return self.candidates.index(candidate)
-
-    def resamples(self, resamples: int, seed: int) -> Resamples:
-        """These users, resampled, in sorted order."""
-        return Resamples(self.turns["user"], resamples, seed, sort=True)
 
     def cells(self, values: npt.ArrayLike) -> Floats:
         """Sums of a turn's values over each user and task: users × tasks; a cell is a block."""
@@ -130,17 +126,17 @@ def aligned(known: pd.DataFrame, column: str, of: Scores, place: str = "labels")
 
 
 class Groups:
-    """Means of one value a turn over turns, users, scenarios and blocks: the sample's, then those of resampled users.
+    """Means of one value a turn over turns, users, scenarios and blocks: the sample's, then those without each user.
 
     A missing value leaves its turn out.
     """
 
-    def __init__(self, of: Scores, values: Floats, drawn: Resamples) -> None:
+    def __init__(self, of: Scores, values: Floats) -> None:
         self.of, self.values = of, values
         self.turns = of.cells(of.weight * np.isfinite(values))
         self.total = of.cells(of.weight * np.nan_to_num(values))
         self.present = self.turns.any(axis=1)
-        self.weights = drawn.weights_for(int(self.present.sum()))
+        self.weights = leave_out(self.turns.shape[0])
 
     def over_turns(self, values: npt.ArrayLike) -> Floats:
         """The mean over these turns of another value, 0 on turns that are left out."""

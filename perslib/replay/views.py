@@ -15,7 +15,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError, Problem
 from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge
-from perslib.stats import RESAMPLES, SEED, Resamples, estimate, ratio
+from perslib.stats import LEVEL, SEED, ratio, resample_users
 from perslib.stats.pairs import EXACT
 
 
@@ -24,7 +24,6 @@ def ranking_views(
     scores: Sequence[str] = (SCORE,),
     *,
     inclusion: pd.DataFrame | None = None,
-    resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> pd.DataFrame:
     """How alike different views rank the candidates: Kendall's τ-b of their user macros, every two views a row.
@@ -32,13 +31,13 @@ def ranking_views(
     A view is one judge and backbone with one score column of `scores` (one column a calibrator), for each frame of a
     mapping (one frame a replay set).
     Columns: view, other (told apart by what they differ in), candidates (in both), users (in either), tau, tau_low,
-    tau_high (resampled users; from five on), best_agrees, worst_agrees (the observed first and last are the same;
+    tau_high (resampled users), best_agrees, worst_agrees (the observed first and last are the same;
     never so where fewer than two candidates are ranked in both, for then nothing was compared).
     """
     rows = []
     for (name, one), (other, two) in combinations(_views(verdicts, scores, inclusion), 2):
         shared, users = [c for c in one if c in two], one.index.union(two.index)
-        weights = Resamples(users, resamples, seed).weights
+        weights = resample_users(len(users), seed=seed)
         a, b = (_resampled(means[shared].reindex(users), weights) for means in (one, two))
         rows.append({"view": name, "other": other, "users": len(users), **_compare(a, b, shared)})
     counts, taus = ["view", "other", "candidates", "users"], ["tau", "tau_low", "tau_high"]
@@ -107,7 +106,7 @@ def against_truth(
         true = aligned(truth, true_score, of, "truth")
         both = np.isfinite(true) & np.isfinite(of.score)
         users = len(np.unique(of.user[both.any(axis=1)]))
-        weights = of.resamples(RESAMPLES, seed).weights_for(users)
+        weights = resample_users(len(np.unique(of.user)), seed=seed)
         means = (of.user_means(np.where(both, scores, np.nan)) for scores in (of.score, true))
         ours, theirs = (_resampled(own, weights) for own in means)
         left_out = int((np.isfinite(of.score) & ~both).sum())
@@ -122,11 +121,19 @@ def _resampled(means: pd.DataFrame, weights: Floats) -> Floats:
     return ratio(np.nan_to_num(values) @ weights, np.isfinite(values) @ weights)
 
 
+def _bound(tau: Floats) -> dict[str, float]:
+    """Return τ with its percentile interval: rankings move in steps, so users are resampled."""
+    known = tau[1:][np.isfinite(tau[1:])]
+    is_known = 2 * len(known) > len(tau) - 1
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if is_known else (np.nan, np.nan)
+    return {"tau": float(tau[0]), "tau_low": float(low), "tau_high": float(high)}
+
+
 def _compare(a: Floats, b: Floats, candidates: Sequence[str]) -> dict[str, Any]:
     """How alike two rankings are: τ, and who is first and last in each."""
     ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
     compared = int(ranked.sum())
-    found: dict[str, Any] = {"candidates": compared, **estimate(kendall(a, b), "tau")}
+    found: dict[str, Any] = {"candidates": compared, **_bound(kendall(a, b))}
     for end, sign in (("best", 1), ("worst", -1)):
         ours, theirs = (_first(sign * side[:, 0], ranked, candidates) for side in (a, b))
         found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs)}

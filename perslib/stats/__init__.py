@@ -24,7 +24,16 @@ from perslib.stats.measures import METRICS, measure
 from perslib.stats.pairs import compare_paired, mcnemar, rank_sets, rank_sets_of_shares, ranks_left_open
 from perslib.stats.picks import picks
 from perslib.stats.power import Components, cases_needed, components, power_of, users_needed
-from perslib.stats.ppi import Estimate, Powered, UserSums, classical_mean, ppi_difference, ppi_mean, ppi_of_sums
+from perslib.stats.ppi import (
+    FEWEST_LABELLED,
+    Estimate,
+    Powered,
+    UserSums,
+    classical_mean,
+    ppi_difference,
+    ppi_mean,
+    ppi_of_sums,
+)
 from perslib.stats.preference import centre_doubly, length_audit, own_family_gaps, own_family_preference
 from perslib.stats.probabilities import (
     at_learned_threshold,
@@ -33,10 +42,12 @@ from perslib.stats.probabilities import (
     reward_numbers,
     selective_risk,
 )
-from perslib.stats.raters import cohen, fleiss, krippendorff, raters_agreement, resample_cohen
+from perslib.stats.raters import cohen, cohen_under, fleiss, krippendorff, raters_agreement
 from perslib.stats.reasons import reason_agreement, reason_confusion, reason_pairs
 from perslib.stats.resamples import (
+    FEWEST_FLIPPED,
     FEWEST_USERS,
+    FLIPS,
     LEVEL,
     RESAMPLES,
     SEED,
@@ -48,6 +59,7 @@ from perslib.stats.resamples import (
     holm,
     interval,
     joint_sign_flip,
+    leave_out,
     mean_by,
     pearson,
     ratio,
@@ -60,18 +72,18 @@ from perslib.stats.tastes import tastes
 from perslib.stats.thresholds import fit_thresholds
 
 __all__ = [
-    "FEWEST_USERS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED", "Components", "Estimate", "Floats",
-    "Powered", "Resamples", "Ties", "Tilted", "UserSums", "agreement", "agreement_between",
+    "FEWEST_FLIPPED", "FEWEST_LABELLED", "FEWEST_USERS", "FLIPS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED",
+    "Components", "Estimate", "Floats", "Powered", "Resamples", "Ties", "Tilted", "UserSums", "agreement", "agreement_between",
     "at_learned_threshold", "best_threshold", "bradley_terry", "calibrated", "calibration_bins",
-    "cases_needed", "centre_doubly", "classical_mean", "cohen", "compare_auroc", "compare_paired",
+    "cases_needed", "centre_doubly", "classical_mean", "cohen", "cohen_under", "compare_auroc", "compare_paired",
     "components", "correlation", "coverage", "detection", "disagreements", "escapes", "estimate",
     "fallbacks", "fit_conformal", "fit_isotonic", "fit_ordinal", "fit_population", "fit_thresholds",
     "fit_tilt", "fleiss", "floats", "histories", "holm", "interval", "joint_sign_flip", "krippendorff",
-    "length_audit", "mcnemar", "mean_by", "measure", "measure_verdicts", "of_turns", "order_effects",
+    "leave_out", "length_audit", "mcnemar", "mean_by", "measure", "measure_verdicts", "of_turns", "order_effects",
     "own_family_gaps", "own_family_preference", "pearson", "picks", "power_of", "ppi_difference",
     "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares", "ranks_left_open",
     "raters_agreement", "ratio", "reason_agreement", "reason_confusion", "reason_pairs",
-    "reliability", "resample_cohen", "resample_users", "reward_numbers",
+    "reliability", "resample_users", "reward_numbers",
     "selective_risk", "sign_flip", "tastes", "to_scale", "users_needed", "wilson", "with_gold",
     "with_wilson",
 ]  # fmt: skip

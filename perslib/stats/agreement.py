@@ -13,8 +13,8 @@ from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.calibration import to_scale
 from perslib.stats.gold import Row, find, of_judges, with_gold
-from perslib.stats.measures import LOWER_IS_BETTER, metric, resampled
-from perslib.stats.resamples import FEWEST_USERS, RESAMPLES, SEED, Resamples, estimate, floats, holm, resample_users
+from perslib.stats.measures import LOWER_IS_BETTER, check_users, measure_under, metric, scale_of
+from perslib.stats.resamples import Resamples, estimate, floats, holm, leave_out
 from perslib.stats.sums import Sums
 
 _KEYS = ["candidate", *TURN]
@@ -31,29 +31,25 @@ def agreement(
     metrics: Sequence[str] = DEFAULT,
     controls: Sequence[str] = (),
     by: str | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> pd.DataFrame:
     """Agreement of every judge with the users' own ratings, one row a judge, score column and metric.
 
     `scores` names columns of the verdicts (raw, expected, cdf, …), `metrics` entries of
     `perslib.stats.METRICS`, `by` a column to stratify by (scenario, turn, assistant, …).
 
-    Columns: (by,) judge, backbone, score, metric, value, value_low, value_high (95 %, users resampled; from five users on), turns and users
-    (what the value rests on), unscored (rated turns without a score), coverage (turns / (turns + unscored)),
+    Columns: (by,) judge, backbone, score, metric, value, value_low, value_high (95 %, over users; missing where too few of them carry
+    the value), turns and users (what the value rests on), unscored (rated turns without a score), coverage (turns / (turns + unscored)),
     without_gold (verdicts on turns that the user did not rate; they enter nothing).
 
     With `controls`, names of judges among the verdicts, each other row also gets: control, the control that
     does best by this metric with the same score column; gain, by how much the judge does better, on the
     turns both scored (in the metric's good direction: positive is better, also for errors); gain_low,
-    gain_high, and gain_p, the two-sided bootstrap p of "no gain", paired over the same resamples of users;
-    gain_p_holm, corrected for all gains of this metric in the table. A control counts for a judge if it has
+    gain_high, and gain_p, the two-sided p of "no gain", paired over users; gain_p_holm, corrected for all gains of this metric in the table. A control counts for a judge if it has
     no backbone or the judge's. Where no control has a value (Pearson of a constant) there is no gain.
     """
     frame = with_gold(verdicts, corpus, scores, by)
-    frame["number"], users = pd.factorize(frame["user"], sort=True)
     frame["block"] = frame.groupby(BLOCK).ngroup()
-    wanted, weights = _checked(metrics), resample_users(len(users), resamples, seed)
+    wanted = _checked(metrics)
     for name in controls:
         if name not in set(frame["judge"]):
             raise UnknownName("judge to serve as control", name, frame["judge"])
@@ -62,7 +58,7 @@ def agreement(
         {**group, "score": score, **row}
         for group, part in groups
         for score in scores
-        for row in _measured(part, score, wanted, controls, weights)
+        for row in _measured(part, score, wanted, controls)
     ]
     columns = [
         *([by] if by is not None else []),
@@ -77,39 +73,40 @@ def agreement(
 
 
 def _measured(
-    part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str], weights: np.ndarray
+    part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """One score column of all judges: a row a judge and metric, with the gain over the best control."""
     given = dict(of_judges(part.assign(own=floats(part[score]), gold=floats(part["gold"])).set_index("place")))
     scored = {row: own.dropna(subset=["own", "gold"]).sort_index() for row, own in given.items()}
 
     @cache
-    def drawn(row: Row, places: tuple[int, ...]) -> dict[str, np.ndarray]:
-        """The metrics of a judge's scores on these turns, in every resample."""
+    def measured(row: Row, places: tuple[int, ...]) -> dict[str, np.ndarray]:
+        """The metrics of a judge's scores on these turns, and those without each user."""
         own = scored[row].loc[list(places)]
-        gold, score, user, block = (own[name].to_numpy() for name in ("gold", "own", "number", "block"))
-        sums = Sums(gold, score, user, len(weights), block)
-        return resampled(sums, metrics, weights if own["number"].nunique() >= FEWEST_USERS else weights[:, :1])
+        user, users = pd.factorize(own["user"])
+        sums = Sums(own["gold"].to_numpy(), own["own"].to_numpy(), user, len(users), own["block"].to_numpy())
+        return measure_under(sums, metrics, leave_out(len(users)))
 
-    alone = {row: drawn(row, tuple(own.index)) for row, own in scored.items()}
+    alone = {row: measured(row, tuple(own.index)) for row, own in scored.items()}
     for row, own in scored.items():
         turns, rated = len(own), int(given[row]["gold"].notna().sum())
         about = {
-            **{"judge": row.judge, "backbone": row.backbone, "turns": turns, "users": own["number"].nunique()},
+            **{"judge": row.judge, "backbone": row.backbone, "turns": turns, "users": own["user"].nunique()},
             **{"unscored": rated - turns, "coverage": turns / rated if rated else np.nan},
             **{"without_gold": len(given[row]) - rated, "control": None},
         }
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
         for name, values in alone[row].items():
-            line: dict[str, Any] = {**about, "metric": name, **estimate(values)}
+            found = estimate(check_users(name, values), scale=scale_of(name))
+            line: dict[str, Any] = {**about, "metric": name, **found}
             sign = -1 if name in LOWER_IS_BETTER else 1
             reached = {r: sign * alone[r][name][0] for r in rivals if np.isfinite(alone[r][name][0])}
             if reached:
                 best = max(reached, key=reached.__getitem__)
                 common = tuple(own.index.intersection(scored[best].index))
-                gain = sign * (drawn(row, common)[name] - drawn(best, common)[name])
-                line |= {"control": best.judge, **estimate(gain, "gain", p=True)}
+                gain = sign * (measured(row, common)[name] - measured(best, common)[name])
+                line |= {"control": best.judge, **estimate(check_users(name, gain, is_gain=True), "gain", p=True)}
             yield line
 
 
@@ -120,15 +117,13 @@ def agreement_between(
     *,
     score: str = "raw",
     metrics: Sequence[str] = DEFAULT,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> pd.DataFrame:
     """How well `a` agrees with `b`, two judges or raters, on the replies that both scored.
 
     The metrics are those of `agreement` with `b`, rounded to the scale, in the place of the user's own label; so
     `false_sat` is how often `a` is satisfied where `b` is not. `a` and `b` are names, or (judge, backbone) where a judge
     ran with several; `score` names the score column of both. Columns: a, b, metric,
-    value, value_low, value_high (95 %, users resampled; from five users on), turns, users, only_a, only_b (scored by one alone).
+    value, value_low, value_high (95 %, over users), turns, users, only_a, only_b (scored by one alone).
     """
     frame = coerce(verdicts, "verdicts")
     judges = dict(of_judges(frame))
@@ -136,14 +131,18 @@ def agreement_between(
     left = _scores_of(judges[one], str(one), score, "a")
     right = _scores_of(judges[other], str(other), score, "b")
     both = left.merge(right, on=_KEYS, validate="1:1")
-    users = Resamples(both["user"], resamples, seed)
+    users = Resamples(both["user"])
     sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
-    drawn = resampled(sums, _checked(metrics), users.weights)
+    drawn = measure_under(sums, _checked(metrics), users.weights)
     about = {"turns": len(both), "users": len(users)}
     about |= {"only_a": len(left) - len(both), "only_b": len(right) - len(both)}
     return pd.DataFrame(
         [
-            {"a": str(one), "b": str(other), "metric": name, **users.estimate(values), **about}
+            {
+                **{"a": str(one), "b": str(other), "metric": name},
+                **users.estimate(check_users(name, values), scale=scale_of(name)),
+                **about,
+            }
             for name, values in drawn.items()
         ]
     )

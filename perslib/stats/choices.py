@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 from perslib.errors import DataError, Problem
 from perslib.stats.pairs import mcnemar
-from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, floats, holm, wilson
+from perslib.stats.resamples import LEVEL, Floats, Resamples, floats, holm, wilson
 
 CHOICES = ("a", "b", "tie")
 WINS = ["a_wins", "b_wins", "ties"]
@@ -62,14 +62,12 @@ def preferences(counts: pd.DataFrame) -> pd.DataFrame:
     return table.assign(share_p_holm=holm(p), share_p_excluded=[exact_test(*row) for row in rows])
 
 
-def order_effects(
-    choices: pd.DataFrame, *, unit: str = "case", resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
+def order_effects(choices: pd.DataFrame, *, unit: str = "case") -> pd.DataFrame:
     """Measure what the order of showing does, from pairs that a judge saw in both orders; one row a judge.
 
     - consistent: share of pairs with the same choice both times, a tie counting as a choice
     - first_twice, second_twice: shares chosen by place, the first (second) shown both times
-    - position_bias = first_twice − second_twice, with position_bias_low and position_bias_high (units resampled);
+    - position_bias = first_twice − second_twice, with position_bias_low and position_bias_high (over units);
       position_bias_p by McNemar on these two
     - first_share: share of decided judgments that went to the reply shown first
 
@@ -86,7 +84,7 @@ def order_effects(
         wide = own.pivot(index=list(dict.fromkeys([*key, unit])), columns="first", values="place")
         places = wide.reindex(columns=["a", "b"]).dropna()
         first, second = ((places == side).all(axis=1).to_numpy(float) for side in (1, -1))
-        units = Resamples(places.index.get_level_values(unit), resamples, seed)
+        units = Resamples(places.index.get_level_values(unit))
         bias = units.estimate(units.mean(first - second), "position_bias")
         decided = own.loc[own["place"] != 0, "place"]
         means = {"consistent": places["a"] == -places["b"], "first_twice": first, "second_twice": second}

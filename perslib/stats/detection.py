@@ -15,7 +15,7 @@ and at the best threshold, c = 0, accuracy on a balanced set would be Φ(d′ / 
 ROC curve, not a measurement.
 
 Every metric is a function of eight counts, gold good or bad × called good, bad, neutral, or nothing that could be
-read, so that resampling is one matrix product. One rule holds for all of them, d′, criterion and AUROC included: a verdict
+read, so that all samples without one unit are one matrix product. One rule holds for all of them, d′, criterion and AUROC included: a verdict
 that is neutral or could not be read is wrong, on a bad case a miss and on a good one a false alarm. Only the metrics
 `…_read` leave out what could not be read.
 """
@@ -33,9 +33,9 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resamples import RESAMPLES, SEED, Floats, Resamples, estimate, floats, ratio, wilson
+from perslib.stats.resamples import Floats, Resamples, Scale, estimate, floats, ratio, wilson
 
-#: Resamples of which AUROC is computed together.
+#: Columns of weights under which AUROC is computed together.
 AT_ONCE = 200
 #: Up to as many users AUROC counts pairs of users.
 FEW_USERS = 300
@@ -158,6 +158,11 @@ METRICS: dict[str, Callable[[Floats], Floats]] = {
     "good_acc_read": lambda t: _good(t[:, :3]),
     "bad_acc_read": lambda t: _bad(t[:, :3]),
 }
+#: Metrics that are no shares.
+_SCALES: dict[str, Scale] = {
+    **dict.fromkeys(("positive_bias", "d_prime", "criterion"), "plain"),
+    **dict.fromkeys(("mcc", "kappa"), "correlation"),
+}
 #: Shares of cases that are counted one by one, so that they have a Wilson interval, and the sides they are shares of.
 _COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "bad_acc": 1}
 
@@ -166,12 +171,7 @@ _COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "bad_acc": 
 
 
 def measure_verdicts(
-    frame: pd.DataFrame,
-    *,
-    metrics: Sequence[str] = tuple(METRICS),
-    unit: str = "case",
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    frame: pd.DataFrame, *, metrics: Sequence[str] = tuple(METRICS), unit: str = "case"
 ) -> pd.DataFrame:
     """Measure how well verdicts agree with gold, one row a judge and metric.
 
@@ -180,9 +180,8 @@ def measure_verdicts(
     frame : columns judge, gold (1, −1), said (1, −1, 0, or missing where the answer could not be read), and `unit`.
     metrics : names in `perslib.stats.detection.METRICS`.
     unit : what was sampled: the case, or the user where one user has several.
-    resamples, seed : as in `perslib.stats.Resamples`.
 
-    Columns: judge, metric, value, value_low, value_high (units resampled, from five on), wilson_low, wilson_high (of
+    Columns: judge, metric, value, value_low, value_high (over units), wilson_low, wilson_high (of
     plain shares, cases taken as independent), cases, unread, units.
     """
     if unknown := [name for name in metrics if name not in METRICS]:
@@ -191,12 +190,12 @@ def measure_verdicts(
         raise DataError(Problem("verdicts", f"has no column {', '.join(missing)}"))
     rows: list[dict[str, Any]] = []
     for judge, own in frame.groupby("judge", sort=False, dropna=False):
-        units = Resamples(own[unit], resamples, seed)
+        units = Resamples(own[unit])
         table = count_verdicts(own["gold"], own["said"], units.group, len(units))
         drawn, whole = table @ units.weights, table.sum(axis=2)
         about = {"cases": int(whole.sum()), "unread": int(whole[:, 3].sum()), "units": len(units)}
         for name in metrics:
-            found = units.estimate(METRICS[name](drawn))
+            found = units.estimate(METRICS[name](drawn), scale=_SCALES.get(name, "share"))
             n = whole[_COUNTED[name], :].sum() if name in _COUNTED else np.nan
             low, high = wilson(found["value"] * n, n)
             bounds = {"wilson_low": float(low), "wilson_high": float(high)}
@@ -222,8 +221,8 @@ def escapes(frame: pd.DataFrame) -> pd.DataFrame:
 # -- of scores ----------------------------------------------------------------------------------------------------
 
 
-def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
-    """Compute AUROC of each judge, users resampled, and how far the first judge is ahead of each; one row a judge.
+def compare_auroc(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Compute AUROC of each judge, with intervals over users, and how far the first judge is ahead of each; one row a judge.
 
     `verdicts` has columns judge, case, user, gold, p_good; only cases that all judges were shown count. A probability that
     is missing puts its case on the wrong side of all others; a judge that gives none has no AUROC.
@@ -240,12 +239,12 @@ def compare_auroc(verdicts: pd.DataFrame, *, resamples: int = RESAMPLES, seed: i
     gold, p = labels(about["gold"], place="gold"), floats(verdicts["p_good"])[row.to_numpy()]
     known, is_mute = ~np.isnan(gold), np.isnan(p).all(axis=0)
     p = misplace_unread(gold == GOOD, p)
-    users = Resamples(about["user"].where(about["user"] != "", row.index.to_series())[known], resamples, seed)
-    drawn = [resampled_auroc(gold[known] == GOOD, of, users.group, users.weights) for of in p[known].T]
+    users = Resamples(about["user"].where(about["user"] != "", row.index.to_series())[known])
+    drawn = [auroc_under(gold[known] == GOOD, of, users.group, users.weights) for of in p[known].T]
     drawn = [np.where(mute, np.nan, own) for mute, own in zip(is_mute, drawn)]
     rows = []
     for name, own in zip(names, drawn):
-        row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc")}
+        row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc", "share")}
         rows.append(row if own is drawn[0] else row | estimate(drawn[0] - own, "ahead", p=True))
     return pd.DataFrame(rows).reindex(columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))])
 
@@ -256,13 +255,13 @@ def misplace_unread(good: npt.NDArray[np.bool_], p: Floats) -> Floats:
     return np.where(np.isnan(p), lost if p.ndim == 1 else lost[:, None], p)
 
 
-def resampled_auroc(
+def auroc_under(
     good: npt.NDArray[np.bool_], p: Floats, user: npt.NDArray[np.intp], weights: npt.NDArray[Any]
 ) -> Floats:
-    """Compute AUROC in each resample: of all pairs of a good and a bad case, how many are in order; ties count half.
+    """Compute AUROC under each column of user weights: of all pairs of a good and a bad case, how many are in order; ties count half.
 
-    Both ways are exact. Of few users, the pairs of each two are counted once and weighed in each resample (measured:
-    `benchmarks/bootstrap.py`); of many, the bad weight below every good case is a running sum.
+    Both ways are exact. Of few users, the pairs of each two are counted once and weighed (measured:
+    `benchmarks/intervals.py`); of many, the bad weight below every good case is a running sum.
     """
     scores, level = np.unique(p, return_inverse=True)
     above, below = (  # scores × users

@@ -1,4 +1,4 @@
-"""The metrics of PersTurnBench (sections 4.2 and 5), each a function of resampled sums.
+"""The metrics of PersTurnBench (sections 4.2 and 5), each a function of weighted sums.
 
 One rounding rule holds for all of them: where a metric needs a whole score, the score is rounded half to even
 and clipped to 1–5 (`perslib.stats.to_scale`), and the user counts as satisfied (SAT) iff the rounded score
@@ -17,13 +17,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
-from scipy.stats import spearmanr
+from scipy.stats import rankdata
 
 from perslib.errors import UnknownName
 from perslib.stats import resamples as _resamples
 from perslib.stats.calibration import to_scale
-from perslib.stats.detection import resampled_auroc
-from perslib.stats.resamples import ratio
+from perslib.stats.detection import auroc_under
+from perslib.stats.resamples import Scale, ratio
 from perslib.stats.sums import Resampled, Sums
 
 Measure = Callable[[Resampled], np.ndarray]
@@ -66,7 +66,7 @@ def _rank_correlation(table: np.ndarray) -> np.ndarray:
 
 
 def spearman(r: Resampled) -> np.ndarray:
-    """Pearson's r of midranks, ranked anew in each resample.
+    """Pearson's r of midranks, ranked anew under each column of weights.
 
     If the tables are coarse, all values are moved by what that changes in the sample itself.
     """
@@ -74,12 +74,14 @@ def spearman(r: Resampled) -> np.ndarray:
     if not r.sums.coarse:
         return values
     (itself,) = Resampled(r.sums, np.ones((r.sums.users, 1))).tables()
-    return values + spearmanr(r.sums.gold, r.sums.score).statistic - _rank_correlation(itself)
+    a, b = (rankdata(part) - (len(r.sums) + 1) / 2 for part in (r.sums.gold, r.sums.score))
+    exact = ratio(np.array([a @ b]), np.array([np.sqrt((a @ a) * (b @ b))]))
+    return values + exact - _rank_correlation(itself)
 
 
 def auc(r: Resampled) -> np.ndarray:
     """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
-    return resampled_auroc(to_scale(r.sums.gold) >= 4, r.sums.score, r.sums.user, r.weights)
+    return auroc_under(to_scale(r.sums.gold) >= 4, r.sums.score, r.sums.user, r.weights)
 
 
 # What is read off the confusion of gold with rounded score
@@ -225,7 +227,30 @@ def metric(name: str) -> Measure:
     return METRICS[name]
 
 
-def resampled(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[str, np.ndarray]:
+def scale_of(name: str) -> Scale:
+    """Return what kind of number a metric is, for its interval."""
+    prefix, _, base = name.partition("_")
+    base = base if prefix in ("pu", "wb", "wc") else name
+    if base in ("pearson", "spearman", "qwk", "kappa", "boundary"):
+        return "correlation"
+    return "error" if base in ("mae", "rmse") else "share"
+
+
+FEWEST_OF_CLASSES, FEWEST_OF_GAINS = 30, 50
+"""Users from which shares of turns on the right side of the boundary, and gains in QWK, have an interval; and gains in such
+shares. Fewer users carry these, and intervals cover too rarely (`benchmarks/coverage.py`)."""
+
+
+def check_users(name: str, values: np.ndarray, *, is_gain: bool = False) -> np.ndarray:
+    """Return a metric's values, or the sample's alone where too few users are there for an interval of this metric."""
+    of_classes = (scale_of(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
+    fewest = FEWEST_OF_CLASSES if of_classes or (is_gain and name == "qwk") else 0
+    if of_classes and is_gain:
+        fewest = FEWEST_OF_GAINS
+    return values[..., :1] if values.shape[-1] - 1 < fewest else values
+
+
+def measure_under(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[str, np.ndarray]:
     """Each metric under each column of user weights; column 0 is the sample itself."""
     asked = {name: metric(name) for name in metrics}
     if not len(sums):
@@ -251,5 +276,5 @@ def measure(
     number, users = pd.factorize(frame["user"])
     block = frame.groupby(list(of)).ngroup().to_numpy()
     sums = Sums(frame["gold"].to_numpy(), frame["score"].to_numpy(), number, len(users), block)
-    found = resampled(sums, metrics, np.ones((len(users), 1)))
+    found = measure_under(sums, metrics, np.ones((len(users), 1)))
     return pd.Series({name: float(v[0]) for name, v in found.items()})

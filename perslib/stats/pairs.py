@@ -22,21 +22,23 @@ from scipy.stats import binom, norm
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.resamples import (
-    FEWEST_USERS,
+    FEWEST_FLIPPED,
+    FLIPS,
     LEVEL,
-    RESAMPLES,
     SEED,
     Floats,
     Resamples,
+    estimate,
     holm,
     joint_sign_flip,
     ratio,
     sign_flip,
-    two_sided_p,
     with_wilson,
 )
 
-Test = Literal["bootstrap", "sign flip", "mcnemar"]
+Test = Literal["t", "sign flip", "mcnemar"]
+MOST_FLIPPED = 1000
+"""Units up to which signs are flipped: beyond, the t says the same and costs less."""
 #: Differences that are smaller are rounding.
 EXACT = 1e-9
 
@@ -46,11 +48,9 @@ def compare_paired(
     unit: npt.ArrayLike | None = None,
     *,
     base: Any = None,
-    tests: Sequence[Test] = ("bootstrap",),
-    resamples: int = RESAMPLES,
+    tests: Sequence[Test] = ("sign flip",),
     seed: int = SEED,
     level: float = LEVEL,
-    sort: bool = False,
 ) -> pd.DataFrame:
     """Compare every two columns of rows × methods on the rows that both have, or every other one with `base`.
 
@@ -59,9 +59,9 @@ def compare_paired(
     scores : rows × methods, missing where a method was not tried.
     unit : what was sampled, a name for each row; the row itself where none is given.
     base : the column that all others are compared with: it is `b` in every pair.
-    tests : how p is found: units resampled, the signs of units' totals flipped, or McNemar's exact test for scores
+    tests : how p is found: the signs of units' totals flipped, the t of the interval, or McNemar's exact test for scores
         of 0 and 1. The first is `difference_p`, a further one has its name added: `difference_p_mcnemar`.
-    resamples, seed, level, sort : as in `perslib.stats.Resamples`.
+    seed, level : which flips of signs are drawn, and the level of intervals.
 
     Columns: a, b, rows (common), units, ahead and behind (rows where a has more, and less), difference (mean of a less b),
     difference_low, difference_high, difference_p, difference_p_holm (corrected over all pairs).
@@ -72,7 +72,7 @@ def compare_paired(
         raise DataError(Problem("unit", f"names {len(names)} units for {len(values)} rows"))
     if base is not None and base not in scores:
         raise UnknownName("column to compare with", str(base), map(str, scores.columns))
-    drawn = Resamples(names, resamples, seed, level, sort=sort)
+    drawn = Resamples(names, level)
     columns = list(scores.columns)
     pairs = (
         combinations(range(len(columns)), 2)
@@ -100,10 +100,10 @@ def _column(test: Test, tests: Sequence[Test]) -> str:
 def _p(test: Test, apart: Floats, means: Floats, drawn: Resamples, seed: int) -> float:
     if test == "mcnemar":
         return mcnemar(int((apart > 0).sum()), int((apart < 0).sum()))
-    if test == "bootstrap":
-        return two_sided_p(means[1:])
+    if test == "t" or len(drawn) > MOST_FLIPPED:
+        return estimate(means, p=True)["value_p"]
     there = drawn.by_unit(np.isfinite(apart)) > 0
-    return sign_flip(drawn.by_unit(apart)[there], seed=seed) if there.sum() >= FEWEST_USERS else float("nan")
+    return sign_flip(drawn.by_unit(apart)[there], seed=seed) if there.sum() >= FEWEST_FLIPPED else float("nan")
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
@@ -117,7 +117,7 @@ def rank_sets(
     unit: npt.ArrayLike,
     *,
     weight: npt.ArrayLike | None = None,
-    flips: int = RESAMPLES,
+    flips: int = FLIPS,
     seed: int = SEED,
     level: float = LEVEL,
 ) -> pd.DataFrame:
@@ -150,12 +150,12 @@ def rank_sets(
 
     k = values.shape[1]
     better = np.zeros((k, k), dtype=bool)
-    if k > 1 and len(names) >= FEWEST_USERS:
+    if k > 1 and len(names) >= FEWEST_FLIPPED:
         one, other = np.array(list(combinations(range(k), 2))).T
         apart = unit_means(values[:, one] - values[:, other])
         apart[np.abs(apart) < EXACT] = 0.0
         sure = joint_sign_flip(apart, flips, seed) <= 1 - level + 1e-12
-        sure &= np.isfinite(apart).sum(axis=0) >= FEWEST_USERS
+        sure &= np.isfinite(apart).sum(axis=0) >= FEWEST_FLIPPED
         up = np.nansum(apart, axis=0) > 0
         better[one, other], better[other, one] = sure & up, sure & ~up
     means = pd.DataFrame(unit_means(values), columns=scores.columns).mean()

@@ -19,8 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from perslib.stats.resamples import RESAMPLES, SEED, Floats, Resamples, ratio
+from perslib.stats.resamples import Floats, Resamples, Scale, ratio
 
+_SCALES: dict[str, Scale] = {"best_reply": "share", "pairs_right": "share", "tau": "correlation"}
 MEASURES = ("best_reply", "regret", "pairs_right", "tau")
 #: Means that differ by less are equal.
 DECIMALS = 9
@@ -66,14 +67,12 @@ def order_of(rated: pd.DataFrame, judge: str) -> pd.Series:
     return pd.Series(kendall(means["gold"].to_numpy(float), means[judge].to_numpy(float)), means.index, dtype=float)
 
 
-def picks(
-    rated: pd.DataFrame, judges: Sequence[str], control: str = "", *, resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
+def picks(rated: pd.DataFrame, judges: Sequence[str], control: str = "") -> pd.DataFrame:
     """Every measure of every judge with its interval, and its difference to the control's on the same requests.
 
     Columns: judge, metric, value, value_low, value_high, gain, gain_low, gain_high (judge less control), requests, users.
     """
-    users = Resamples(rated["user"].unique(), resamples, seed)
+    users = Resamples(rated["user"].unique())
     drawn: dict[tuple[str, str], Floats] = {}
     rows = []
     for judge in [*dict.fromkeys([*([control] if control else []), *judges])]:
@@ -86,15 +85,13 @@ def picks(
             else:
                 values, place = each[metric].to_numpy(), at
             known = np.isfinite(values)
-            weights = users.weights_for(len(np.unique(place[known])))
-            total = np.bincount(place[known], values[known], len(users)) @ weights
-            count = np.bincount(place[known], minlength=len(users)) @ weights
-            mean = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+            total = np.bincount(place[known], values[known], len(users)) @ users.weights
+            count = np.bincount(place[known], minlength=len(users)) @ users.weights
+            mean = ratio(total, count)
             drawn[judge, metric] = mean
-            about = {"judge": judge, "metric": metric, **users.estimate(mean)}
+            about = {"judge": judge, "metric": metric, **users.estimate(mean, scale=_SCALES.get(metric, "plain"))}
             if control:
-                base = drawn[control, metric]
-                about |= users.estimate(mean - base if base.shape == mean.shape else mean[:1] - base[:1], "gain")
+                about |= users.estimate(mean - drawn[control, metric], "gain")
             rows.append({**about, "requests": int(known.sum()), "users": len(np.unique(place[known]))})
     table = pd.DataFrame(rows)
     return table[table["judge"].isin(judges)].reset_index(drop=True)

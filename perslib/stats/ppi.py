@@ -32,7 +32,10 @@ from scipy import stats
 
 from perslib.errors import DataError
 from perslib.stats.power import proper_share
-from perslib.stats.resamples import FEWEST_USERS, LEVEL, Floats, floats
+from perslib.stats.resamples import LEVEL, Floats, floats
+
+#: Labelled users from which there is an interval: it rests on a mean over users, which holds from five on.
+FEWEST_LABELLED = 5
 
 
 class Estimate(NamedTuple):
@@ -70,7 +73,7 @@ class Powered(NamedTuple):
     lam: Floats
     #: Square root of the variance, small samples allowed for.
     error: Floats
-    #: Of Student's t; missing where there are fewer than FEWEST_USERS labelled users.
+    #: Of Student's t; missing where there are fewer than FEWEST_LABELLED users.
     freedom: Floats
 
     def half(self, level: float = LEVEL) -> Floats:
@@ -97,7 +100,7 @@ def ppi_of_sums(sums: UserSums, lam: float | None = None) -> Powered:
     weight = np.broadcast_to(weight, spread.shape)
     clusters = (sums.n > 0).sum(-1)
     freedom = clusters - 1.0 - (weight > 0) * (lam is None)
-    freedom = np.where(clusters >= FEWEST_USERS, freedom, np.nan)
+    freedom = np.where(clusters >= FEWEST_LABELLED, freedom, np.nan)
     # What the fit of mean and λ took out of the squares is put back, as in a regression.
     squares = ((a - weight[..., None] * b) ** 2).sum(-1)
     value = mean_y[..., 0] - weight * (mean_f - mean_u)[..., 0]
@@ -118,7 +121,7 @@ def ppi_mean(
 
     `judged_unlabelled` are the judged turns without gold; `cluster` and `cluster_unlabelled` name each turn's
     user (without them every turn stands for itself). `lam` fixes λ; else it is tuned, which costs a degree of
-    freedom. Student's t with (labelled users − 1) degrees of freedom; no interval below FEWEST_USERS users.
+    freedom. Student's t with (labelled users − 1) degrees of freedom; no interval below FEWEST_LABELLED users.
 
     Where the judge left a turn unscored (NaN) it predicts the mean of its other scores: any prediction keeps
     the interval valid, and no label is thrown away.

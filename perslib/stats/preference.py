@@ -28,7 +28,7 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
 from perslib.stats.calibration import to_scale
 from perslib.stats.gold import of_judges, with_gold
-from perslib.stats.resamples import LEVEL, RESAMPLES, SEED, Floats, Resamples, estimate, floats, holm, ratio
+from perslib.stats.resamples import FLIPS, LEVEL, SEED, Floats, Resamples, estimate, floats, holm, ratio
 
 _COLUMNS = [
     *("judge", "family", "own", "others", "preference", "preference_low", "preference_high", "preference_p"),
@@ -52,7 +52,7 @@ def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
 def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike, name: str = "gap") -> dict[str, Any]:
     """Test the mean of the own models less the mean of the others: how often do chance labels part them as far?
 
-    All choices of own models are tried where there are few enough (`MOST_EXACT`), else as many as `RESAMPLES`. The interval
+    All choices of own models are tried where there are few enough (`MOST_EXACT`), else as many as `FLIPS`. The interval
     holds every shift of the own models that the same (two-sided) test does not reject; without enough models to reject
     anything (two in a family of ten, say) it is unbounded. That is what so few models can tell.
 
@@ -66,7 +66,7 @@ def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike, name: str = "gap
     if exact:
         chosen = (np.array(list(combinations(range(n), k)))[..., None] == np.arange(n)).any(axis=1)
     else:  # the observed choice is among those drawn
-        order = np.argsort(np.random.default_rng(SEED).random((RESAMPLES, n)), axis=1)
+        order = np.argsort(np.random.default_rng(SEED).random((FLIPS, n)), axis=1)
         chosen = np.vstack([is_own, order < k])
     contrast = chosen / k - ~chosen / (n - k)
     gaps, overlap = contrast @ x, contrast @ is_own
@@ -149,9 +149,7 @@ def _mean_gap(
 # -- length ---------------------------------------------------------------------------------------------------------
 
 
-def length_audit(
-    verdicts: pd.DataFrame, corpus: Corpus, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
+def length_audit(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Measure whether a judge likes long replies more than the users do, one row a judge and backbone.
 
     All slopes are per doubling of the reply's length, in standard deviations of the score (or gold) concerned, with
@@ -161,7 +159,7 @@ def length_audit(
     - at_equal_gold: of the score once gold is known (one intercept a gold score): zero where the judge goes by length
       only as far as it tells what the users thought
 
-    with excess_low, excess_high, at_equal_gold_low, at_equal_gold_high (users resampled) and at_equal_gold_p. `turns` and
+    with excess_low, excess_high, at_equal_gold_low, at_equal_gold_high (over users) and at_equal_gold_p. `turns` and
     `users` have both score and gold, `unscored` are rated turns without a score. Where there is no turn with both, numbers
     are missing.
     """
@@ -172,7 +170,7 @@ def length_audit(
     for row, own in of_judges(frame):
         rated = own.assign(score=floats(own["raw"]), gold=floats(own["gold"])).dropna(subset="gold")
         known = rated.dropna(subset="score")
-        users = Resamples(known["user"], resamples, seed)
+        users = Resamples(known["user"])
         groups = known["scenario"], to_scale(known["gold"])
         scenario, gold = (pd.get_dummies(group).to_numpy(float) for group in groups)
         x, s, g = (known[c].to_numpy(float) for c in ("length", "score", "gold"))
@@ -186,9 +184,9 @@ def length_audit(
 
 
 def _slopes(x: Floats, y: Floats, controls: Floats, users: Resamples) -> Floats:
-    """Least-squares slope of y, in standard deviations, on x beside the controls, in each resample of users.
+    """Least-squares slope of y, in standard deviations, on x beside the controls, under each column of user weights.
 
-    One matrix product gives the normal equations of all resamples; a little ridge (1e-6) where a resample lacks a level.
+    One matrix product gives the normal equations of all of them; a little ridge (1e-6) where one lacks a level.
     """
     if not len(x):
         return np.full(users.weights.shape[1], np.nan)
@@ -212,8 +210,6 @@ def own_family_preference(
     families: Mapping[Any, str],
     *,
     judge_families: Mapping[Any, str] | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> pd.DataFrame:
     """How much more each judge gives its own family than judges of other families give the same replies.
 
@@ -230,7 +226,6 @@ def own_family_preference(
     unit : what was sampled (users), a name for each row.
     families : the family of each who wrote, as far as it is known, and of each judge, a column of `scores`.
     judge_families : the judges' families, where names of judges may be names of writers, too.
-    resamples, seed : as in `perslib.stats.Resamples`.
 
     Columns: judge, family, own and others (the two means), preference, preference_low, preference_high, preference_p
     (two-sided), preference_p_holm (over the judges), own_makers, other_makers, judges (the others), rows, units, why (what
@@ -245,7 +240,7 @@ def own_family_preference(
         rivals = [other for other in scores if other != judge and of_judge.get(other) != family]
         common = scores[[judge, *rivals]].dropna()
         above = (common[judge] - common[rivals].mean(axis=1)).to_numpy(float)
-        row = _preference(above, about.loc[common.index], family, len(rivals), resamples, seed)
+        row = _preference(above, about.loc[common.index], family, len(rivals))
         found.append({"judge": judge, "family": family, "judges": len(rivals), **row})
     table = pd.DataFrame(found, columns=_COLUMNS)
     place = table.columns.get_loc("preference_p") + 1
@@ -253,9 +248,7 @@ def own_family_preference(
     return table
 
 
-def _preference(
-    above: npt.NDArray[np.float64], about: pd.DataFrame, family: str | None, rivals: int, resamples: int, seed: int
-) -> dict[str, Any]:
+def _preference(above: npt.NDArray[np.float64], about: pd.DataFrame, family: str | None, rivals: int) -> dict[str, Any]:
     known = about["family"].notna().to_numpy()
     own = known & about["family"].eq(family).to_numpy()
     other = known & ~own
@@ -268,9 +261,9 @@ def _preference(
     for among, what in ((own, "its own"), (other, "another")):
         if not among.any():
             return {**counts, "why": f"no candidate of {what} family was scored by all these judges"}
-    drawn = Resamples(about["unit"], resamples, seed, sort=True)
+    drawn = Resamples(about["unit"])
     sums = np.array([drawn.by_unit(values) for values in (own, own * above, other, other * above)])
-    n, total, n_other, total_other = sums @ drawn.weights_for(int((sums[[0, 2]] > 0).sum(axis=1).min()))
+    n, total, n_other, total_other = sums @ drawn.weights
     ours, theirs = ratio(total, n), ratio(total_other, n_other)
     means = {"own": float(ours[0]), "others": float(theirs[0])}
     return {**counts, **means, **drawn.estimate(ours - theirs, "preference", p=True), "units": len(drawn)}

@@ -1,7 +1,7 @@
 """Agreement of raters beyond chance.
 
     raters_agreement(ratings)      # items × raters: share of equal pairs, Fleiss κ, Krippendorff α, Gwet AC1
-    cohen(one, other)              # Cohen's κ of two raters; resample_cohen: in each resample of users
+    cohen(one, other)              # Cohen's κ of two raters; cohen_under: under each column of user weights
 
 Each coefficient answers the question somewhat differently. κ and α take the raters' own shares for chance, so that
 where nearly all cases are of one kind they are low though the raters hardly ever differ; Gwet's AC1 is not (Gwet 2008).
@@ -35,8 +35,8 @@ def cohen(one: Sequence[object], other: Sequence[object]) -> float:
     return float(cohen_kappa_score(both["one"].astype(str), both["other"].astype(str)))
 
 
-def resample_cohen(one: npt.NDArray[Any], other: npt.NDArray[Any], units: Resamples) -> Floats:
-    """Cohen's κ of two raters who rated every row, in each resample of the rows' units; missing where chance is all."""
+def cohen_under(one: npt.NDArray[Any], other: npt.NDArray[Any], units: Resamples) -> Floats:
+    """Cohen's κ of two raters who rated every row, under each column of the units' weights; missing where chance is all."""
     n, equal = units.total(np.ones(len(one))), units.total(one == other)
     chance = sum(units.total(one == name) * units.total(other == name) for name in {*one, *other})
     return ratio(n * equal - chance, n**2 - chance)

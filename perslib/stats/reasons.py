@@ -15,8 +15,8 @@ from perslib.corpus.schema import REASONS
 from perslib.corpus.schema import SATISFIED as IS_SATISFIED
 from perslib.stats.calibration import to_scale
 from perslib.stats.gold import of_judges, with_gold
-from perslib.stats.raters import resample_cohen
-from perslib.stats.resamples import RESAMPLES, SEED, Resamples, estimate, floats
+from perslib.stats.raters import cohen_under
+from perslib.stats.resamples import Resamples, floats
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
 SATISFIED, NO_REASON = "satisfied", "none given"
@@ -67,10 +67,8 @@ def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 
 
-def reason_agreement(
-    verdicts: pd.DataFrame, corpus: Corpus, resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
-    """How often a judge names the user's reason, with intervals over resampled users.
+def reason_agreement(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """How often a judge names the user's reason, with intervals over users.
 
     Metrics: `accuracy` and Cohen's `kappa` on the turns that both found dissatisfying; `accuracy_all` on all
     dissatisfied turns, where a satisfied judge is wrong. Columns: judge, backbone, metric, value, value_low,
@@ -80,10 +78,17 @@ def reason_agreement(
     for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own[own["score"] <= 3]
         for name, part in (("accuracy", both), ("kappa", both), ("accuracy_all", own)):
-            users = Resamples(part["user"], resamples, seed)
+            users = Resamples(part["user"])
             gold, said = (part[c].to_numpy(object) for c in ("gold_reason", "reason"))
-            drawn = resample_cohen(gold, said, users) if name == "kappa" else users.mean(gold == said)
+            drawn = cohen_under(gold, said, users) if name == "kappa" else users.mean(gold == said)
             about = {"judge": row.judge, "backbone": row.backbone, "metric": name}
-            rows.append({**about, **estimate(drawn), "turns": len(part), "users": len(users)})
+            rows.append(
+                {
+                    **about,
+                    **users.estimate(drawn, scale="correlation" if name == "kappa" else "share"),
+                    "turns": len(part),
+                    "users": len(users),
+                }
+            )
     columns = ["judge", "backbone", "metric", "value", "value_low", "value_high", "turns", "users"]
     return pd.DataFrame(rows, columns=columns)

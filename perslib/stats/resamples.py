@@ -1,14 +1,20 @@
-"""How sure a number is when users, not turns, were sampled.
+"""How sure a number is when users, not turns, were sampled: each user is left out once.
 
-Turns of one user resemble each other, so intervals come from resampling whole users (cluster bootstrap). A
-resample is a column of weights, how often each user was drawn; a statistic that is a function of per-user sums
-(means, correlations, everything read off a confusion table) needs one matrix product for all resamples:
+Turns of one user resemble each other, so intervals come from whole users. A sample without one of its users is a column of
+weights, zero for that user and one for all others; a statistic that is a function of per-user sums (means, correlations,
+everything read off a confusion table) needs one matrix product for all of them:
 
-    weights = resample_users(users)            # users × (1 + resamples), column 0 is the sample itself
+    weights = leave_out(users)                 # users × (1 + users), column 0 is the sample itself
     values = statistic(sums @ weights)         # sums: statistics × users
-    estimate, (low, high) = values[0], interval(values[1:])
+    low, high, p = interval(values)
 
-The same weights serve every judge and metric, so differences between judges are paired.
+With y the statistic on a scale on which it is more nearly normal (atanh of a correlation, arcsin √ of a share, the logarithm of
+an error), y₋ᵢ the same without user i, and dᵢ = mean(y₋) − y₋ᵢ over the U users whose absence changes it:
+
+    se² = (U − 1) / U · Σ dᵢ²,   K = (Σ dᵢ²)² / Σ dᵢ⁴,   df = 1.5 K within [1, U − 1],   y ± t(df) · se
+
+K is how many users carry the variance. Where few do, the interval is wide, as it has to be: `benchmarks/coverage.py`
+measures how often it holds the truth. Nothing is drawn at random, so the same data give the same interval.
 
 `holm` and `joint_sign_flip` correct the p-values of many tests; `wilson` is the interval of a share of independent
 cases.
@@ -16,19 +22,41 @@ cases.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import norm
+from scipy.stats import t as student
 
 Floats = npt.NDArray[np.float64]
+Scale = Literal["plain", "correlation", "share", "percent", "error"]
+"""What kind of number it is; an interval stays within what such a number can be."""
 LEVEL = 0.95
-RESAMPLES = 10_000
+FLIPS, RESAMPLES = 10_000, 2000
 SEED = 42
-#: With fewer users than this, resampling them says nothing: there are values, and no intervals.
-FEWEST_USERS = 5
+FEWEST_USERS = 10
+"""With fewer users there are values, and no intervals: those would cover less than they promise."""
+MOST_GROUPS = 500
+"""More units are left out in so many groups of neighbours."""
+FEWEST_FLIPPED = 5
+"""Units from which the signs of differences are flipped: of fewer no p is small."""
+_FREEDOM = 1.5
+"""Degrees of freedom for each unit that carries the variance."""
+_NOTHING = 1e-12
+
+_SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "plain": (np.asarray, np.asarray),
+    "correlation": (lambda x: np.arctanh(np.clip(x, -0.9999, 0.9999)), np.tanh),
+    "share": (lambda x: np.arcsin(np.sqrt(np.clip(x, 0, 1))), lambda y: np.sin(np.clip(y, 0, np.pi / 2)) ** 2),
+    "percent": (
+        lambda x: np.arcsin(np.sqrt(np.clip(x, 0, 100) / 100)),
+        lambda y: 100 * np.sin(np.clip(y, 0, np.pi / 2)) ** 2,
+    ),
+    "error": (lambda x: np.log(np.maximum(x, 1e-12)), np.exp),
+}
 
 
 def floats(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -36,87 +64,108 @@ def floats(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
     return pd.Series(scores).astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def resample_users(users: int, resamples: int = RESAMPLES, seed: int = SEED) -> np.ndarray:
-    """How often each user counts: one column a resample, column 0 being the sample itself (all ones).
-
-    Each further column is multinomial and sums to the number of users.
-    """
-    weights = np.ones((users, 1 + resamples), dtype=np.int16)
-    if users:
-        rng = np.random.default_rng(seed)
-        weights[:, 1:] = rng.multinomial(users, np.full(users, 1 / users), size=resamples).T
+def leave_out(units: int) -> Floats:
+    """Return how often each unit counts: all of them once, then all but one unit, or all but one group of many."""
+    groups = min(units, MOST_GROUPS)
+    weights = np.ones((units, 1 + groups))
+    weights[np.arange(units), 1 + np.arange(units) * groups // max(units, 1)] = 0.0
     return weights
 
 
-class Resamples:
-    """Units (users, cases) drawn with replacement: how often each counts in every resample, the sample itself first.
+def interval(values: npt.ArrayLike, scale: Scale = "plain", level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
+    """Return the bounds of the interval of each row of values, and the two-sided p of "it is zero".
 
-    >>> users = Resamples(["a", "a", "b", "c", "d", "e"], resamples=100)
-    >>> found = users.estimate(users.mean([1, 2, 3, 4, 5, 6]), "score")
+    Values are the sample's and those without each unit, along the last axis. Bounds and p are missing where fewer than
+    `FEWEST_USERS` units make a difference, and where the number is not defined without one of them. A difference that is zero
+    without anybody, too, is zero for sure: p = 1.
+    """
+    forth, back = _SCALES[scale]
+    with np.errstate(invalid="ignore"):
+        y = forth(np.asarray(values, dtype=float))
+    itself, without = y[..., 0], y[..., 1:]
+    counts = ~(np.abs(without - itself[..., None]) <= _NOTHING * np.maximum(1, np.abs(itself[..., None])))
+    n = counts.sum(axis=-1)
+    middle = np.divide((without * counts).sum(axis=-1), n, out=np.full(np.shape(itself), np.nan), where=n > 0)
+    apart = np.where(counts, middle[..., None] - without, 0.0)
+    squares, fourths = (apart**2).sum(axis=-1), (apart**4).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares = np.where((n >= FEWEST_USERS) & (squares > _NOTHING**2), squares, np.nan)
+        se = np.sqrt((n - 1) / n * squares)
+        df = np.clip(_FREEDOM * squares**2 / fourths, 1, n - 1)
+        reach = student.ppf((1 + level) / 2, df) * se
+        p = 2 * student.sf(np.abs(itself) / se, df)
+    is_zero = (np.abs(itself) <= _NOTHING) & (n == 0) & (without.shape[-1] >= FEWEST_USERS)  # the same for everybody
+    return (
+        np.where(is_zero, 0.0, back(itself - reach)),
+        np.where(is_zero, 0.0, back(itself + reach)),
+        np.where(is_zero, 1.0, p),
+    )
+
+
+def estimate(
+    values: npt.ArrayLike, name: str = "value", scale: Scale = "plain", *, p: bool = False, level: float = LEVEL
+) -> dict[str, float]:
+    """Return the sample's value with its interval, and its p on request: `name`, `name_low`, `name_high`, `name_p`."""
+    low, high, of_zero = (float(found) for found in interval(values, scale, level))
+    found = {name: float(np.asarray(values)[0]), f"{name}_low": low, f"{name}_high": high}
+    return found | ({f"{name}_p": of_zero} if p else {})
+
+
+class Resamples:
+    """Units (users, cases), each left out in turn.
+
+    >>> users = Resamples(list("aabcdefghij"))
+    >>> found = users.estimate(users.mean([1, 2, 3, 4, 5, 4, 3, 2, 1, 2, 3]), "score")
     >>> sorted(found)
     ['score', 'score_high', 'score_low']
-
-    With fewer units than `FEWEST_USERS` there is the sample alone, and no interval.
 
     Parameters
     ----------
     unit : the unit of each row.
-    resamples, seed, level : how many resamples, drawn by which seed, and the level of intervals.
-    sort : whether units stand in alphabetical order instead of that of their first row; it decides which are drawn.
+    level : the level of intervals.
     """
 
-    def __init__(
-        self,
-        unit: npt.ArrayLike,
-        resamples: int = RESAMPLES,
-        seed: int = SEED,
-        level: float = LEVEL,
-        *,
-        sort: bool = False,
-    ) -> None:
-        self.group, self.names = pd.factorize(np.asarray(unit, dtype=object), sort=sort)
-        few = len(self.names) < FEWEST_USERS
-        self.weights = resample_users(len(self.names), 0 if few else resamples, seed).astype(float)
-        self.level = level
+    def __init__(self, unit: npt.ArrayLike, level: float = LEVEL) -> None:
+        self.group, self.names = pd.factorize(np.asarray(unit, dtype=object))
+        self.weights, self.level = leave_out(len(self.names)), level
 
     def __len__(self) -> int:
         return len(self.names)
 
+    def by_unit(self, values: npt.ArrayLike) -> Floats:
+        """Return the sum of each unit's values; missing ones add nothing."""
+        known = np.nan_to_num(np.asarray(values, dtype=float))
+        return np.bincount(self.group, known, len(self)).astype(float)
+
     def total(self, values: npt.ArrayLike) -> Floats:
-        """The sum of the values in each resample; missing ones add nothing."""
+        """Return the sum of the values, and that without each unit."""
         return self.by_unit(values) @ self.weights
 
-    def by_unit(self, values: npt.ArrayLike) -> Floats:
-        """The sum of each unit's values."""
-        weights = np.nan_to_num(np.asarray(values, dtype=float))
-        return np.bincount(self.group, weights, len(self)).astype(float)
-
     def count(self, values: npt.ArrayLike) -> int:
-        """How many units have a value."""
+        """Count the units that have a value."""
         return len(np.unique(self.group[np.isfinite(np.asarray(values, dtype=float))]))
 
     def mean(self, values: npt.ArrayLike) -> Floats:
-        """The mean of the values in each resample; the sample's alone where too few units have one."""
-        known, weights = np.isfinite(np.asarray(values, dtype=float)), self.weights_for(self.count(values))
-        return ratio(self.by_unit(values) @ weights, self.by_unit(known) @ weights)
+        """Return the mean of the values, and that without each unit."""
+        return ratio(self.total(values), self.total(np.isfinite(np.asarray(values, dtype=float))))
 
-    def weights_for(self, units: int) -> Floats:
-        """All weights, or those of the sample alone where so few units stand behind a number that it has no interval."""
-        return self.weights if units >= FEWEST_USERS else self.weights[:, :1]
-
-    def estimate(self, drawn: Floats, name: str = "value", *, p: bool = False) -> dict[str, float]:
-        """Return `name`, `name_low`, `name_high`, and `name_p` of "it is zero" on request, from resampled values."""
-        return estimate(drawn, name, p=p, level=self.level)
+    def estimate(
+        self, values: npt.ArrayLike, name: str = "value", scale: Scale = "plain", *, p: bool = False
+    ) -> dict[str, float]:
+        """Return an estimate from a number and what it is without each unit: see `estimate`."""
+        return estimate(values, name, scale, p=p, level=self.level)
 
 
-def estimate(drawn: Floats, name: str = "value", *, p: bool = False, level: float = LEVEL) -> dict[str, float]:
-    """Return the sample's value with its interval from values that begin with it, and its p on request.
+def resample_users(users: int, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
+    """Return how often each user counts in samples drawn with replacement, the sample itself first.
 
-    They are called `name`, `name_low`, `name_high` and `name_p`.
+    For what moves in steps, such as a ranking: leaving one user out hardly ever changes it.
     """
-    low, high = interval(drawn[1:], level)
-    found = {name: float(drawn[0]), f"{name}_low": low, f"{name}_high": high}
-    return found | ({f"{name}_p": two_sided_p(drawn[1:])} if p else {})
+    weights = np.ones((users, 1 + resamples))
+    if users:
+        rng = np.random.default_rng(seed)
+        weights[:, 1:] = rng.multinomial(users, np.full(users, 1 / users), size=resamples).T
+    return weights
 
 
 def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float = np.nan) -> Floats:
@@ -124,29 +173,7 @@ def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float = np
     return np.divide(part, whole, out=np.full(np.shape(whole), otherwise), where=whole > 0)
 
 
-def interval(samples: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
-    """Percentile interval of resampled values; missing where fewer than half of them are defined."""
-    known = samples[np.isfinite(samples)]
-    if len(known) * 2 <= len(samples):
-        return float("nan"), float("nan")
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
-
-
-def two_sided_p(differences: np.ndarray) -> float:
-    """Two-sided bootstrap p of "no difference": twice the share of resampled differences beyond zero.
-
-    p = 2 · min(#{d* ≤ 0} + 1, #{d* ≥ 0} + 1) / (B + 1), at most 1; it agrees with the percentile interval,
-    and can never be smaller than 2 / (B + 1).
-    """
-    known = differences[np.isfinite(differences)]
-    if len(known) * 2 <= len(differences):
-        return float("nan")
-    beyond = min(int((known <= 0).sum()), int((known >= 0).sum()))
-    return min(1.0, 2 * (beyond + 1) / (len(known) + 1))
-
-
-def sign_flip(differences: np.ndarray, flips: int = RESAMPLES, seed: int = SEED) -> float:
+def sign_flip(differences: np.ndarray, flips: int = FLIPS, seed: int = SEED) -> float:
     """Two-sided p of "the mean difference over users is zero", one difference a user.
 
     If the two judges do equally well, each user's difference is as likely to have the other sign, so the
@@ -171,37 +198,32 @@ def pearson(moments: np.ndarray) -> np.ndarray:
     return np.clip(r, -1.0, 1.0)
 
 
-def mean_by(
-    frame: pd.DataFrame, value: str, group: str, user: str = "user", resamples: int = 2000, seed: int = SEED
-) -> pd.DataFrame:
-    """Mean of `value` a group with its 95 % interval over resampled users.
+def mean_by(frame: pd.DataFrame, value: str, group: str, user: str = "user") -> pd.DataFrame:
+    """Compute the mean of `value` in each group with its 95 % interval over users.
 
-    Columns: the group, mean, mean_low, mean_high, turns, users. A group that fewer than `FEWEST_USERS` stand for has no
-    interval: too little is known about how users differ.
+    Columns: the group, mean, mean_low, mean_high, turns, users.
     """
-    known = frame[[user, group, value]].dropna()
-    users, rows = Resamples(known[user], resamples, seed, sort=True), []
-    for name in known[group].sort_values().unique():
-        values = known[value].astype(float).where(known[group] == name)
-        about = {"turns": values.count(), "users": users.count(values)}
-        rows.append({group: name, **users.estimate(users.mean(values), "mean"), **about})
+    known, rows = frame[[user, group, value]].dropna(), []
+    for name, own in known.groupby(group, sort=True, observed=True):
+        users = Resamples(own[user])
+        about = {"turns": len(own), "users": len(users)}
+        rows.append({group: name, **users.estimate(users.mean(own[value].astype(float)), "mean"), **about})
     return pd.DataFrame(rows, columns=[group, "mean", "mean_low", "mean_high", "turns", "users"])
 
 
-def correlation(
-    x: pd.Series, y: pd.Series, user: pd.Series, resamples: int = 2000, seed: int = SEED
-) -> tuple[float, float, float]:
-    """Pearson's r of x and y with its 95 % interval over resampled users; missing where it is undefined.
+def correlation(x: pd.Series, y: pd.Series, user: pd.Series) -> tuple[float, float, float]:
+    """Return Pearson's r of x and y with its 95 % interval over users; missing where it is undefined.
 
     Pairs that lack one of the two are left out. Below two users there is no r, below `FEWEST_USERS` no interval.
     """
     pairs = pd.DataFrame({"x": floats(x), "y": floats(y), "user": user.to_numpy()}).dropna(subset=["x", "y"])
-    users = Resamples(pairs["user"], resamples, seed, sort=True)
+    users = Resamples(pairs["user"])
     if len(users) < 2:
         return float("nan"), float("nan"), float("nan")
     a, b = ((pairs[name] - pairs[name].mean()).to_numpy() for name in ("x", "y"))
     values = pearson(np.array([users.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)]))
-    return float(values[0]), *interval(values[1:])
+    found = users.estimate(values, "r", "correlation")
+    return found["r"], found["r_low"], found["r_high"]
 
 
 def holm(p: np.ndarray | pd.Series) -> np.ndarray:
@@ -218,7 +240,7 @@ def holm(p: np.ndarray | pd.Series) -> np.ndarray:
     return adjusted
 
 
-def joint_sign_flip(differences: np.ndarray, flips: int = RESAMPLES, seed: int = SEED) -> np.ndarray:
+def joint_sign_flip(differences: np.ndarray, flips: int = FLIPS, seed: int = SEED) -> np.ndarray:
     """Sign-flip p of several mean differences at once (users × tests), adjusted for all of them.
 
     A flip turns all of a user's differences together, and each statistic |Σ d| / √Σ d² is compared with the

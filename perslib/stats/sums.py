@@ -1,8 +1,8 @@
-"""Per-user sums from which every agreement metric can be computed, for the sample and for all its resamples.
+"""Per-user sums from which every agreement metric can be computed, for the sample and without each user.
 
 Nearly all metrics are functions of sums over turns: moments (Pearson, MAE, RMSE), the 5 × 5 confusion of gold
 with rounded score (QWK and all of the boundary), a table of gold by score value (Spearman, AUC). Summed a user
-first, a resample of users is a weighted sum of columns, and ten thousand of them are one matrix product.
+first, the sample without one of them is a weighted sum of columns, and all of these are one matrix product.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scipy.stats import rankdata
 
 from perslib.stats.calibration import to_scale
 
-#: Largest table of gold by score that is resampled. Up to 204 different scores it is exact; finer scores are
+#: Largest table of gold by score that intervals come from. Up to 204 different scores it is exact; finer scores are
 #: taken together to as many groups of neighbouring ranks (32 where gold is centred and thus fine as well). The
-#: sample's own value stays exact; resampled ones move by less than 0.001 (0.003), far less than they vary.
+#: sample's own value stays exact; those without a user move by less than 0.001 (0.003), far less than they vary.
 CELLS = 1024
 #: Columns of weights taken at a time: tables of this many fit into the processor's cache.
 _CHUNK = 256
@@ -27,7 +27,7 @@ _CHUNK = 256
 class Sums:
     """Gold and scores of one judge, turn by turn, ready to be summed by user.
 
-    `user` holds the user's number for each turn, `users` is how many users there are in the resampling,
+    `user` holds the user's number for each turn, `users` is how many users there are,
     including those of whom this judge scored nothing; `block` the number of the turn's block (user and scenario),
     without which a user counts as one block.
     """
@@ -147,23 +147,23 @@ def _levels(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Resampled:
-    """The sums of one judge under each column of user weights (`perslib.stats.resample_users`)."""
+    """The sums of one judge under each column of user weights (`perslib.stats.leave_out`)."""
 
     def __init__(self, sums: Sums, weights: np.ndarray) -> None:
         self.sums, self.weights = sums, weights
 
     @cached_property
     def moments(self) -> np.ndarray:
-        """See `Sums.moments`; one column a resample."""
+        """See `Sums.moments`; one column a sample."""
         return self.sums.moments @ self.weights
 
     @cached_property
     def confusion(self) -> np.ndarray:
-        """See `Sums.confusion`; one column a resample."""
+        """See `Sums.confusion`; one column a sample."""
         return self.sums.confusion @ self.weights
 
     def tables(self) -> Iterator[np.ndarray]:
-        """Turns by gold value, score value and resample, for some of the resamples at a time."""
+        """Turns by gold value, score value and column, for some of the columns at a time."""
         values = len(self.sums.gold_levels[1]), len(self.sums.score_levels[1])
         for at in range(0, self.weights.shape[1], _CHUNK):
             part = self.weights[:, at : at + _CHUNK]
@@ -171,15 +171,15 @@ class Resampled:
 
     @cached_property
     def centred(self) -> Resampled:
-        """The same resamples of `Sums.centred`."""
+        """The same columns of `Sums.centred`."""
         return Resampled(self.sums.centred, self.weights)
 
     @cached_property
     def blocked(self) -> Resampled:
-        """The same resamples of `Sums.blocked`."""
+        """The same columns of `Sums.blocked`."""
         return Resampled(self.sums.blocked, self.weights)
 
     @cached_property
     def centred_boundary(self) -> Resampled:
-        """The same resamples of `Sums.centred_boundary`."""
+        """The same columns of `Sums.centred_boundary`."""
         return Resampled(self.sums.centred_boundary, self.weights)

@@ -89,7 +89,7 @@ def compare_tie_rules(
     at_random = {f"random{draw}": cdf(frame, "turn_index") for draw, frame in enumerate(shuffled)}
     frame = verdicts.assign(**at_random, **{rule: cdf(verdicts, rule) for rule in RULES})
     scores = ["real", RULES[0], *at_random, *RULES[1:]]
-    found = stats.agreement(frame, corpus, scores=scores, metrics=metrics, seed=seed)
+    found = stats.agreement(frame, corpus, scores=scores, metrics=metrics)
     found["score"] = found["score"].str.replace(r"^random\d+$", "random", regex=True)
     keys = ["judge", "score", "metric"]
     how = {name: "mean" if name.startswith("value") else "first" for name in found.columns.drop(keys)}
@@ -290,14 +290,13 @@ def make_variants(
     return {"base": [personal(BASE)], **{family: families[family] for family in vary}}
 
 
-def compare_to_base(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def compare_to_base(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Compare each variant's agreement with the base's: an agreement frame of the variants, whose `gain` is over the base.
 
     Gains are on the replies that both scored, and corrected over the variants of a metric and score.
     """
     parts = [
-        stats.agreement(verdicts, corpus, scores=[score], metrics=SHOWN, controls=[BASE], seed=seed)
-        for score in ("real", "cdf")
+        stats.agreement(verdicts, corpus, scores=[score], metrics=SHOWN, controls=[BASE]) for score in ("real", "cdf")
     ]
     found = pd.concat(parts, ignore_index=True)
     return found[found["judge"] != BASE].reset_index(drop=True)

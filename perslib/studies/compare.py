@@ -152,7 +152,7 @@ def pair_up(verdicts: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def compare_agreement(pairs: Sequence[pd.DataFrame], corpus: Corpus, seed: int = 42) -> pd.DataFrame:
-    """Every metric of both systems of each pair, and the paired difference over the same resamples of users.
+    """Every metric of both systems of each pair, and the paired difference, users left out of both.
 
     Columns: judge, a, b (runs, or judges where one run has both), metric, turns, users, value_a, value_b, difference
     (a less b) with bounds and p, difference_p_holm (corrected over the whole table). `mean score` is how generous they
@@ -169,7 +169,7 @@ def compare_agreement(pairs: Sequence[pd.DataFrame], corpus: Corpus, seed: int =
         apart = {name: mean[name] for name in mean.index if name.startswith("difference") and "holm" not in name}
         rows.append({**about, **means, **apart})
         frame = pair.assign(judge=pair["system"], backbone=None)
-        agreed = agreement(frame, corpus, scores=["compared"], metrics=METRICS, controls=[b], seed=seed)
+        agreed = agreement(frame, corpus, scores=["compared"], metrics=METRICS, controls=[b])
         values = agreed.pivot(index="metric", columns="judge", values="value")
         for row in agreed[agreed["judge"] == a].itertuples():
             if row.turns:
@@ -225,7 +225,7 @@ def say_differences(compared: pd.DataFrame) -> Iterator[str]:
         users=compared["users"].max(),
     )
     if compared["difference_p"].isna().all():
-        yield translate("With fewer than five users there are no intervals, so none can be told from chance.")
+        yield translate("With fewer than ten users there are no intervals, so none can be told from chance.")
         return
     sure = compared[compared["difference_p_holm"] < 0.05]
     names = (f"{name_of(metric)} ({pair})" for metric, pair in zip(sure["metric"], name_pairs(sure)))

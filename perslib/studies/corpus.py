@@ -51,13 +51,13 @@ def widen(distribution: pd.DataFrame, by: str) -> pd.DataFrame:
     return groups.join(shares, on=by)
 
 
-def by_scenario(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def by_scenario(corpus: Corpus) -> pd.DataFrame:
     """Score distribution of all turns (scenario "all") and of each scenario, their means with intervals."""
     corpus = corpus.with_evidence("scenarios")
     turns = scored(corpus)
     groups = [turns.assign(scenario="all"), *(turns[turns["scenario"] == s] for s in corpus.scenarios)]
     stacked = pd.concat([group for group in groups if not group.empty] or [turns], ignore_index=True)
-    bounds = mean_by(stacked, "score", "scenario", seed=seed)[["scenario", "mean_low", "mean_high"]]
+    bounds = mean_by(stacked, "score", "scenario")[["scenario", "mean_low", "mean_high"]]
     return distribution(stacked, "scenario").merge(bounds, on="scenario", how="left", sort=False)
 
 
@@ -66,21 +66,21 @@ def by_user(corpus: Corpus) -> pd.DataFrame:
     return distribution(scored(corpus), "user").sort_values(["mean", "user", "score"], kind="stable")
 
 
-def levels(turns: pd.DataFrame, by: str, seed: int = 42) -> pd.DataFrame:
+def levels(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     """How satisfied each group is, with intervals over users.
 
     Columns: the group, mean_score and dissatisfied (share of turns scored 3 or lower) with their bounds, turns, users.
     """
-    mean = mean_by(turns, "score", by, seed=seed).rename(columns=lambda c: c.replace("mean", "mean_score"))
-    low = mean_by(turns.assign(low=turns["score"] <= 3), "low", by, seed=seed)
+    mean = mean_by(turns, "score", by).rename(columns=lambda c: c.replace("mean", "mean_score"))
+    low = mean_by(turns.assign(low=turns["score"] <= 3), "low", by)
     low = low.drop(columns=["turns", "users"]).rename(columns=lambda c: c.replace("mean", "dissatisfied"))
     return mean.merge(low, on=by)
 
 
-def by_position(corpus: Corpus, last: int = 5, seed: int = 42) -> pd.DataFrame:
+def by_position(corpus: Corpus, last: int = 5) -> pd.DataFrame:
     """Mean score and share ≤ 3 by turn number, turns from `last` on taken together, with intervals."""
     turns = scored(corpus)
-    return levels(turns.assign(position=turns["turn"].clip(upper=last).astype(int)), "position", seed)
+    return levels(turns.assign(position=turns["turn"].clip(upper=last).astype(int)), "position")
 
 
 def reasons(corpus: Corpus) -> pd.DataFrame:
@@ -98,13 +98,13 @@ def lengths(corpus: Corpus) -> pd.DataFrame:
     return long[["quantity"]].assign(characters=long["text"].str.len())
 
 
-def by_assistant(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def by_assistant(corpus: Corpus) -> pd.DataFrame:
     """Mean score and share ≤ 3 an assistant with intervals; best first."""
-    found = levels(scored(corpus).dropna(subset=["assistant"]), "assistant", seed)
+    found = levels(scored(corpus).dropna(subset=["assistant"]), "assistant")
     return found.sort_values("mean_score", ascending=False, ignore_index=True)
 
 
-def user_share(corpus: Corpus, seed: int = 42) -> dict[str, float]:
+def user_share(corpus: Corpus) -> dict[str, float]:
     """How well a score is guessed from the user's mean in the *other* scenarios, the reply unread.
 
     Pearson's r over turns with its interval, the number of turns that have such a mean, and the share of
@@ -116,7 +116,7 @@ def user_share(corpus: Corpus, seed: int = 42) -> dict[str, float]:
     elsewhere = whole.transform("size") - own.transform("size")
     known = elsewhere > 0
     history = (whole.transform("sum") - own.transform("sum"))[known] / elsewhere[known]
-    r, low, high = correlation(history, score[known], user[known], seed=seed)
+    r, low, high = correlation(history, score[known], user[known])
     spread = ((score - score.mean()) ** 2).sum()
     between = ((whole.transform("mean") - score.mean()) ** 2).sum()
     repeats = user.nunique() < len(turns)

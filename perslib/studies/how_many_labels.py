@@ -97,10 +97,10 @@ def collect_ratings(
     turns = known[TURN].drop_duplicates()
     if 0 < limit < len(turns):
         known = known.merge(turns.sample(limit, random_state=seed), on=TURN)
-    if known["user"].nunique() < stats.FEWEST_USERS:
+    if known["user"].nunique() < stats.FEWEST_LABELLED:
         raise DataError(
             f"People's scores of {known['user'].nunique()} test users' replies are known",
-            f"It takes {stats.FEWEST_USERS} users to draw from, better twenty: give more of them, or set limit = -1.",
+            f"It takes {stats.FEWEST_LABELLED} users to draw from, better twenty: give more of them, or set limit = -1.",
         )
     return known.reset_index(drop=True)
 
@@ -146,7 +146,7 @@ def build_pool(known: pd.DataFrame, judge: str) -> Pool:
 def compare_candidates(known: pd.DataFrame) -> pd.DataFrame:
     """Compare each candidate's mean by people with the judge's, and correlate the two.
 
-    Columns: candidate, turns, gold, gold_low, gold_high (users resampled), judged, bias, and the correlation of judge and
+    Columns: candidate, turns, gold, gold_low, gold_high (over users), judged, bias, and the correlation of judge and
     people over turns (r_turns) and over users' means (r_users), missing below thirty turns.
     """
     by_people = stats.mean_by(known, "gold", "candidate").set_index("candidate").filter(like="mean")
@@ -256,7 +256,7 @@ def measure_choices(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
 def pick_budget(measured: pd.DataFrame, about: int = 10) -> int:
     """Return the budget that sentences speak of: the one nearest ten users, with intervals where any has them."""
     tried = measured.loc[measured["method"] == LABELS, "labelled"]
-    enough = tried[tried >= stats.FEWEST_USERS]
+    enough = tried[tried >= stats.FEWEST_LABELLED]
     of = enough if len(enough) else tried
     return int(of.iloc[(of - about).abs().argmin()])
 
@@ -282,10 +282,12 @@ def _measure_all(pool: Pool, who: np.ndarray, k: int, cases: Iterable[tuple[str,
         lam = float(own.lam[one].mean()) if method in (BOTH, PLAIN) else np.nan
         errors, alone = own.value - truth, by_labels.value - truth
         row = {"judge": None if method == LABELS else judge, "method": method, "labelled": k, "lam": lam}
-        row |= _average(_by_study(pool, own)) | estimate(np.abs(_resampled_mean(errors[one])).mean(axis=0), "bias")
+        row |= _average(_by_study(pool, own)) | estimate(
+            np.abs(_mean_without_each(errors[one])).mean(axis=0), "bias", "error"
+        )
         for name, rows_of in worths.items():
             drawn = _worth(k, errors[rows_of], alone[rows_of])
-            row |= estimate(drawn[:1] if method == LABELS else drawn, name)  # worth themselves
+            row |= estimate(drawn[:1] if method == LABELS else drawn, name, "error")  # worth themselves
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -320,15 +322,15 @@ def _average(by_study: pd.DataFrame) -> dict[str, float]:
     return {f"{name}{end}": value for (name, end), value in table.stack(future_stack=True).items()}
 
 
-def _resampled_mean(values: Floats) -> Floats:
-    """Return each row's mean over studies, in all of them and in each resample."""
-    known, weights = np.isfinite(values), stats.resample_users(values.shape[1], 500).astype(float)
+def _mean_without_each(values: Floats) -> Floats:
+    """Return each row's mean over studies, in all of them and without each."""
+    known, weights = np.isfinite(values), stats.leave_out(values.shape[1])
     return np.asarray(np.where(known, values, 0) @ weights / np.maximum(known @ weights, 1))
 
 
 def _worth(k: int, errors: Floats, alone: Floats) -> Floats:
-    """Return k times the squared error of labels alone over the method's, in all studies and in each resample."""
-    known, weights = np.isfinite(alone) & np.isfinite(errors), stats.resample_users(errors.shape[1], 500).astype(float)
+    """Return k times the squared error of labels alone over the method's, in all studies and without each."""
+    known, weights = np.isfinite(alone) & np.isfinite(errors), stats.leave_out(errors.shape[1])
     squares, of_labels = ((np.where(known, e, 0) ** 2).sum(axis=0) @ weights for e in (errors, alone))
     return np.asarray(k * of_labels / np.maximum(squares, 1e-300))
 

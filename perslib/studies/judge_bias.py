@@ -245,7 +245,7 @@ def audit(
         except NotEnough as missing:
             lacking.append(missing)
             continue
-        again: dict[str, Any] = {"fit": False, "seed": seed, "progress": False}
+        again: dict[str, Any] = {"fit": False, "progress": False}
         padding.append(ux.padding_audit(judge, corpus, backbone, blocks=_few(blocks, PADDED), **again))
         if len(drawn):
             position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))
@@ -261,7 +261,7 @@ def audit(
     quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
     if verdicts:
         every = pd.concat(verdicts, ignore_index=True)
-        found = stats.length_audit(every, rated_turns, seed=seed)
+        found = stats.length_audit(every, rated_turns)
         slopes = found.loc[found["turns"] >= FEWEST_REPLIES, SLOPES]
         try:
             quality = _measure_quality(every, corpus, seed)
@@ -270,11 +270,11 @@ def audit(
     audited = padding or [pd.DataFrame(columns=["judge", *PADDING])]
     placed = position or [pd.DataFrame(columns=["judge", "position_bias_p"])]
     length = pd.concat(audited, ignore_index=True).merge(slopes, how="left")
-    own_family = prefer_own_family(scored, family, seed)
+    own_family = prefer_own_family(scored, family)
     return Audit(quality, length, pd.concat(placed, ignore_index=True), own_family, tuple(lacking))
 
 
-def prefer_own_family(scored: Sequence[pd.DataFrame], family: str | None, seed: int = stats.SEED) -> pd.DataFrame:
+def prefer_own_family(scored: Sequence[pd.DataFrame], family: str | None) -> pd.DataFrame:
     """How far judges of a family score its replies higher than the users did, beyond how far they do so for others.
 
     `scored` are verdicts with gold, and who wrote each reply as `candidate`; families go by the first word of a name, as
@@ -288,7 +288,7 @@ def prefer_own_family(scored: Sequence[pd.DataFrame], family: str | None, seed: 
         own = own.assign(score=own["expected"].fillna(own["raw"]).astype(float)).dropna(subset=["candidate", "gold"])
         both = own[["score", "gold"]].set_axis([judge, USERS], axis=1).astype(float)
         made_by = {name: family_of(str(name)) or "" for name in own["candidate"]}
-        about: dict[str, Any] = {"judge_families": {judge: family} if family else {}, "seed": seed}
+        about: dict[str, Any] = {"judge_families": {judge: family} if family else {}}
         found = stats.own_family_preference(both, list(own["candidate"]), own["user"], made_by, **about)[:1]
         tables.append(found.assign(families=", ".join(sorted(set(made_by.values())))))
     if not tables:

@@ -33,8 +33,8 @@ from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
 from perslib.report.tables import Shown, format_number
 from perslib.signals import behavioural
-from perslib.stats import SEED, Resamples, estimate, floats, holm
-from perslib.stats.measures import resampled
+from perslib.stats import SEED, Resamples, estimate, floats, holm, resample_users
+from perslib.stats.measures import measure_under
 from perslib.stats.sums import Sums
 from perslib.studies.extent import Extent, extent, listed, require_replies, whole_numbers
 
@@ -47,8 +47,6 @@ METRICS = ("pearson", "wb_pearson")
 #: Replies judged, where nothing else is asked for.
 REPLIES = 240
 COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
-#: Resamples of users; curves have many points.
-RESAMPLES = 2000
 
 
 def choose_extent(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone | None]:
@@ -164,14 +162,16 @@ def _keys(block: Block) -> pd.MultiIndex:
 
 @dataclass(frozen=True)
 class Curves:
-    """Agreement with the users' scores by judge, kind and number of labels, users resampled."""
+    """Agreement with the users' scores by judge, kind and number of labels."""
 
     points: pd.DataFrame
     """judge, kind, budget, labels (mean over replies), metric, value, value_low, value_high, replies, users."""
     control: float
     """r of the mean of the task."""
+    without: dict[tuple[str, str, int, str], np.ndarray]
+    """The same by (judge, kind, budget, metric): the sample's value, then that without each user."""
     drawn: dict[tuple[str, str, int, str], np.ndarray]
-    """The same by (judge, kind, budget, metric): the sample's value, then that of every resample."""
+    """The same in samples of users drawn with replacement, for what moves in steps."""
 
     @property
     def judges(self) -> list[str]:
@@ -184,27 +184,31 @@ class Curves:
         return sorted(set(self.points["budget"]))
 
 
-def trace_curves(scores: pd.DataFrame, seed: int = SEED, resamples: int = RESAMPLES) -> Curves:
+def trace_curves(scores: pd.DataFrame) -> Curves:
     """Measure agreement at every point, on the replies that every point scored."""
     ways = ["judge", "kind", "budget"]
     wide = scores.pivot(index=[*TURN, "gold"], columns=ways, values="score").dropna()
     require_replies(len(wide))
     places = wide.index.to_frame(index=False)
-    users, gold = Resamples(places["user"], resamples, seed), floats(places["gold"])
+    users, gold = Resamples(places["user"]), floats(places["gold"])
     block = places.groupby(BLOCK).ngroup().to_numpy()
     reads, had = dict(zip(scores["judge"], scores["reads"])), scores.groupby(ways)["labels"].mean()
-    drawn, rows = {}, []
+    weights = np.hstack([users.weights, resample_users(len(users))])
+    without, drawn, rows = {}, {}, []
     for way, column in wide.items():
         judge, kind, budget = way
         sums = Sums(gold, column.to_numpy(float), users.group, len(users), block)
         # A judge that reads no reply cannot tell one reply of a user from another.
-        for metric, r in resampled(sums, METRICS[: 1 + reads[judge]], users.weights).items():
-            drawn[judge, kind, budget, metric] = r
+        for metric, r in measure_under(sums, METRICS[: 1 + reads[judge]], weights).items():
+            way_of = (judge, kind, budget, metric)
+            without[way_of], drawn[way_of] = np.split(r, [users.weights.shape[1]])
             about = {"judge": judge, "kind": kind, "budget": budget, "labels": had[way], "metric": metric}
-            rows.append({**about, **estimate(r), "replies": len(wide), "users": len(users)})
+            rows.append(
+                {**about, **estimate(without[way_of], scale="correlation"), "replies": len(wide), "users": len(users)}
+            )
     points = pd.DataFrame(rows)
     by_label = points["kind"].isin(KINDS)
-    return Curves(points[by_label].reset_index(drop=True), points.loc[~by_label, "value"].iloc[0], drawn)
+    return Curves(points[by_label].reset_index(drop=True), points.loc[~by_label, "value"].iloc[0], without, drawn)
 
 
 def compare_kinds(found: Curves, metric: str = "pearson") -> pd.DataFrame:
@@ -215,7 +219,7 @@ def compare_kinds(found: Curves, metric: str = "pearson") -> pd.DataFrame:
     """
     rows = []
     for judge, budget, kind in product(found.judges, found.budgets, KINDS[1:-1]):
-        moved = found.drawn[judge, kind, budget, metric] - found.drawn[judge, BASE, budget, metric]
+        moved = found.without[judge, kind, budget, metric] - found.without[judge, BASE, budget, metric]
         about = {"judge": judge, "kind": kind, "budget": budget}
         rows.append({**about, **estimate(moved, "difference", p=True)})
     table = pd.DataFrame(rows)

@@ -128,10 +128,10 @@ def judge_memories(
     return Judged(pd.concat([marks, asked], ignore_index=True), notes, left_out, by_characters)
 
 
-def compare_memories(found: Judged, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def compare_memories(found: Judged, corpus: Corpus) -> pd.DataFrame:
     """Return the agreement of every judge, and what each memory gains over no memory, corrected after Holm a metric."""
     require_replies(found.asked.groupby("judge")["raw"].count().max())
-    return agreement(found.verdicts, corpus, scores=("real",), metrics=METRICS, controls=[NOTHING], seed=seed)
+    return agreement(found.verdicts, corpus, scores=("real",), metrics=METRICS, controls=[NOTHING])
 
 
 def sum_costs(found: Judged) -> pd.DataFrame:

@@ -90,20 +90,18 @@ def repeat_fit(draws: Mapping[str, tuple[User, int]], size: Size) -> pd.DataFram
     parts = []
     for name, (user, seed) in draws.items():
         data = collect_dialogues(user, size, seed)
-        parts.append(measure_recovery(fit_each(data, size, seed, {name: {}}), data.test, seed))
+        parts.append(measure_recovery(fit_each(data, size, seed, {name: {}}), data.test))
     return pd.concat(parts, ignore_index=True)
 
 
-def measure_recovery(
-    models: Mapping[str, Patience], dialogues: Dialogues, seed: int, resamples: int = 1000
-) -> pd.DataFrame:
+def measure_recovery(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.DataFrame:
     """Measure what each fit recovers: a row a fit.
 
     Columns: method, and each measure of `perslib.patience.recovered` with its bounds: step_r, step_r_low, step_r_high …
     """
     rows = []
     for name, model in models.items():
-        found = recovered(model, dialogues, seed=seed, resamples=resamples).set_index("measure")
+        found = recovered(model, dialogues).set_index("measure")
         ends = {"value": "", "value_low": "_low", "value_high": "_high"}
         rows.append({"method": name} | {f"{m}{end}": found.at[m, c] for m in found.index for c, end in ends.items()})
     return pd.DataFrame(rows)
@@ -253,11 +251,11 @@ def estimate_patience(train: Dialogues, test: Dialogues, size: Size, seed: int) 
     return pd.concat(parts, ignore_index=True)
 
 
-def correlate_patience(people: pd.DataFrame, seed: int) -> pd.DataFrame:
+def correlate_patience(people: pd.DataFrame) -> pd.DataFrame:
     """Correlate estimated with true relative patience over users: method, user_r, user_r_low, user_r_high, users."""
     rows = []
     for name, own in people.groupby("method", sort=False):
-        r = correlation(own["estimated"], own["true"], own["user"], seed=seed)
+        r = correlation(own["estimated"], own["true"], own["user"])
         bounds = dict(zip(("user_r", "user_r_low", "user_r_high"), r))
         rows.append({"method": name, **bounds, "users": len(own)})
     return pd.DataFrame(rows)

@@ -34,7 +34,7 @@ from perslib.studies.patience_text import WORDS, encoder_of
 #: Ways to tell how a dialogue ended.
 SUCCESSES = ("last rating", "recorded", "session rating", "behaviour")
 SATISFIED = 4
-FOLDS, EPOCHS, RESAMPLES = 3, 30, 2000
+FOLDS, EPOCHS = 3, 30
 F, BUDGET = "turn satisfaction", "budget after the turn"
 USER = ", user known"
 SHUFFLED = "turn satisfaction, outcomes shuffled"
@@ -213,18 +213,16 @@ def predict_outcomes(frame: pd.DataFrame) -> dict[str, float]:
     """
     ends = frame.drop_duplicates("dialogue", keep="last")
     right = (ends[BUDGET] >= 0) == (ends["status"] == SUCCESS)
-    users = Resamples(ends["user"], RESAMPLES)
+    users = Resamples(ends["user"])
     sides = (ends["status"] == status for status in (SUCCESS, FAILURE))
     recalls = [ratio(users.total(own & right), users.total(own)) for own in sides]
-    return estimate(np.mean(recalls, axis=0), "accuracy")
+    return estimate(np.mean(recalls, axis=0), "accuracy", "share")
 
 
 # -- against ratings -------------------------------------------------------------------------------------
 
 
-def compare_with_ratings(
-    frame: pd.DataFrame, corpus: Corpus, seed: int = SEED, resamples: int = RESAMPLES
-) -> pd.DataFrame:
+def compare_with_ratings(frame: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Compare each predictor with the ratings, pooled and within users, as `perslib.stats.agreement` compares judges.
 
     What is no control has a gain, over the control that does best of those that do not know the outcome.
@@ -234,7 +232,7 @@ def compare_with_ratings(
     long = own.melt(TURN, names, "judge", "real")
     knows = long["judge"] == OUTCOME
     blind = [name for name in CONTROLS if name != OUTCOME]
-    how: dict[str, Any] = {"scores": ["real"], "metrics": METRICS, "resamples": resamples, "seed": seed}
+    how: dict[str, Any] = {"scores": ["real"], "metrics": METRICS}
     parts = [agreement(long[~knows], corpus, controls=blind, **how), agreement(long[knows], corpus, **how)]
     found = pd.concat(parts, ignore_index=True)
     return found.sort_values(["metric", "judge"], key=lambda c: c.map([*METRICS, *PREDICTORS].index), ignore_index=True)

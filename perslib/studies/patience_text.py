@@ -59,7 +59,7 @@ class Rated:
         """Return success by remaining budget: budget, success, success_low, success_high, dialogues."""
         return by_budget(self.budgets, self.ratings)
 
-    def compare(self, seed: int) -> pd.DataFrame:
+    def compare(self) -> pd.DataFrame:
         """Compare the budget, and what knows nothing but status or length, with the first rating.
 
         Columns: as of `against_ratings`. Raises NotEnough where fewer than 30 dialogues are rated.
@@ -71,7 +71,7 @@ class Rated:
                 n=number,
                 least=FEWEST_REPLIES,
             )
-        return against_ratings(self.budgets, self.ratings, kind, seed=seed)
+        return against_ratings(self.budgets, self.ratings, kind)
 
 
 def encoder_of(name: str, language: str, texts: Iterable[TextDialogue]) -> Encoder:

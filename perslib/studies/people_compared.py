@@ -120,14 +120,12 @@ def judge_replies(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: B
     return rated.assign(**{judge.name: scores})
 
 
-def compare_picks(
-    rated: pd.DataFrame, judges: Sequence[str], control: str = EVERYONE, seed: int = SEED
-) -> pd.DataFrame:
+def compare_picks(rated: pd.DataFrame, judges: Sequence[str], control: str = EVERYONE) -> pd.DataFrame:
     """`perslib.stats.picks` of the controls and these judges, each against one control.
 
     The user's own past ratings have no τ: added up over conversations, they are what they would be compared with.
     """
-    found = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], control, seed=seed)
+    found = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], control)
     numbers = [c for c in found if c.startswith(("value", "gain"))]
     found.loc[(found["judge"] == OWN) & (found["metric"] == "tau"), numbers] = np.nan
     return found

@@ -27,7 +27,7 @@ from perslib.judge import Judge, Personal, evaluate, targets
 from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Note, Noting, turns_by_id
-from perslib.stats import RESAMPLES, SEED, Resamples, estimate, ratio, reason_pairs, resample_cohen, to_scale
+from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.reasons import order_of
 from perslib.studies.extent import FEWEST_REPLIES
@@ -110,18 +110,18 @@ def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
     return "real, not the core" if grounds.is_grounded else "not grounded"
 
 
-def estimate_shares(found: pd.DataFrame, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
+def estimate_shares(found: pd.DataFrame) -> pd.DataFrame:
     """Estimate how often each pattern occurs where user and judge are dissatisfied; one row a judge and pattern.
 
-    Columns: judge, backbone, pattern, turns, share, share_low, share_high (95 % interval, users resampled).
+    Columns: judge, backbone, pattern, turns, share, share_low, share_high (95 % interval over users).
     """
     rows = []
     for row, own in of_judges(found[found["pattern"].isin(PATTERNS)]):
-        users = Resamples(own["user"], resamples, seed, sort=True)
+        users = Resamples(own["user"])
         for pattern in PATTERNS:
             is_so = own["pattern"] == pattern
             about = {**row._asdict(), "pattern": pattern, "turns": int(is_so.sum())}
-            rows.append(about | users.estimate(users.mean(is_so), "share"))
+            rows.append(about | users.estimate(users.mean(is_so), "share", "share"))
     return pd.DataFrame(rows, columns=["judge", "backbone", "pattern", "turns", *_estimated("share")])
 
 
@@ -235,33 +235,31 @@ def count_reasons(corpus: Corpus) -> pd.Series:
     return low["reason"].value_counts(normalize=True)
 
 
-def compare_to_blind(
-    verdicts: pd.DataFrame, corpus: Corpus, resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
+def compare_to_blind(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Measure agreement on reasons, and what the judge would get with its own scores but reasons named blindly.
 
     One row a judge and `named_by`. `accuracy` and `kappa` on turns that both found dissatisfying, `found` on
     all that the user did, where a satisfied judge is wrong; `gain` is the judge's accuracy less the
-    blind one's on the same turns. Each with `_low` and `_high`, users resampled. κ of the blind is 0 by
+    blind one's on the same turns. Each with `_low` and `_high`, with intervals over users. κ of the blind is 0 by
     construction. Drawing is not simulated: its expected accuracy is the mean share of the users' reasons.
     """
     shares, rows = count_reasons(corpus), []
     for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own["score"] <= 3
         gold, said = (own.loc[both, c].to_numpy(object) for c in ("gold_reason", "reason"))
-        kappas = resample_cohen(gold, said, Resamples(own["user"][both], resamples, seed))
+        kappas = cohen_under(gold, said, Resamples(own["user"][both]))
         right = (own["reason"] == own["gold_reason"]).astype(float)
         named = {ITSELF: right}
         if len(shares):
             named[BLIND[0]] = (own["gold_reason"] == shares.index[0]).astype(float)
             named[BLIND[1]] = own["gold_reason"].map(shares).fillna(0.0).astype(float)
-        users, of_both = (Resamples(u, resamples, seed, sort=True) for u in (own["user"], own["user"][both]))
+        users, of_both = (Resamples(u) for u in (own["user"], own["user"][both]))
         about = row._asdict() | {"turns": int(both.sum()), "low": len(own)}
         for name, hits in named.items():
-            line = {**about, "named_by": name} | of_both.estimate(of_both.mean(hits[both]), "accuracy")
-            line |= users.estimate(users.mean(hits * both), "found")
+            line = {**about, "named_by": name} | of_both.estimate(of_both.mean(hits[both]), "accuracy", "share")
+            line |= users.estimate(users.mean(hits * both), "found", "share")
             gain = {"kappa": 0.0} | of_both.estimate(of_both.mean((right - hits)[both]), "gain")
-            rows.append(line | (estimate(kappas, "kappa") if name == ITSELF else gain))
+            rows.append(line | (estimate(kappas, "kappa", "correlation") if name == ITSELF else gain))
     columns = ["judge", "backbone", "turns", "low", "named_by"]
     return pd.DataFrame(rows, columns=[*columns, *_estimated("accuracy", "found", "kappa", "gain")])
 
@@ -273,22 +271,22 @@ def find_best_control(compared: pd.DataFrame) -> pd.DataFrame:
     return best.sort_index().set_index("judge")
 
 
-def measure_bias(verdicts: pd.DataFrame, corpus: Corpus, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
+def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Measure how much more often a judge names a reason than users give it, on turns that both found dissatisfying.
 
     Columns: judge, backbone, reason, given, named (turns), given_share, named_share, ratio (named ÷ given), ratio_low,
-    ratio_high (95 % interval, users resampled; above 1 is over-predicted).
+    ratio_high (95 % interval over users; above 1 is over-predicted).
     """
     rows = []
     for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own[own["score"] <= 3]
-        users = Resamples(both["user"], resamples, seed)
+        users = Resamples(both["user"])
         there = {*both["gold_reason"], *both["reason"]}
         for reason in (r for r in order_of(corpus) if r in there):
             given, named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
             counts = {"given": int(given.sum()), "named": int(named.sum())}
             shares = {"given_share": given.mean(), "named_share": named.mean()}
-            times = users.estimate(ratio(users.total(named), users.total(given)), "ratio")
+            times = users.estimate(ratio(users.total(named), users.total(given)), "ratio", "error")
             rows.append({**row._asdict(), "reason": reason, **counts, **shares, **times})
     columns = ["judge", "backbone", "reason", "given", "named", "given_share", "named_share"]
     return pd.DataFrame(rows, columns=[*columns, *_estimated("ratio")])

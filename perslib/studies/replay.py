@@ -214,10 +214,10 @@ def judge_replies(
     return collect_memories(judges, judge_all)
 
 
-def correlate_with_people(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def correlate_with_people(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Return each judge's r with people on the recorded replies that they rated, where these are enough for one."""
     own = verdicts[verdicts["candidate"] == replay.ORIGINAL].drop(columns="candidate")
-    found = agreement(own, corpus, scores=["real"], metrics=["pearson"], seed=seed)
+    found = agreement(own, corpus, scores=["real"], metrics=["pearson"])
     return found[found["turns"] >= FEWEST_REPLIES]
 
 

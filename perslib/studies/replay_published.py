@@ -31,7 +31,7 @@ def aggregate_scores(files: str, corpus: Corpus) -> pd.DataFrame:
     """
     parts = []
     for name, score, verdicts in _scores_in(files, corpus):
-        found = summary(verdicts, score, resamples=0)
+        found = summary(verdicts, score)
         of_user = verdicts.groupby([*WHO, "user"], dropna=False)[score].mean().reset_index()
         own = of_user.groupby(WHO, dropna=False, sort=False)
         means = (own.get_group(key).set_index("user")[score] for key in map(tuple, found[WHO].to_numpy()))

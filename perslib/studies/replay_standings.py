@@ -130,9 +130,9 @@ def draw_labels(truth: pd.DataFrame, users: int, seed: int = 42) -> pd.DataFrame
     return own.rename(columns={"expected": "score"})
 
 
-def compare_to_truth(verdicts: pd.DataFrame, truth: pd.DataFrame, seed: int = 42) -> pd.DataFrame:
+def compare_to_truth(verdicts: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
     """Return the judged and the true user macro of each candidate whose truth is known, a row a judge and candidate."""
     by_user = truth.groupby(["candidate", "user"])["expected"].mean()
     true = by_user.groupby("candidate").mean().rename("true").reset_index()
     columns = ["judge", "candidate", "user_macro", "user_macro_low", "user_macro_high"]
-    return summary(verdicts, seed=seed)[columns].merge(true, on="candidate")
+    return summary(verdicts)[columns].merge(true, on="candidate")

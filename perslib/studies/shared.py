@@ -10,6 +10,8 @@ from perslib.corpus import TURN
 from perslib.llm import Cache
 from perslib.report.tables import with_interval
 from perslib.report.words import name_of
+from perslib.stats import FEWEST_USERS
+from perslib.stats.measures import FEWEST_OF_CLASSES
 from perslib.studies.extent import FEWEST_REPLIES, Extent
 from perslib.text import as_paragraph, join, plural, translate
 
@@ -150,9 +152,12 @@ def reach(asked: pd.DataFrame, look: Extent) -> Iterator[str]:
         "{users} users this shows that every part works; it measures nothing. For results use a stronger "
         "backbone."
         if look.is_short
-        else "With {users} users intervals are wide; ignore small differences."
-        if users < 20
-        else "With {users} users intervals over users are reliable.",
+        else "With {users} users there are no intervals, so differences may be chance."
+        if users < FEWEST_USERS
+        else "With {users} users intervals are wide; ignore small differences. From thirty users on, class metrics such as F1 "
+        "have intervals, too."
+        if users < FEWEST_OF_CLASSES
+        else "With {users} users there are enough for intervals over users.",
         users=users,
     )
 

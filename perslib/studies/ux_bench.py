@@ -21,7 +21,7 @@ from perslib.prompts import PromptSettings
 from perslib.signals import Settings, behavioural
 from perslib.signals.model import DEFAULT
 from perslib.stats import SEED, Resamples
-from perslib.stats.measures import resampled
+from perslib.stats.measures import measure_under
 from perslib.stats.sums import Sums
 from perslib.studies.extent import FEWEST_REPLIES, Extent
 from perslib.studies.judge_bias import sensitivity
@@ -77,7 +77,7 @@ def compare_memories(
     """Compare how well judges agree with the users' scores when they remember ratings, and when they remember behaviour.
 
     What a judge learns it learns from labels of the same kind; `task mean` on ratings and shuffled labels are the
-    controls. All are compared on the replies that all scored, users resampled.
+    controls. All are compared on the replies that all scored, with intervals over users.
 
     Columns: judge, memory, turns, users, r, kept (r over that of the rated memory), both with bounds.
     """
@@ -98,11 +98,11 @@ def compare_memories(
     known = wide[wide.index.isin(scores.index)].dropna()
     if len(known) < FEWEST_REPLIES:
         raise NotEnough("Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known))
-    users = Resamples(known.index.get_level_values("user"), seed=seed)
+    users = Resamples(known.index.get_level_values("user"))
     gold, drawn, rows = scores.loc[known.index].to_numpy(), {}, []
     for name, memory in said:
         sums = Sums(gold, known[name, memory].to_numpy(), users.group, len(users))
-        r = drawn[name, memory] = resampled(sums, ["pearson"], users.weights)["pearson"]
+        r = drawn[name, memory] = measure_under(sums, ["pearson"], users.weights)["pearson"]
         rated = drawn[name, "rated"]
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
         about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}

@@ -128,13 +128,13 @@ def of_first_scorer(scored: pd.DataFrame, model: str = "") -> pd.DataFrame:
     return own[own["model"] == model] if model else own
 
 
-def share_good_replies(scored: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
-    """Good% of each model, way of asking and scorer, with Wilson bounds by case and bounds of resampled users.
+def share_good_replies(scored: pd.DataFrame) -> pd.DataFrame:
+    """Good% of each model, way of asking and scorer, with Wilson bounds by case and bounds over users.
 
     `liked_percent`, where `truth` is known, is the share with a score of 4 or more.
     """
     by = ["model", "how", "judge"]
-    table = ux.good_share(scored.reindex(columns=[*dict.fromkeys([*scored, "judge"])]), by, unit="user", seed=seed)
+    table = ux.good_share(scored.reindex(columns=[*dict.fromkeys([*scored, "judge"])]), by, unit="user")
     if "truth" not in scored or scored.empty:
         return table
     known = scored.dropna(subset="truth")
@@ -203,9 +203,7 @@ def mark_right(verdicts: pd.DataFrame) -> pd.DataFrame:
     return known.assign(said=(known["said"] == known["gold"]).fillna(False).astype(int) * 2 - 1)
 
 
-def share_good_by_topic(
-    tasks: Mapping[str, pd.DataFrame], found: pd.DataFrame, kind: str, seed: int = SEED
-) -> pd.DataFrame:
+def share_good_by_topic(tasks: Mapping[str, pd.DataFrame], found: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Share of good outcomes of each task by scenario or by intent, in percent; a case is one row of its task.
 
     Columns: task, kind, cases, percent with bounds, wilson_low, wilson_high. Strata with fewer than `FEWEST_CASES` cases
@@ -216,7 +214,7 @@ def share_good_by_topic(
         raise NotEnough("No task has an outcome here that could be broken down; the reasons are given above.")
     every = pd.concat(known, names=["task", None]).reset_index(level=0)
     every[kind] = every["case"].map(found.set_index("case")[kind]).fillna(OTHER)
-    table = ux.good_share(every, ("task", kind), unit="user", fewest=FEWEST_CASES, seed=seed)
+    table = ux.good_share(every, ("task", kind), unit="user", fewest=FEWEST_CASES)
     places = {name: place for place, name in enumerate([*known, *KINDS[kind]])}
     return table.sort_values(["task", kind], key=lambda names: names.map(places), ignore_index=True)
 
@@ -256,14 +254,14 @@ def list_labels(topics: pd.DataFrame, opened: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def compare_labellers(labels: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
+def compare_labellers(labels: pd.DataFrame) -> pd.DataFrame:
     """Compare rules and model by what `list_labels` lists, where enough was labelled.
 
     Columns: kind, label, kappa with bounds, equal, one, other, replies.
     """
     names = {**KINDS, "strategy": ux.STRATEGIES}
     tables = [
-        ux.labeller_agreement(own, one="rules", other="model", names=names[kind], seed=seed).assign(kind=kind)
+        ux.labeller_agreement(own, one="rules", other="model", names=names[kind]).assign(kind=kind)
         for kind, own in labels.groupby("kind", sort=False)
         if own[["rules", "model"]].notna().all(axis=1).sum() >= FEWEST_LABELLED
     ]

@@ -17,18 +17,7 @@ from perslib.errors import NotEnough
 from perslib.report.tables import labelled
 from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, VOTES, Settings, fit_votes, mined, signals_of, weak_labels
 from perslib.signals.model import DEFAULT
-from perslib.stats import (
-    FEWEST_USERS,
-    RESAMPLES,
-    SEED,
-    Resamples,
-    compare_auroc,
-    correlation,
-    estimate,
-    floats,
-    of_turns,
-    with_wilson,
-)
+from perslib.stats import SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.text import as_paragraph, join, translate
 from perslib.ux import name_turns, published
@@ -102,7 +91,7 @@ def count_gold(corpus: Corpus) -> dict[str, int]:
     return {"n": len(gold), "good": int((gold == GOOD).sum()), "bad": int((gold == BAD).sum())} if len(gold) else {}
 
 
-def count_objections(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
+def count_objections(found: Behaviour) -> pd.DataFrame:
     """Count replies with a clear signal of dissatisfaction, with weak ones alone, and with none; how far scores agree.
 
     Columns: strength (clear, weak, neither), replies, users, objected_percent (of all replies), rated, and low_percent (share
@@ -115,8 +104,8 @@ def count_objections(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
     for strength, own in {"clear": is_clear, "weak": is_weak, "neither": ~(is_clear | is_weak)}.items():
         rated = own & is_known
         about = {"strength": strength, "replies": int(own.sum()), "rated": int(rated.sum())}
-        about |= _percent_of_users(replies["user"], own.to_numpy(), seed)
-        about |= _percent_of_users(replies["user"][rated], low[rated], seed, "low_percent")
+        about |= _percent_of_users(replies["user"], own.to_numpy())
+        about |= _percent_of_users(replies["user"][rated], low[rated], "low_percent")
         rows.append(about | {"users": replies["user"][own].nunique()})
     return pd.DataFrame(rows)
 
@@ -158,13 +147,13 @@ def count_outcomes(found: Behaviour) -> pd.DataFrame:
     return with_wilson(table.assign(percent=100 * table["replies"] / counts.sum()), "percent", counts.sum())
 
 
-def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
+def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
     """How often users showed clear dissatisfaction: by turn of the conversation, over weeks or months, and by assistant.
 
     Of replies that a message or a click followed. Parts with fewer than `FEWEST_CASES` of them are left out, and so is a
     division with one part.
 
-    Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds of resampled
+    Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds over
     users, overall_percent, and for each signal of dissatisfaction the percent of replies of which it is the `objection`.
     """
     replies = found.replies[~found.replies["primary"].isin(["no_followup", "superseded"])]
@@ -185,7 +174,7 @@ def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
         for name in names if len(names) > 1 else ():
             own = (parts == name).fillna(False).to_numpy(bool)
             about = {"division": division, "part": name, "at": float(places[own].iloc[0]), "replies": int(own.sum())}
-            about |= _percent_of_users(replies["user"][own], objected[own], seed)
+            about |= _percent_of_users(replies["user"][own], objected[own])
             shares = {signal: 100 * float((objection[own] == signal).mean()) for signal in NEGATIVE}
             rows.append(about | {"overall_percent": 100 * float(objected.mean())} | shares)
     bounds = ["objected_percent", "objected_percent_low", "objected_percent_high", "overall_percent"]
@@ -195,24 +184,17 @@ def divide_dissatisfaction(found: Behaviour, seed: int = SEED) -> pd.DataFrame:
     return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 
-def _percent_of_users(
-    user: pd.Series, objected: np.ndarray, seed: int, name: str = "objected_percent"
-) -> dict[str, float]:
-    """How many users there are, and the percent of replies with dissatisfaction, users resampled; missing for no reply.
+def _percent_of_users(user: pd.Series, objected: np.ndarray, name: str = "objected_percent") -> dict[str, float]:
+    """Return how many users there are, and the percent of replies with dissatisfaction, with its interval over users.
 
-    Without bounds where none or all have it, since users that are alike say nothing of how far others may differ.
-
-    Users with as many replies, and as many with dissatisfaction, are drawn together, so that a log of any size will do.
+    It is missing for no reply, and without bounds where none or all have it: users that are alike say nothing of how far
+    others may differ.
     """
-    of_user = pd.Series(objected).groupby(user.to_numpy()).agg(["size", "sum"])
-    kinds = of_user.value_counts()
-    drawn = kinds.to_numpy(float)[None]
-    if len(of_user) >= FEWEST_USERS and 0 < objected.sum() < len(objected):
-        rng = np.random.default_rng(seed)
-        drawn = np.vstack([drawn, rng.multinomial(len(of_user), kinds / len(of_user), size=RESAMPLES)])
-    size, against = (drawn @ kinds.index.get_level_values(level).to_numpy(float) for level in ("size", "sum"))
-    with np.errstate(invalid="ignore"):
-        return {"users": len(of_user), **estimate(100 * against / size, name)}
+    users = Resamples(user)
+    found = users.estimate(users.mean(100.0 * objected), name, "percent")
+    if not 0 < objected.sum() < len(objected):
+        found |= {f"{name}_low": np.nan, f"{name}_high": np.nan}
+    return {"users": len(users), **found}
 
 
 @as_paragraph
@@ -254,7 +236,7 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
 # -- against ratings --------------------------------------------------------------------------------------------------
 
 
-def compare_with_ratings(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
+def compare_with_ratings(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
     """Compare weak labels with test users' own scores, for labels of at least a weight; AUROC for a score of 4 and up.
 
     Columns: votes (as decided, and as train users' ratings teach them), least_weight, turns, share_of_turns, users, r and
@@ -273,10 +255,10 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED, settings: Settings = 
         every = every.assign(case=every.index.astype(str), label=label, p_good=(label - 1) / 4, gold=gold)
         own = every[test & (labels["weight"].to_numpy() >= least)].dropna(subset=["score", "label"])
         if len(own) >= FEWEST_REPLIES and own["score"].nunique() > 1:
-            r = correlation(own["label"], own["score"], own["user"], RESAMPLES, seed)
+            r = correlation(own["label"], own["score"], own["user"])
             about = {"votes": votes, "least_weight": least, "turns": len(own), "share_of_turns": len(own) / test.sum()}
             about |= {"users": own["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
-            auroc = compare_auroc(own, seed=seed)[["auroc", "auroc_low", "auroc_high"]]
+            auroc = compare_auroc(own)[["auroc", "auroc_low", "auroc_high"]]
             rows.append(about | auroc.iloc[0].to_dict())
     if not rows:
         raise NotEnough(
@@ -287,8 +269,8 @@ def compare_with_ratings(corpus: Corpus, seed: int = SEED, settings: Settings = 
     return pd.DataFrame(rows)
 
 
-def compare_scores_by_signal(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
-    """Compare the users' mean score of replies with a signal, clear or weak, with that of all others; users resampled.
+def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
+    """Compare the users' mean score of replies with a signal with that of all others; intervals are over users.
 
     Columns: signal, strength (clear, weak), turns, mean, difference with bounds; dissatisfied (share of 3 or lower) with
     bounds, beside that of all replies that were followed by a message, low_all; and where a synthetic world knows it, meant
@@ -298,7 +280,7 @@ def compare_scores_by_signal(corpus: Corpus, seed: int = SEED, settings: Setting
     each = list_signals(found)
     is_weak = each["strength"] == "weak"
     score, acts = floats(corpus.turns["score"])[known], _true_acts(corpus)
-    users, rows = Resamples(corpus.turns["user"][known], seed=seed), []
+    users, rows = Resamples(corpus.turns["user"][known]), []
     spoke = (found["primary"] != "no_followup").to_numpy()[known]
     base = float((score[spoke] < SATISFIED).mean()) if spoke.any() else np.nan
     for name, strength in product((*NEGATIVE, *POSITIVE, "ack"), ("clear", "weak")):

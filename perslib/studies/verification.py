@@ -130,7 +130,6 @@ def compared(
     scores: Sequence[str] = SCORES,
     metrics: Sequence[str] = SHOWN,
     controls: Sequence[str] = CONTROLS,
-    seed: int = 42,
 ) -> pd.DataFrame:
     """Agreement of all judges in the frame, each beside its gain over the best control.
 
@@ -139,7 +138,7 @@ def compared(
     """
     known = set(enough(verdicts, corpus)["judge"]) or set(verdicts["judge"])
     present = [name for name in controls if name in known]
-    agreed = agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present, seed=seed)
+    agreed = agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present)
     within = agreed["metric"].str.startswith("wb_")
     agreed = pd.concat([agreed[~within], _count_in_blocks(agreed[within], verdicts, corpus)]).sort_index()
     measured = agreed.columns[agreed.columns.str.match("value|gain|control")]
@@ -216,18 +215,18 @@ def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Cor
     return pd.concat([*frames, random.assign(whole=random["raw"])], ignore_index=True)
 
 
-def reached(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def reached(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """The learned evaluator against what it was built to reach, and against the best control.
 
     Columns: those of `agreement` and aim, reached (by the estimate), surely (by the whole interval).
     """
-    agreed = compared(verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]], seed=seed)
+    agreed = compared(verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]])
     own = agreed[agreed["judge"] == LearnedJudge.name].merge(AIMS, on=["metric", "score"])
     own = own.rename(columns={"score": "calibration"})
     return own.assign(reached=own["value"] >= own["aim"], surely=own["value_low"] >= own["aim"])
 
 
-def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Measure how good the learned evaluator's probabilities are, beside those that read no reply; smaller is better.
 
     The user's history is shrunk towards everybody's shares (`fit_population`). Columns: judge, log_loss and rps (ranked
@@ -237,7 +236,7 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42
     train = corpus.of_users(corpus.split().get("train", []))
     if own.empty or train.turns["score"].isna().all():
         return pd.DataFrame(columns=["judge", "log_loss", "rps", "gain"])
-    everybody, users = fit_population(train), Resamples(own["user"], seed=seed)
+    everybody, users = fit_population(train), Resamples(own["user"])
     known = of_blocks(own, everybody.shrink(histories(corpus)))
     given = to_scale(floats(own["gold"]))[:, None]
     history = known / known.sum(axis=1, keepdims=True)
@@ -267,7 +266,7 @@ def trace_learning(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
         for judge in (LearnedJudge(), WithoutText()):
             verdicts = _teach(judge, corpus, train[:count], blocks)
             metrics = ["pearson", "wb_pearson"]
-            agreed = compared(verdicts, corpus, scores=["raw"], metrics=metrics, controls=(), seed=seed)
+            agreed = compared(verdicts, corpus, scores=["raw"], metrics=metrics, controls=())
             found.append(agreed.assign(train_users=count))
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
 

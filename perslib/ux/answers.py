@@ -25,7 +25,7 @@ from perslib.judge.asking import read_object
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.types import Message
 from perslib.prompts import PromptSettings, prompt
-from perslib.stats import RESAMPLES, SEED, Resamples, wilson
+from perslib.stats import Resamples, wilson
 from perslib.stats.detection import labels
 from perslib.ux.cases import Case
 from perslib.ux.judging import judged_by
@@ -119,18 +119,12 @@ def _judged_case(case: Case, reply: str, context: JudgeContext) -> Case:
 
 
 def good_share(
-    scored: pd.DataFrame,
-    by: Sequence[str] = ("model", "how"),
-    *,
-    unit: str = "case",
-    fewest: int = 0,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
+    scored: pd.DataFrame, by: Sequence[str] = ("model", "how"), *, unit: str = "case", fewest: int = 0
 ) -> pd.DataFrame:
     """Good% of each group, of all its cases, and of those that have a verdict.
 
     Columns: the groups, cases, replies, verdicts, good, percent (of all cases: what is missing is not good), wilson_low,
-    wilson_high, percent_low, percent_high (units resampled; a case whose unit is not known is its own),
+    wilson_high, percent_low, percent_high (over units; a case whose unit is not known is its own),
     percent_of_verdicts, mean_p. Groups with fewer cases than `fewest` show their counts only.
     """
     rows = []
@@ -143,8 +137,8 @@ def good_share(
         row |= {"verdicts": verdicts, "good": int(good.sum())}
         if cases >= max(1, fewest):
             low, high = wilson(good.sum(), cases)
-            units = Resamples(own[unit].where(own[unit] != "", own["case"]), resamples, seed)
-            row |= units.estimate(units.mean(100 * good), "percent")
+            units = Resamples(own[unit].where(own[unit] != "", own["case"]))
+            row |= units.estimate(units.mean(100 * good), "percent", "percent")
             row |= {"wilson_low": 100 * float(low), "wilson_high": 100 * float(high)}
             row["percent_of_verdicts"] = 100 * float(good.sum()) / verdicts if verdicts else np.nan
             row["mean_p"] = own["p_good"].astype("Float64").mean() if "p_good" in own else np.nan

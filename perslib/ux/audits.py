@@ -26,7 +26,7 @@ from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone
 from perslib.prompts import phrases
-from perslib.stats import RESAMPLES, SEED, Resamples, floats, order_effects
+from perslib.stats import SEED, Resamples, floats, order_effects
 
 _PAIR = [*TURN, "a", "b", "reply_a", "reply_b"]
 
@@ -84,21 +84,14 @@ def choices_on(
 
 
 def position_audit(
-    judge: Judge,
-    pairs: pd.DataFrame,
-    corpus: Corpus,
-    backbone: Backbone | None = None,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
-    **choosing: Any,
+    judge: Judge, pairs: pd.DataFrame, corpus: Corpus, backbone: Backbone | None = None, **choosing: Any
 ) -> pd.DataFrame:
-    """Measure what the order of showing does to the judge's choices: one row as of `order_effects`, users resampled.
+    """Measure what the order of showing does to the judge's choices: one row as of `order_effects`, with intervals over users.
 
     `choosing` are settings of `choices_on`: margin, fit, progress.
     """
     choices = choices_on(judge, pairs, corpus, backbone, **choosing)
-    return order_effects(choices, unit="user", resamples=resamples, seed=seed)
+    return order_effects(choices, unit="user")
 
 
 def _ordered(row: dict[Any, Any], first: str) -> tuple[str, str]:
@@ -141,13 +134,12 @@ def padding_audit(
     blocks: Sequence[Block] | None = None,
     times: float = 1.0,
     fit: bool = True,
-    resamples: int = RESAMPLES,
     seed: int = SEED,
     progress: bool = True,
 ) -> pd.DataFrame:
     """What empty words do to a judge's score: each reply as it is, and padded to about twice its length; one row.
 
-    Columns: judge, as_is and with_padding (mean scores), padding_change with bounds (users resampled) and p, raised and
+    Columns: judge, as_is and with_padding (mean scores), padding_change with bounds (over users) and p, raised and
     lowered (shares of replies), turns, users, unscored. Length alone should not raise a score. `blocks` are judged instead of drawn ones where they are given.
     """
     blocks = list(targets(corpus, limit=limit, seed=seed)) if blocks is None else blocks
@@ -164,7 +156,7 @@ def padding_audit(
     change = scores[1] - scores[0]
     known = ~np.isnan(change)
     changed = pd.Series(change[known])  # its mean is missing, without a warning, where nothing could be read
-    users = Resamples(np.concatenate([b.targets["user"] for b in blocks])[known], resamples, seed)
+    users = Resamples(np.concatenate([b.targets["user"] for b in blocks])[known])
     means = pd.DataFrame({"as_is": scores[0], "with_padding": scores[1]})[known].mean()
     row = {
         **{"judge": judge.name, **means},

@@ -24,7 +24,7 @@ from perslib.judge.asking import read_object
 from perslib.llm import Ask, Backbone, Request
 from perslib.paths import read_toml
 from perslib.prompts import PromptSettings
-from perslib.stats import RESAMPLES, SEED, Resamples, resample_cohen
+from perslib.stats import Resamples, cohen_under
 from perslib.ux.cases import Case
 
 OTHER = "other"
@@ -124,44 +124,38 @@ def strategies_of(
 
 
 def labeller_agreement(
-    labelled: pd.DataFrame,
-    *,
-    one: str = "strategy",
-    other: str = "labelled",
-    names: Sequence[str] = STRATEGIES,
-    resamples: int = 1000,
-    seed: int = SEED,
+    labelled: pd.DataFrame, *, one: str = "strategy", other: str = "labelled", names: Sequence[str] = STRATEGIES
 ) -> pd.DataFrame:
-    """Cohen's κ of two labellings, of all labels and of each of the `names` against the rest; cases resampled.
+    """Cohen's κ of two labellings, of all labels and of each of the `names` against the rest; intervals are over cases.
 
     Columns: label ("all" first), kappa, kappa_low, kappa_high, equal (share of equal labels), one and other (how many each calls
     so), replies (that both labelled), unlabelled.
     """
     known = labelled.dropna(subset=[one, other])
-    cases = Resamples(known["case"], resamples, seed)
+    cases = Resamples(known["case"])
     rows = []
     for name in ("all", *names):
         a, b = (known[c] if name == "all" else known[c] == name for c in (one, other))
         if name != "all" and not (a.any() or b.any()):
             continue
-        kappas = resample_cohen(a.to_numpy(object), b.to_numpy(object), cases)
+        kappas = cohen_under(a.to_numpy(object), b.to_numpy(object), cases)
         one_calls, other_calls = (len(own) if name == "all" else int(own.sum()) for own in (a, b))
-        found = {"label": name, **cases.estimate(kappas, "kappa"), "equal": (a == b).mean()}
+        found = {"label": name, **cases.estimate(kappas, "kappa", "correlation"), "equal": (a == b).mean()}
         found |= {"one": one_calls, "other": other_calls, "replies": len(known)}
         rows.append(found | {"unlabelled": len(labelled) - len(known)})
     return pd.DataFrame(rows)
 
 
-def strategy_shares(labelled: pd.DataFrame, *, resamples: int = RESAMPLES, seed: int = SEED) -> pd.DataFrame:
-    """How often each strategy is the primary one, in percent of all replies, with intervals over resampled cases.
+def strategy_shares(labelled: pd.DataFrame) -> pd.DataFrame:
+    """How often each strategy is the primary one, in percent of all replies, with intervals over cases.
 
     Columns: strategy (those of Table 4 and other), replies, percent, percent_low, percent_high.
     """
     known = labelled.dropna(subset=["strategy"])
-    cases, rows = Resamples(known["case"], resamples, seed), []
+    cases, rows = Resamples(known["case"]), []
     for name in (*STRATEGIES, OTHER):
         chosen = (known["strategy"] == name).to_numpy(float)
-        percent = cases.estimate(cases.mean(100 * chosen), "percent")
+        percent = cases.estimate(cases.mean(100 * chosen), "percent", "percent")
         rows.append({"strategy": name, "replies": int(chosen.sum()), **percent})
     return pd.DataFrame(rows)
 

@@ -22,7 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
-from perslib.stats import RESAMPLES, SEED, at_learned_threshold, compare_paired, measure_verdicts
+from perslib.stats import SEED, at_learned_threshold, compare_paired, measure_verdicts
 from perslib.stats.probabilities import verdict_of
 from perslib.ux.cases import Case, goods, owners
 from perslib.ux.reward import Reward
@@ -126,7 +126,7 @@ METRICS = ("balanced_accuracy", "good_acc", "bad_acc", "positive_bias", "d_prime
 
 
 def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame:
-    """Measure judges and baselines on their cases, a row each; users resampled, where they are known.
+    """Measure judges and baselines on their cases, a row each; intervals are over users, where they are known.
 
     Columns: judge, is_baseline, cases, good and bad (how many of them), each of `METRICS` with bounds, and at_learned, the
     balanced accuracy at a threshold learned on other users.
@@ -134,7 +134,7 @@ def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed
     both = pd.concat([verdicts, baselines], ignore_index=True)
     both["is_baseline"] = both.index >= len(verdicts)
     both["unit"] = both["user"].where(both["user"] != "", both["case"])
-    measured = measure_verdicts(both, metrics=METRICS, unit="unit", seed=seed)
+    measured = measure_verdicts(both, metrics=METRICS, unit="unit")
     table = measured[["judge", "cases"]].drop_duplicates("judge", ignore_index=True)
     table.insert(1, "is_baseline", table["judge"].map(both.groupby("judge")["is_baseline"].first()))
     wide = measured.pivot(index="judge", columns="metric", values=["value", "value_low", "value_high"])
@@ -182,7 +182,7 @@ def _most(values: pd.Series) -> str:
 
 
 def against_wall(
-    verdicts: pd.DataFrame, baselines: pd.DataFrame, *, unit: str = "case", resamples: int = RESAMPLES, seed: int = SEED
+    verdicts: pd.DataFrame, baselines: pd.DataFrame, *, unit: str = "case", seed: int = SEED
 ) -> pd.DataFrame:
     """Compare each judge with each baseline on the cases of both, paired: does it beat them all?
 
@@ -197,7 +197,7 @@ def against_wall(
         for name, of_baseline in right.items():
             both = pd.concat({"judge": _right(own), "baseline": of_baseline}, axis=1, join="inner")
             named = units.loc[both.index].to_numpy(object)
-            pair = compare_paired(both, named, tests=("mcnemar",), resamples=resamples, seed=seed).iloc[0]
+            pair = compare_paired(both, named, tests=("mcnemar",), seed=seed).iloc[0]
             means = both.mean().add_suffix("_accuracy")
             about = {"judge": judge, "baseline": name, "cases": int(pair["rows"]), **means}
             found = pair[["difference", "difference_low", "difference_high", "difference_p"]]

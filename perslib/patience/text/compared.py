@@ -12,9 +12,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
-from perslib.stats import SEED, estimate, mean_by
-
-RESAMPLES = 500
+from perslib.stats import estimate, leave_out, mean_by
 
 
 def ceiling(dialogues: Dialogues, kappa: float) -> float:
@@ -45,17 +43,15 @@ def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.D
     return found.assign(budget=found["bin"].map(middle)).drop(columns=["bin", "users"])
 
 
-def against_ratings(
-    budgets: pd.DataFrame, rated: pd.DataFrame, rating: str, *, resamples: int = RESAMPLES, seed: int = SEED
-) -> pd.DataFrame:
+def against_ratings(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.DataFrame:
     """Return how well each predictor goes with ratings of the whole dialogue.
 
     Columns: predictor (budget, status alone, fewer turns), level_means_r, spearman, spearman_low, spearman_high (over
-    resampled dialogues), spearman_success and spearman_failure (within either), dialogues.
+    dialogues), spearman_success and spearman_failure (within either), dialogues.
     """
     frame = budgets[["dialogue", "budget"]].merge(rated, on="dialogue").dropna(subset=rating)
     gold, status = frame[rating].to_numpy(float), frame["status"].to_numpy()
-    drawn = np.random.default_rng(seed).integers(0, len(frame), (resamples, len(frame)))
+    samples = leave_out(len(frame)).T > 0
     predictors = {"budget": frame["budget"], "status alone": frame["status"], "fewer turns": -frame["turns"]}
     rows = []
     for name, column in predictors.items():
@@ -65,7 +61,7 @@ def against_ratings(
             {
                 "predictor": name,
                 "level_means_r": _level_means_r(said, gold),
-                **estimate(np.array([spearman(said[d], gold[d]) for d in (slice(None), *drawn)]), "spearman"),
+                **estimate([spearman(said[own], gold[own]) for own in samples], "spearman", "correlation"),
                 **{f"spearman_{end}": spearman(said[own], gold[own]) for end, own in ends.items()},
                 "dialogues": len(frame),
             }

@@ -1,6 +1,6 @@
-"""Seconds for 10,000 resamples of 90 users: 6,474 turns, ten judges, every metric.
+"""Seconds for the intervals of every metric: 90 users, 6,474 turns, ten judges.
 
-`python benchmarks/bootstrap.py` prints a table. Seven of the judges give whole scores and three real-valued ones,
+`python benchmarks/intervals.py` prints a table. Seven of the judges give whole scores and three real-valued ones,
 whose ranks are dearer. Processor time is shown beside wall time, since other programs may be running.
 """
 
@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
-from perslib.stats import METRICS, interval, resample_users
-from perslib.stats.measures import resampled
+from perslib.stats import METRICS, estimate, leave_out
+from perslib.stats.measures import measure_under, scale_of
 from perslib.stats.sums import Sums
 
 
@@ -29,17 +29,17 @@ def made(options: argparse.Namespace) -> list[Sums]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("users", 90), ("turns", 6474), ("judges", 10), ("resamples", 10_000), ("rounds", 3)):
+    for name, default in (("users", 90), ("turns", 6474), ("judges", 10), ("rounds", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     print(f"{'round':>5} {'wall s':>8} {'cpu s':>8}   ({len(METRICS)} metrics, {options.judges} judges)")
     for number in range(1, options.rounds + 1):
         judges = made(options)
         wall, cpu = time.perf_counter(), time.process_time()
-        weights = resample_users(options.users, options.resamples)
+        weights = leave_out(options.users)
         for sums in judges:
-            for values in resampled(sums, METRICS, weights).values():
-                interval(values[1:])
+            for name, values in measure_under(sums, METRICS, weights).items():
+                estimate(values, name, scale_of(name))
         print(f"{number:>5} {time.perf_counter() - wall:>8.2f} {time.process_time() - cpu:>8.2f}")
 
 
