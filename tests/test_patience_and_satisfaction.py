@@ -83,12 +83,13 @@ def test_what_the_page_says_of_the_comparison(estimates, world):
     assert facts["budget"]["metric"] == facts["f_within"]["metric"] == "wc_pearson"
     assert facts["accuracy"] == tuple(study.predict_outcomes(estimates).values())
     assert 0.5 <= facts["same"] <= 1
-    better = compared.assign(gain_low=0.1)
+    better = compared.assign(gain=0.1, gain_p_holm=0.01)
     # All outcomes are predicted but every tenth, so that users differ.
     missed = estimates["dialogue"].factorize()[0] % 10 == 0
     sure = estimates.assign(**{study.BUDGET: np.where(missed, -estimates["status"], estimates["status"])})
     assert study.summarize(sure, better)["learned"]
-    assert not study.summarize(sure, compared.assign(gain_low=-0.1))["learned"]
+    assert not study.summarize(sure, compared.assign(gain_p_holm=0.3))["learned"]
+    assert study.summarize(sure, better.assign(gain=-0.1))["difference"] == "worse"
     assert not study.summarize(sure.assign(**{study.BUDGET: 1.0}), better)["learned"]
 
 

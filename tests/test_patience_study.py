@@ -24,7 +24,7 @@ from perslib.studies import patience as study
 from perslib.studies import patience_text as written
 from perslib.text import using_language
 
-TINY = study.Size(150, 80, 3, 64, learned=60, judged=20, sampled=200, people=200, text=150)
+TINY = study.Size(150, 80, 3, 64, learned=60, judged=20, references=30, sampled=200, people=200, text=150)
 
 
 @pytest.fixture(scope="module")
@@ -161,15 +161,16 @@ def test_ratings_of_one_kind_are_enough():
 def test_agents_beside_the_papers():
     rates = {"Agent 1": 0.9, "shrewd": 0.4, **{how.format("Agent 3"): 0.45 for how in ("{}", ALONE, MEANS)}}
     rates |= {"Agent 4": 0.2, ALONE.format("Agent 4"): 0.2, MEANS.format("Agent 4"): 0.44}
-    bounds = {"success_low": -0.02, "success_high": 0.02}
+    bounds = {"success_low": -2, "success_high": 2}
     success = pd.DataFrame(
         [
-            {"agent": a, "user": u, "success": s} | {name: s + shift for name, shift in bounds.items()}
+            {"agent": a, "user": u, "success": 100 * s, "dialogues": 50}
+            | {n: 100 * s + shift for n, shift in bounds.items()}
             for a, s in rates.items()
             for u in ("user1", "user2", "user3")
         ]
     )
-    table = study.compare_success(success)
+    table = study.compare_success(study.add_best_plan(success, TINY))
     assert table["method"].tolist()[:5] == ["paper: Agent 1", "Agent 1", "shrewd", "paper: Agent 3", "Agent 3"]
     assert table.loc[0, ["User 1", "User 2", "User 3"]].tolist() == pytest.approx([87.9, 11.1, 7.6])
     shown = formatted(table, **{"User 1": interval(digits=1)})["User 1"]
@@ -177,10 +178,25 @@ def test_agents_beside_the_papers():
     with using_language("zh"):
         assert name_of("paper: Agent 1") == "论文：智能体 1"
         assert all(name_of(name) != name for name in rates)
-    found = study.compare_agents(success[success["user"] == "user3"].set_index("agent")["success"])
-    assert found == {"means3": 0.45, "costs3": 0.45, "both3": 0.45, "means4": 0.44, "costs4": 0.2, "both4": 0.2}
-    assert study.is_better(success, "Agent 3", "Agent 4")
-    assert not study.is_better(success, MEANS.format("Agent 3"), MEANS.format("Agent 4"))
+    assert table["method"].iloc[-1] == study.BEST_PLAN and 40 < table["User 2"].iloc[-1] < 50
+
+
+def test_agents_are_compared_in_the_same_dialogues_of_each_seed():
+    rng, parts = np.random.default_rng(0), []
+    for seed in (1, 2):
+        patient = rng.random(400) < 0.4
+        worse = patient & (rng.random(400) < 0.5)
+        # Under the second seed Agent 3 does what the rule does.
+        ends = {"patient": patient, "Agent 4": worse, "Agent 3": ~worse if seed == 1 else patient}
+        about = {"seed": seed, "user": "user3", "dialogue": range(400)}
+        parts += [pd.DataFrame({"agent": name, **about, "success": own}) for name, own in ends.items()]
+    compared = study.compare_agents(pd.concat(parts))
+    row = compared.set_index(["method", "seed", "reference"]).loc[("Agent 3", 2, "Agent 4")]
+    own, other = (parts[n]["success"].to_numpy() for n in (5, 4))
+    assert row["difference"] == pytest.approx(100 * (own.mean() - other.mean())) and row["difference_low"] > 0
+    assert study.count_seeds(compared, "Agent 3", "Agent 4") == (2, 0)
+    assert study.count_seeds(compared, "Agent 3", "patient") == (1, 0)
+    assert study.count_seeds(compared, "Agent 4", "patient") == (0, 2)
 
 
 def test_presets_are_named():
@@ -195,7 +211,16 @@ def test_the_notebook_is_whole_without_torch(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(SIZES, "smoke", TINY)
     run_cells("06_patience", out=str(tmp_path))
     made = {file.name for file in tmp_path.rglob("*.csv")}
-    assert {"endings.csv", "recovery.csv", "recovery_forward.csv", "people.csv", "ratings.csv", "success.csv"} <= made
+    assert {
+        "endings.csv",
+        "recovery.csv",
+        "recovery_forward.csv",
+        "people.csv",
+        "ratings.csv",
+        "success.csv",
+        "looser.csv",
+        "agents_compared.csv",
+    } <= made
     assert "With User 2 the best plan" in capsys.readouterr().out
 
 
@@ -211,6 +236,6 @@ def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):
 
 
 def test_another_seed_is_another_draw():
-    again = study.repeat_fit(user2(), TINY, (1, 2))
+    again = study.repeat_fit({str(seed): (user2(), seed) for seed in (1, 2)}, TINY)
     assert again["method"].tolist() == ["1", "2"]
     assert again["step_r"].nunique() == 2 and again["step_r"].between(-1, 1).all()

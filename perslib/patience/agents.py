@@ -2,7 +2,7 @@
 
     agent = learn(user2(), Settings(dialogues=20_000))
     agent = learn(user3(), Settings(), believe(fitted, dialogues))    # costs and budgets are only estimated
-    success_rate(agent, user2(), 20_000, seed=9), agent.curve
+    try_policy(agent, user2(), 20_000, seed=9).mean()
 
 The paper trains deep networks over 300 actions. Here an agent has a few moves at each moment (`policies.moment`): what
 `patient` does, with none to three answers that nobody has asked for yet. It keeps a table: how often a dialogue succeeded
@@ -17,15 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from perslib.errors import DataError, Problem
 from perslib.patience.actions import action_list
 from perslib.patience.dialogues import SUCCESS, Dialogues
+from perslib.patience.goals import Goal, sample_goal
 from perslib.patience.networks import features
 from perslib.patience.policies import KINDS, Policy, is_asked_often, moment, talk
 from perslib.patience.users import Belief, User
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 CHANCES, VOLUNTEERED, AHEAD = 8, 2, 3
 #: The least that a turn is believed to cost, and the states that its estimated cost is averaged over.
 LEAST_COST, STATES = 0.2, 100
-CHECK_SEED = 1_000_003
 
 Situation = tuple[int, ...]
 
@@ -51,8 +51,6 @@ class Settings:
     dialogues: int = 20_000
     explore: tuple[float, float, float] = (0.3, 0.02, 0.5)  # from, to, by this share of the dialogues
     recent: int = 1000  # a mean forgets what is older than about so many dialogues
-    checks: int = 4  # evaluations on the way
-    checked: int = 100  # dialogues an evaluation
     seed: int = 42
 
 
@@ -63,7 +61,6 @@ class Agent:
     belief: Belief
     values: dict[Situation, dict[int, tuple[float, int]]] = field(default_factory=dict)
     """Situation → move → share of successes after it, and how often it was made."""
-    curve: pd.DataFrame = field(default_factory=pd.DataFrame, repr=False)
     card: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, seen: Seen, rng: np.random.Generator) -> int:
@@ -87,10 +84,10 @@ class Agent:
         return max(moves, key=lambda move: found[move][0] if move in found else -1.0)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the table, the belief, and a card with the learning curve (`perslib.saved`)."""
+        """Write the table, the belief, and a card (`perslib.saved`)."""
         rows = [(*own, move, *value) for own, moves in self.values.items() for move, value in moves.items()]
         arrays = {"table": np.array(rows, dtype=float), "costs": self.belief.costs, "worth": self.belief.worth}
-        return save(folder, {**self.card, "curve": self.curve.to_dict("list")}, arrays)
+        return save(folder, self.card, arrays)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -101,7 +98,7 @@ class Agent:
                     Problem(str(folder), "the agent was trained on another action list"),
                     "Train it again with the present one.",
                 )
-            agent = cls(Belief(arrays["costs"], arrays["worth"]), {}, pd.DataFrame(card.pop("curve")), card)
+            agent = cls(Belief(arrays["costs"], arrays["worth"]), {}, card)
             for *own, move, share, often in arrays["table"].tolist():
                 agent.values.setdefault(tuple(map(int, own)), {})[int(move)] = (share, int(often))
         return agent
@@ -125,8 +122,7 @@ def believe(model: Patience, dialogues: Dialogues) -> Belief:
 def learn(user: User, settings: Settings, belief: Belief | None = None) -> Agent:
     """Train an agent for a user, of whom it knows what `belief` says, by default the truth."""
     agent, (first, last, by) = Agent(belief or Belief.true()), settings.explore
-    rng, curve = np.random.default_rng((settings.seed, 1)), []
-    every = max(1, settings.dialogues // settings.checks)
+    rng = np.random.default_rng((settings.seed, 1))
     for i in range(settings.dialogues):
         world = World(user, np.random.default_rng((settings.seed, 2, i)), belief=belief, keeps=False)
         epsilon = first + (last - first) * min(1.0, i / max(1.0, by * settings.dialogues))
@@ -142,11 +138,8 @@ def learn(user: User, settings: Settings, belief: Belief | None = None) -> Agent
             share, often = found.get(move, (0.0, 0))
             weight = 1 / min(often + 1, settings.recent)
             found[move] = (share + weight * ((world.status == SUCCESS) - share), often + 1)
-        if (i + 1) % every == 0:
-            success = success_rate(agent, user, settings.checked, CHECK_SEED)
-            curve.append({"dialogues": i + 1, "success": success})
     card = {"user": user.kind, "settings": asdict(settings), "actions": action_list().digest}
-    return Agent(agent.belief, agent.values, pd.DataFrame(curve), card)
+    return Agent(agent.belief, agent.values, card)
 
 
 def thrifty(belief: Belief) -> Policy:
@@ -161,7 +154,13 @@ def thrifty(belief: Belief) -> Policy:
     return plan
 
 
-def success_rate(policy: Policy, user: User, number: int, seed: int) -> float:
-    """Share of dialogues that end in success."""
-    worlds = (World(user, np.random.default_rng((seed, i)), keeps=False) for i in range(number))
-    return sum(talk(policy, world).status == SUCCESS for world in worlds) / number
+def try_policy(policy: Policy, user: User, number: int, seed: int) -> np.ndarray:
+    """Return for each of so many dialogues whether it ends in success; goals are those of the seed, whatever the policy."""
+    rng = np.random.default_rng((seed, 1))
+    worlds = (World(user, rng, goal, keeps=False) for goal in _sample_goals(number, seed))
+    return np.array([talk(policy, world).status == SUCCESS for world in worlds])
+
+
+@lru_cache(maxsize=4)
+def _sample_goals(number: int, seed: int) -> tuple[Goal, ...]:
+    return tuple(sample_goal(np.random.default_rng((seed, 0, i))) for i in range(number))

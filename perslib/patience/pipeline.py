@@ -1,7 +1,7 @@
 """The paper's four steps as one run that can be stopped and taken up again (DEUS, figure 1).
 
     run = Pipeline("runs/patience", "smoke").finish()
-    run.success(), run.curves()                    # Table 1 with its controls; how the agents learned
+    run.success(), run.outcomes()                  # Table 1 with its controls; each dialogue behind it
     run.collected(42, "user2"), run.estimate(42, "R2")
 
 1 Agent 1 is made for User 1: the rule · 2 collect its dialogues with users 2 and 3, with exploration (without, too few
@@ -25,12 +25,12 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.patience.agents import Agent, Settings, believe, learn, success_rate, thrifty
+from perslib.patience.agents import Agent, Settings, believe, learn, thrifty, try_policy
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.policies import Policy, collect, exploring, patient, rule, shrewd
-from perslib.patience.users import User, user1, user2, user3
-from perslib.stats import wilson
+from perslib.patience.users import Belief, User, user1, user2, user3
+from perslib.stats import with_wilson
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ class Size:
     epochs: int
     batch: int
     learned: int  # dialogues that an agent learns from
-    judged: int  # dialogues for each success rate
-    sampled: int  # goals a domain that the ceiling is computed from
+    judged: int  # dialogues for each success rate of an agent
+    references: int  # the same of a hand policy with User 2, for whom the best plan is computed
+    sampled: int  # goals a domain that plans are compared on
     people: int
     text: int
     seeds: int = 1
@@ -51,9 +52,9 @@ class Size:
 
 
 SIZES = {
-    "smoke": Size(800, 400, 25, 64, 1500, 600, 1500, people=1000, text=500),
-    "paper": Size(5000, 1000, 40, 64, 40_000, 20_000, 20_000, people=4000, text=1500, seeds=3),
-    "long": Size(8000, 2000, 150, 32, 200_000, 20_000, 50_000, people=8000, text=3000, seeds=5),
+    "smoke": Size(800, 400, 25, 64, 1500, 2000, 10_000, 4000, people=1000, text=500),
+    "paper": Size(5000, 1000, 40, 64, 40_000, 20_000, 20_000, 20_000, people=4000, text=1500, seeds=3),
+    "long": Size(8000, 2000, 150, 32, 200_000, 20_000, 20_000, 50_000, people=8000, text=3000, seeds=5),
 }
 EXPLORED = 0.4
 #: What each agent is trained for: the user, and the estimate ("" is the truth).
@@ -71,6 +72,8 @@ THRIFTY = {how.format(name): TRAINED[name] for how in (ALONE, MEANS) for name in
 ESTIMATED = {"R2": ("user2", False), "R3": ("user3", True), "R4": ("user3", False)}
 HAND: dict[str, Policy] = {"Agent 1": rule, "patient": patient, "shrewd": shrewd}
 HAND_USERS = {"Agent 1": ("user1", "user2", "user3"), "patient": ("user2", "user3"), "shrewd": ("user2", "user3")}
+#: Hand policies that agents are compared with.
+REFERENCES = ("patient", "shrewd")
 
 #: Dialogues that agents are judged on have seeds of their own.
 JUDGED = 7_000_000
@@ -121,6 +124,7 @@ class Pipeline:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.folder, self.gamma = Path(folder), gamma
         self._collected: dict[tuple[int, str], Collected] = {}
+        self._beliefs: dict[tuple[int, str], Belief] = {}
         self.users = {"user1": user1(), "user2": user2(), "user3": user3(gamma)}
         stamp = self.folder / "preset.json"
         sizes = {**asdict(self.sizes), "gamma": gamma}
@@ -173,7 +177,7 @@ class Pipeline:
         place = self._at(seed, name)
         if name in TRAINED and (place / "card.json").exists():
             return Agent.load(place)
-        belief = believe(self.estimate(seed, known), self.collected(seed, user).train) if known else None
+        belief = self._believe(seed, known) if known else None
         if belief and name in THRIFTY:
             return thrifty(belief.by_slots() if name == MEANS.format(name.split(",")[0]) else belief)
         # Who was not estimated to look ahead is trained with as one who does not.
@@ -182,17 +186,26 @@ class Pipeline:
         learned.save(place)
         return learned
 
+    def _believe(self, seed: int, known: str) -> Belief:
+        if (seed, known) not in self._beliefs:
+            seen = self.collected(seed, ESTIMATED[known][0]).train
+            self._beliefs[seed, known] = believe(self.estimate(seed, known), seen)
+        return self._beliefs[seed, known]
+
     def judged(self, seed: int, name: str) -> pd.DataFrame:
-        """The success of an agent with its user, of Agent 1 with users 1, 2 and 3, of other hand policies with 2 and 3."""
-        path = self._at(seed, f"{name}.csv")
+        """The outcomes of an agent with its user, of Agent 1 with users 1, 2 and 3, of other hand policies with 2 and 3."""
+        path = self._at(seed, f"{name}.parquet")
         if not path.exists():
-            policy, rows = self.agent(seed, name), []
+            policy, parts = self.agent(seed, name), []
             for user in HAND_USERS.get(name) or [(TRAINED | THRIFTY)[name][0]]:
-                share = success_rate(policy, self.users[user], self.sizes.judged, seed=JUDGED + seed)
-                rows.append({"agent": name, "seed": seed, "user": user, "success": share})
+                is_reference = name in REFERENCES and user == "user2"
+                number = self.sizes.references if is_reference else self.sizes.judged
+                ends = try_policy(policy, self.users[user], number, seed=JUDGED + seed)
+                about = {"agent": name, "seed": seed, "user": user, "dialogue": range(len(ends))}
+                parts.append(pd.DataFrame({**about, "success": ends}))
             path.parent.mkdir(parents=True, exist_ok=True)
-            pd.DataFrame(rows).to_csv(path, index=False)
-        return pd.read_csv(path)
+            pd.concat(parts, ignore_index=True).to_parquet(path)
+        return pd.read_parquet(path)
 
     def finish(self) -> Pipeline:
         """Make everything that is not there yet."""
@@ -205,17 +218,13 @@ class Pipeline:
             make(seed, name)
         return self
 
-    def success(self) -> pd.DataFrame:
-        """Table 1 and its controls: agent, user, success with its interval over dialogues, seeds."""
-        rows = pd.concat([self.judged(s, n) for s in self.seeds for n in (*HAND, *TRAINED, *THRIFTY)])
-        groups = rows.groupby(["agent", "user"], sort=False)
-        table = groups.agg(success=("success", "mean"), seeds=("seed", "size")).reset_index()
-        number = self.sizes.judged * table["seeds"]
-        low, high = wilson(table["success"] * number, number)
-        return table.assign(success_low=low, success_high=high)
+    def outcomes(self) -> pd.DataFrame:
+        """Return every dialogue that agents were judged on: agent, seed, user, dialogue (with the same goal for all), success."""
+        rows = [self.judged(seed, name) for seed in self.seeds for name in (*HAND, *TRAINED, *THRIFTY)]
+        return pd.concat(rows, ignore_index=True)
 
-    def curves(self) -> pd.DataFrame:
-        """Success while learning: agent, seed, dialogues, success."""
-        agents = [(seed, name, self.agent(seed, name)) for seed in self.seeds for name in TRAINED]
-        found = [a.curve.assign(agent=name, seed=seed) for seed, name, a in agents if isinstance(a, Agent)]
-        return pd.concat(found, ignore_index=True)
+    def success(self) -> pd.DataFrame:
+        """Table 1 and its controls: agent, user, success in percent with its interval over dialogues, dialogues."""
+        groups = self.outcomes().groupby(["agent", "user"], sort=False)["success"]
+        table = groups.agg(success="mean", dialogues="size").reset_index()
+        return with_wilson(table.assign(success=100 * table["success"]), "success", table["dialogues"])

@@ -12,7 +12,8 @@ import pandas as pd
 
 from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
 from perslib.patience.estimator import Patience, status_rates
-from perslib.stats import Resamples, correlation, interval, pearson, ratio
+from perslib.stats import Resamples, correlation, estimate, pearson, ratio
+from perslib.stats.resamples import Scale
 
 #: Levels with fewer turns are shown, and left out of correlation and slope of the level means.
 FEWEST_TURNS = 30
@@ -62,7 +63,9 @@ def recovered(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
         "stop_accuracy": ratio(each.total(stops & (status == FAILURE)), each.total(status == FAILURE)),
     }
     drawn["slope_per_v_b"] = drawn["slope"] / abs(model.v_b)
-    found = {name: (float(values[0]), *map(float, interval(values)[:2])) for name, values in drawn.items()}
+    plain: dict[str, Scale] = dict.fromkeys(("slope", "intercept", "slope_per_v_b"), "plain")
+    scales: dict[str, Scale] = {"level_r": "correlation", "within_std": "error", **plain}
+    found = {name: tuple(estimate(own, scale=scales.get(name, "share")).values()) for name, own in drawn.items()}
     found["step_r"] = correlation(f, true, of)
     found["h_r"] = correlation(ends["patience"], patience, number)
     table = pd.DataFrame.from_dict(found, orient="index", columns=["value", "value_low", "value_high"])

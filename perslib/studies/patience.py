@@ -7,7 +7,7 @@ is one of the user and not of the system.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,8 @@ import pandas as pd
 from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.personal import apart, of_lives, relative_patience, with_profiles
-from perslib.patience.pipeline import ALONE, MEANS, Collected, Size, collect_dialogues
-from perslib.patience.plans import ceiling as ceiling
+from perslib.patience.pipeline import MEANS, REFERENCES, THRIFTY, TRAINED, Collected, Size, collect_dialogues
+from perslib.patience.plans import PLANS, estimate_best_plan, estimate_mean
 from perslib.patience.policies import collect, exploring, rule, talk
 from perslib.patience.published import LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
 from perslib.patience.recovery import levels, recovered, reward_shares
@@ -38,11 +38,16 @@ NO_MARGIN: dict[str, dict[str, Any]] = {"without margin": {"margin": 0.0}}
 TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "censored")}
 #: A limit that ends many dialogues with User 2 while there is patience left.
 FEW_TURNS = 8
+#: Standard deviation of patience from one dialogue to the next, and the chance to leave after a turn for another reason.
+NOISE, QUITS = 1.5, 0.1
+ASSUMED, VARYING, LEAVING = "users: as assumed", "users: varying", "users: leaving"
+LOOSER = {VARYING: replace(user2(), noise=NOISE), LEAVING: replace(user2(), quits=QUITS)}
 #: What a table of recovery shows, in this order.
 MEASURES = ("step_r", "level_r", "slope_per_v_b", "within_std", "h_r", "stop_accuracy")
 #: Name of a fit → the paper's status accuracy.
 PUBLISHED_STATUS = STATUS_ACCURACY | {f"full, {name}": share for name, share in STATUS_ACCURACY.items()}
 USERS = {"user1": "User 1", "user2": "User 2", "user3": "User 3"}
+BEST_PLAN, MEAN_COSTS, PLANS_TRIED = "best plan", "mean costs alone", len(PLANS)
 
 
 # -- dialogues ---------------------------------------------------------------------------------------------
@@ -80,12 +85,12 @@ def fit_each(data: Collected, size: Size, seed: int, ways: Mapping[str, Mapping[
     return {name: Patience(**{**common, **own}).fit(data.train) for name, own in ways.items()}
 
 
-def repeat_fit(user: User, size: Size, seeds: Iterable[int]) -> pd.DataFrame:
-    """Make dialogues and the main fit anew under each seed; columns as in `measure_recovery`, method being the seed."""
+def repeat_fit(draws: Mapping[str, tuple[User, int]], size: Size) -> pd.DataFrame:
+    """Make dialogues and the main fit anew for each name: with a user and a seed; columns as in `measure_recovery`."""
     parts = []
-    for seed in seeds:
+    for name, (user, seed) in draws.items():
         data = collect_dialogues(user, size, seed)
-        parts.append(measure_recovery(fit_each(data, size, seed, {str(seed): {}}), data.test))
+        parts.append(measure_recovery(fit_each(data, size, seed, {name: {}}), data.test))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -179,30 +184,52 @@ def write_dialogue(world: World, language: str, seed: int) -> list[dict[str, Any
 # -- agents and people -------------------------------------------------------------------------------------
 
 
-def compare_success(success: pd.DataFrame) -> pd.DataFrame:
-    """Return success in per cent, a row an agent, the paper's above ours (Table 1).
+def add_best_plan(success: pd.DataFrame, size: Size) -> pd.DataFrame:
+    """Add what the best plan is expected to reach with User 2, and the paper's success in percent: paper."""
+    best = {"agent": BEST_PLAN, "user": "user2", **estimate_best_plan(size.sampled)}
+    found = pd.concat([success, pd.DataFrame([best])], ignore_index=True)
+    published = 100 * SUCCESS_RATES
+    paper = [published.get((USERS[user], agent), np.nan) for agent, user in zip(found["agent"], found["user"])]
+    return found.assign(paper=paper)
 
-    Columns: method, User 1, User 1_low, User 1_high (over dialogues), User 2 …
+
+def compare_success(success: pd.DataFrame) -> pd.DataFrame:
+    """Return success in percent, a row an agent, the paper's above ours (Table 1).
+
+    Columns: method, dialogues, User 1, User 1_low, User 1_high (over dialogues), User 2 …
     """
     ends = {"success": "", "success_low": "_low", "success_high": "_high"}
     ours = success.pivot(index="agent", columns="user", values=list(ends))
     ours.columns = [USERS[user] + ends[kind] for kind, user in ours.columns]
-    paper = SUCCESS_RATES.unstack(level=0)[list(USERS.values())].rename(index="paper: {}".format)
+    paper = success.pivot(index="agent", columns="user", values="paper").rename(columns=USERS, index="paper: {}".format)
     order = [label for name in success["agent"].unique() for label in (f"paper: {name}", name)]
-    table = 100 * pd.concat([paper, ours]).reindex(order).dropna(how="all")
-    return table.rename_axis("method").reset_index()
+    table = pd.concat([paper.dropna(how="all"), ours.join(success.groupby("agent")["dialogues"].max())])
+    return table.reindex(order).dropna(how="all").rename_axis("method").reset_index()
 
 
-def compare_agents(success: pd.Series) -> dict[str, float]:
-    """Return the success of Agents 3 and 4: means3 (by mean costs), costs3 (by costs alone), both3 (and by budget), means4 …"""
-    ways = {"means": MEANS, "costs": ALONE, "both": "{}"}
-    return {f"{way}{n}": float(success[how.format(f"Agent {n}")]) for way, how in ways.items() for n in (3, 4)}
+def compare_agents(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Compare each agent with hand policies, with Agent 4 and with its mean costs alone, on the same dialogues of a seed.
+
+    Columns: method (the agent), seed, reference, dialogues, difference (of success, in percentage points), difference_low,
+    difference_high.
+    """
+    rows: list[dict[str, Any]] = []
+    for (seed, _), own in outcomes.groupby(["seed", "user"]):
+        ends = own.pivot(index="dialogue", columns="agent", values="success")
+        for agent in (name for name in TRAINED | THRIFTY if name in ends):
+            alone = MEANS.format(agent.split(",")[0])
+            for reference, other in {**{name: name for name in (*REFERENCES, "Agent 4")}, MEAN_COSTS: alone}.items():
+                if other in ends and other != agent:
+                    both = 100 * ends[[agent, other]].dropna().astype(float)
+                    about = {"method": agent, "seed": seed, "reference": reference, "dialogues": len(both)}
+                    rows.append(about | estimate_mean((both[agent] - both[other]).to_numpy(), "difference"))
+    return pd.DataFrame(rows)
 
 
-def is_better(success: pd.DataFrame, one: str, other: str) -> bool:
-    """Whether the interval of one agent's success with User 3 lies above the other's."""
-    found = success[success["user"] == "user3"].set_index("agent")
-    return bool(found.at[one, "success_low"] > found.at[other, "success_high"])
+def count_seeds(compared: pd.DataFrame, agent: str, reference: str) -> tuple[int, int]:
+    """Return on how many seeds the agent is better, and worse, than the reference: the interval is on one side of 0."""
+    own = compared[(compared["method"] == agent) & (compared["reference"] == reference)]
+    return int((own["difference_low"] > 0).sum()), int((own["difference_high"] < 0).sum())
 
 
 def collect_people(size: Size, language: str, seed: int, number: int = 115) -> tuple[Dialogues, Dialogues]:

@@ -27,7 +27,7 @@ from perslib.patience.personal import with_profiles
 from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, read_texts
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
-from perslib.stats import SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
+from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
 from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.patience_text import WORDS, encoder_of
 
@@ -256,19 +256,24 @@ def summarize(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[str, Any]:
     """Return what the page says of a comparison.
 
     f, f_within, budget, control (the best): rows of the comparison, but for the first within users. accuracy: how well
-    outcomes are predicted, with its bounds. learned: whether f is better than the control and outcomes are predicted, for
-    a fit that cannot tell how unseen dialogues end has learned nothing from outcomes, whatever its f goes with. same: the
-    share of shuffled outcomes that are still the true ones.
+    outcomes are predicted, with its bounds; predicted: whether better than by chance. difference: f is better or worse than
+    the control within users, or it is unclear. learned: whether f is better and outcomes are predicted, for a fit that
+    cannot tell how unseen dialogues end has learned nothing from outcomes, whatever its f goes with. same: the share of
+    shuffled outcomes that are still the true ones.
     """
     pooled, within = (compared[compared["metric"] == metric].set_index("judge", drop=False) for metric in METRICS)
     accuracy = tuple(predict_outcomes(frame).values())
     successes = float((frame.drop_duplicates("dialogue")["status"] == SUCCESS).mean())
+    gain, is_sure, predicted = within.at[F, "gain"], within.at[F, "gain_p_holm"] < 1 - LEVEL, bool(accuracy[1] > 0.5)
+    difference = ("better" if gain > 0 else "worse") if is_sure else "unclear"
     return {
         "f": pooled.loc[F],
         "f_within": within.loc[F],
         "budget": within.loc[BUDGET],
         "control": within.loc[within.at[F, "control"]],
         "accuracy": accuracy,
-        "learned": bool(within.at[F, "gain_low"] > 0 and accuracy[1] > 0.5),
+        "difference": difference,
+        "predicted": predicted,
+        "learned": difference == "better" and predicted,
         "same": successes**2 + (1 - successes) ** 2,
     }

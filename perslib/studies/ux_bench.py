@@ -107,7 +107,7 @@ def compare_memories(
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
         about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}
         kept = share if memory != "rated" else share[:1]
-        rows.append(about | users.estimate(r, "r") | users.estimate(kept, "kept"))
+        rows.append(about | users.estimate(r, "r", "correlation") | users.estimate(kept, "kept"))
     return pd.DataFrame(rows)
 
 

@@ -290,10 +290,10 @@ def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd
             with np.errstate(invalid="ignore", divide="ignore"):
                 one, other = (users.total(score * part) / users.total(part) for part in (shows, ~shows))
             about = {"signal": name, "strength": strength, "turns": int(shows.sum()), "mean": one[0]}
-            low = users.estimate(users.mean(np.where(shows, score < SATISFIED, np.nan)), "dissatisfied")
+            low = users.estimate(users.mean(np.where(shows, score < SATISFIED, np.nan)), "dissatisfied", "share")
             if acts is not None and name in set().union(*acts):
                 is_act = np.array([name in names for names in acts])[known]
-                about |= users.estimate(users.mean(np.where(shows, is_act, np.nan)), "meant")
+                about |= users.estimate(users.mean(np.where(shows, is_act, np.nan)), "meant", "share")
             rows.append(about | users.estimate(one - other, "difference") | low | {"low_all": base})
     if not rows:
         raise NotEnough("No signal was found after any of these replies, so there is nothing to compare with scores.")

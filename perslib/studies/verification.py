@@ -250,7 +250,9 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
     for name, p in said.items():
         rps = ((p.cumsum(axis=1) - (given <= FIVE)) ** 2).sum(axis=1) / 4
         gain = users.estimate(users.mean(loss["history"] - loss[name]), "gain", p=True) if name != "history" else {}
-        measured = users.estimate(users.mean(loss[name]), "log_loss") | users.estimate(users.mean(rps), "rps")
+        measured = users.estimate(users.mean(loss[name]), "log_loss", "error") | users.estimate(
+            users.mean(rps), "rps", "error"
+        )
         rows.append({"judge": name, **measured, **gain})
     return pd.DataFrame(rows)
 
