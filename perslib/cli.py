@@ -107,7 +107,7 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
       community-alignment, comparia   replies preferred or liked: one table each
       llm-rubric      LLM-Rubric: its folder data/real_data; rated conversations
       convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
-      table           your own JSONL, CSV or Parquet: a row a reply (user, request, response, and optionally
+      table           your own JSONL, JSON list, CSV or Parquet: a row a reply (user, request, response, and optionally
                       session, scenario, score, satisfaction, …) or a row a conversation (user, messages)
 
     \b

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -128,6 +128,8 @@ class Reading:
     """Where the corpus lies, once it is imported."""
     dates: str | None = None
     """As of `perslib.corpus.times.ORDERS`: of times that do not begin with the year."""
+    scales: dict[str, Scale] = field(default_factory=dict)
+    """Of columns whose ratings are on another scale than `scale`."""
     _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))
 
     def note(self, what: str, times: int = 1) -> None:
@@ -141,7 +143,7 @@ class Reading:
 
     def score(self, value: Any, field_name: str, place: str, *, whole: bool = True) -> float | Problem:
         """A rating on the scale, given as 4, 4.0 or "4"; anything else is a problem."""
-        number, scale = number_in(value), self.scale
+        number, scale = number_in(value), self.scales.get(field_name, self.scale)
         fits = number is not None and scale.low <= number <= scale.high and (number.is_integer() or not whole)
         self._scores[field_name].add(value, place, fits)
         if number is not None and fits:
@@ -177,7 +179,7 @@ class Reading:
 
     def settle(self) -> None:
         """After reading: raise what was wrong, unless it is in sessions alone and these are to be left out."""
-        columns = [column.fault(name, self.scale) for name, column in self._scores.items()]
+        columns = [column.fault(name, self.scales.get(name, self.scale)) for name, column in self._scores.items()]
         if faults := [*(fault for fault in columns if fault), *self.faults]:
             raise DataError(faults)
         if self.problems and not self.skip_bad:
@@ -216,6 +218,53 @@ class Reading:
         """One JSON line a rejected session: place, reason, record."""
         lines = [json.dumps(vars(r), ensure_ascii=False, default=str) + "\n" for r in self.rejected]
         return "".join(lines).encode("utf-8", "backslashreplace")  # half a character becomes JSON's escape
+
+
+def find_scale(
+    declared: Scale | None, rows: Sequence[dict[str, Any]], columns: Sequence[str] = ("score", "satisfaction")
+) -> Scale:
+    """Return the declared scale, 1–5 where ratings are on it, or the one that they are plainly on."""
+    for column in columns:
+        cells = [row[column] for row in rows if row.get(column) is not None]
+        ratings = [number for number in map(number_in, cells) if number is not None]
+        if ratings:
+            break
+    else:
+        return declared or FIVE
+    if declared is not None:
+        return declared.with_step(ratings)
+    column_of = Scores()
+    for cell in cells:
+        number = number_in(cell)
+        column_of.add(cell, "", number is not None and FIVE.low <= number <= FIVE.high)
+    on_another = column_of.fault(column, FIVE) is not None and len(ratings) == len(cells)
+    found = Scale.guess(ratings) if on_another else None
+    if found and found.high > 2 * FIVE.high - 1:
+        _check_one_scale(column, found, rows)
+    return found or FIVE
+
+
+def find_session_scale(scale: Scale, rows: Sequence[dict[str, Any]]) -> Scale | None:
+    """Return the scale that conversations were rated on, where these ratings are not on that of the replies."""
+    known = [number for row in rows if (number := number_in(row.get("satisfaction"))) is not None]
+    if all(scale.low <= number <= scale.high for number in known):
+        return None
+    own = find_scale(None, rows, ["satisfaction"])
+    return None if own.low == scale.low and own.high == scale.high else own
+
+
+def _check_one_scale(column: str, scale: Scale, rows: Sequence[dict[str, Any]]) -> None:
+    """Stop where the ratings of some users look as if they were on 1–5, those of others on a longer scale."""
+    highest: dict[str, list[float]] = {}
+    for row in rows:
+        if (number := number_in(row.get(column))) is not None:
+            highest.setdefault(str(row.get("user")), []).append(number)
+    many = {user: own for user, own in highest.items() if len(own) >= 5}
+    short = [user for user, own in many.items() if min(own) >= 1 and max(own) <= 5]
+    if len(short) >= max(2, len(many) / 10):
+        seen = f"{column}: {len(short)} of {len(many)} users gave nothing above 5 (such as {short[0]}), others up to {scale.high:g}"
+        remedy = f"If all rated on one scale, say so: --scale {scale.low:g}-{scale.high:g}. Else put them on one before the import."
+        raise DataError(Problem("", f"{seen}: are these two scales?"), remedy)
 
 
 _YES = {"1", "true", "yes", "y", "t"}

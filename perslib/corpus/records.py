@@ -67,11 +67,9 @@ def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, byt
             yield at, Problem(at, value.message) if isinstance(value, Problem) else value, line
 
 
-def json_items(file: Path) -> Lines:
-    """Place and content of each conversation of the list that a JSON file holds."""
-    return (
-        (f"{file.name}[{i}]", item, item) for i, item in enumerate(read_json(file, list, "a list of conversations"))
-    )
+def json_items(file: Path, what: str = "a list of conversations") -> Lines:
+    """Place and content of each item of the list that a JSON file holds."""
+    return ((f"{file.name}[{i}]", item, item) for i, item in enumerate(read_json(file, list, what)))
 
 
 def csv_lines(

@@ -94,7 +94,7 @@ class Scale:
     @property
     def highest_dissatisfied(self) -> float:
         """The highest rating that counts as dissatisfied or neutral, in whole steps."""
-        return float(np.ceil(self.border / self.step - 1) * self.step) if self.step else self.border
+        return float(np.ceil(self.border / self.step - 1) * self.step) + 0.0 if self.step else self.border
 
     def __str__(self) -> str:
         return f"{self.low:g}–{self.high:g}"

@@ -15,7 +15,8 @@ it is plain; what was found is part of the corpus (`Corpus.scale`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -27,9 +28,18 @@ import pandas as pd
 from perslib.corpus import several
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.parquet import read_frame
-from perslib.corpus.reading import AUTO, Reading, Rejected, Scores, number_in, parse_json, turns_of
-from perslib.corpus.records import COLUMNS, check_width, csv_lines, json_lines, naming, read_bounded, read_each
-from perslib.corpus.scale import FIVE, Scale
+from perslib.corpus.reading import AUTO, Reading, Rejected, find_scale, find_session_scale, parse_json, turns_of
+from perslib.corpus.records import (
+    COLUMNS,
+    check_width,
+    csv_lines,
+    json_items,
+    json_lines,
+    naming,
+    read_bounded,
+    read_each,
+)
+from perslib.corpus.scale import Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
 from perslib.corpus.times import is_time, read_times
 from perslib.errors import DataError, Problem
@@ -40,7 +50,9 @@ REQUIRED = ("user", "request", "response")
 RATINGS = ("satisfaction", "success")
 TIMES = ("asked_at", "answered_at")
 OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
-SUFFIXES = (".jsonl", ".csv", ".tsv", ".parquet")
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+#: In place of a column for `session`: each row is a conversation of its own.
+EACH_ROW = "#"
 Row = tuple[str, dict[str, Any]]
 Placed = Iterable[tuple[str, dict[str, Any] | None]]
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -115,7 +127,7 @@ def from_frame(
     """The corpus that a data frame holds; rows, `columns`, `scale`, `evidence` and `dates` as of a table of one's own."""
     declared = Scale.parse(scale) if isinstance(scale, str) else scale
     _check_columns(columns or {}, frame.columns, name)
-    rows = (_under_ours(row, columns or {}) for row in _of_frame(frame))
+    rows = (_under_ours(row, columns or {}, number) for number, row in enumerate(_of_frame(frame), 1))
     return read_rows(rows, name, language=language, scale=declared, evidence=evidence, dates=dates).corpus
 
 
@@ -132,7 +144,7 @@ def _is_missing(value: Any) -> bool:
 
 def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: str) -> None:
     names = [str(c) for c in found]
-    if missing := [own for own in columns.values() if own not in names]:
+    if missing := [own for ours, own in columns.items() if own not in names and (ours, own) != ("session", EACH_ROW)]:
         raise DataError(Problem(place, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
     known = {*names, *columns}
     required: tuple[str, ...] = REQUIRED
@@ -151,7 +163,10 @@ def read_placed(
     """Read rows with the place of each in its file; None for a row that cannot be read, and was rejected."""
     placed = list(_conversations(placed, reading))
     good = [(place, row) for place, row in placed if row is not None]
-    reading.scale = _scale(scale, [row for _, row in good])
+    rated = [row for _, row in good]
+    reading.scale = find_scale(scale, rated)
+    if scale is None and (own := find_session_scale(reading.scale, rated)):
+        reading.scales["satisfaction"] = own
     notes, faults = read_times(good, TIMES, reading.dates)
     reading.faults += faults
     by_session: dict[tuple[str, str, str], list[Row]] = {}
@@ -188,44 +203,23 @@ def read_placed(
     replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled})
     extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
     remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
-    meta = {"kind": kind} | ({"said": [f"times: {note}" for note in notes]} if notes else {})
+    said = [*(f"times: {note}" for note in notes), *_say_joined(by_session)]
+    if own := reading.scales.get("satisfaction"):
+        said.append(
+            f"scales: conversations were rated on {own}, replies on {reading.scale}; each is mapped to 1–5 by itself"
+        )
+    meta = {"kind": kind} | ({"said": said} if said else {})
     return reading.finish(meta, name, language, Problem(name, "holds no row"), remedy, extras=extras)
 
 
-def _scale(declared: Scale | None, rows: Sequence[dict[str, Any]]) -> Scale:
-    """The declared scale, 1–5 where ratings are on it, or the one that they are plainly on."""
-    for column in ("score", "satisfaction"):
-        cells = [row[column] for row in rows if row.get(column) is not None]
-        ratings = [number for number in map(number_in, cells) if number is not None]
-        if ratings:
-            break
-    else:
-        return declared or FIVE
-    if declared is not None:
-        return declared.with_step(ratings)
-    column_of = Scores()
-    for cell in cells:
-        number = number_in(cell)
-        column_of.add(cell, "", number is not None and FIVE.low <= number <= FIVE.high)
-    on_another = column_of.fault(column, FIVE) is not None and len(ratings) == len(cells)
-    found = Scale.guess(ratings) if on_another else None
-    if found and found.high > 2 * FIVE.high - 1:
-        _check_one_scale(column, found, rows)
-    return found or FIVE
-
-
-def _check_one_scale(column: str, scale: Scale, rows: Sequence[dict[str, Any]]) -> None:
-    """Stop where the ratings of some users look as if they were on 1–5, those of others on a longer scale."""
-    highest: dict[str, list[float]] = {}
-    for row in rows:
-        if (number := number_in(row.get(column))) is not None:
-            highest.setdefault(str(row.get("user")), []).append(number)
-    many = {user: own for user, own in highest.items() if len(own) >= 5}
-    short = [user for user, own in many.items() if min(own) >= 1 and max(own) <= 5]
-    if len(short) >= max(2, len(many) / 10):
-        seen = f"{column}: {len(short)} of {len(many)} users gave nothing above 5 (such as {short[0]}), others up to {scale.high:g}"
-        remedy = f"If all rated on one scale, say so: --scale {scale.low:g}-{scale.high:g}. Else put them on one before the import."
-        raise DataError(Problem("", f"{seen}: are these two scales?"), remedy)
+def _say_joined(by_session: Mapping[tuple[str, str, str], list[Row]]) -> Iterator[str]:
+    """Say how many rows became one conversation because no column says which belong together."""
+    joined = [len(rows) for rows in by_session.values() if all(row.get("session") is None for _, row in rows)]
+    if max(joined, default=0) > 1:
+        yield (
+            f"no column session: the rows of a user and scenario are one conversation, of up to {max(joined)} rows. "
+            f"If they do not belong together: --columns session={EACH_ROW}"
+        )
 
 
 def records_of(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[tuple[str, Any, Any]]:
@@ -244,6 +238,8 @@ def records_of(path: Path, columns: Mapping[str, str] | None = None) -> Iterator
         return ((f"{path.name}:{number}", every | row, None) for number, row in enumerate(_of_frame(frame), 1))
     if suffix == ".jsonl":
         return json_lines(read_bounded(path), path.name)
+    if suffix == ".json":
+        return iter(json_items(path, "a list of rows"))
     lines = csv_lines(read_bounded(path), path.name, (), "\t" if suffix == ".tsv" else ",")
     first = next(lines, None)
     if first is not None and columns is not None:
@@ -251,16 +247,17 @@ def records_of(path: Path, columns: Mapping[str, str] | None = None) -> Iterator
     return iter([]) if first is None else itertools.chain([first], lines)
 
 
-def _under_ours(row: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+def _under_ours(row: dict[str, Any], columns: Mapping[str, str], number: int | str) -> dict[str, Any]:
     theirs = {own: ours for ours, own in columns.items()}
-    return {theirs.get(c, c): v for c, v in row.items() if c not in columns or c in theirs}
+    own = {theirs.get(c, c): v for c, v in row.items() if c not in columns or c in theirs}
+    return own | ({"session": str(number)} if columns.get("session") == EACH_ROW else {})
 
 
 def _rename(row: Any, place: str, columns: Mapping[str, str] = NOTHING) -> dict[str, Any]:
     """The row under our names; an error where it is none, or of no session that can be named."""
     if not isinstance(row, dict):
         raise DataError(Problem(place, "is no JSON object"))
-    row = _under_ours(row, columns)
+    row = _under_ours(row, columns, re.findall(r"\d+", place)[-1])
     if problems := list(unfit({c: row.get(c) for c in SESSION}, place)):
         raise DataError(problems)
     return row
@@ -377,7 +374,8 @@ def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -
             turns = sorted(turns, key=lambda own: int(own[0][1]["turn"]))
         first = {c: v for _, row in reversed(rows) for c, v in row.items() if c in OF_SESSION and v is not None}
         if first.get("satisfaction") is not None:
-            first["satisfaction"] = float(reading.scale.to_five(first["satisfaction"]))
+            scale = reading.scales.get("satisfaction", reading.scale)
+            first["satisfaction"] = float(scale.to_five(first["satisfaction"]))
         for i, own in enumerate(turns):
             row = several.main_of(own)
             number = i if row.get("turn") is None else int(row["turn"])

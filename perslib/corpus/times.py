@@ -26,8 +26,10 @@ _UNITS = {"seconds": (1e8, 1), "milliseconds": (1e11, 1e3), "microseconds": (1e1
 _DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})(?!\d)(.*)")
 _ZONE = r" ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)?"
 _CLOCK = re.compile(rf"(?:[T ,]+\d{{1,2}}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]m)?{_ZONE})?", re.IGNORECASE)
-_MONTHS = frozenset("jan feb mar apr may jun jul aug sep oct nov dec".split())
-_WORDS = _MONTHS | frozenset("mon tue wed thu fri sat sun t z utc gmt am pm st nd rd th".split())
+_MONTHS = frozenset(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
+_WORDS = _MONTHS | frozenset(
+    ["mon", "tue", "wed", "thu", "fri", "sat", "sun", "t", "z", "utc", "gmt", "am", "pm", "st", "nd", "rd", "th"]
+)
 
 
 class Cell(NamedTuple):
@@ -150,10 +152,10 @@ def _readings(value: Any) -> Iterator[tuple[str, datetime]]:
                 yield f"{unit} since 1970", _EPOCH.replace(tzinfo=UTC) + timedelta(seconds=number / parts)
     elif found := _DATE.fullmatch(text):
         a, b, c, clock = found.group(1, 3, 4, 5)
-        for form, parts in {YEAR: (a, b, c), DAY: (c, b, a), MONTH: (c, a, b)}.items():
-            if len(parts[0]) == 4 and _CLOCK.fullmatch(clock):
+        for form, (year, month, day_of_month) in {YEAR: (a, b, c), DAY: (c, b, a), MONTH: (c, a, b)}.items():
+            if len(year) == 4 and _CLOCK.fullmatch(clock):
                 with suppress(ValueError):
-                    day = date(*map(int, parts))
+                    day = date(int(year), int(month), int(day_of_month))
                     yield form, pd.Timestamp(f"{day} {clock.lstrip('Tt ,')}").to_pydatetime(warn=False)
     elif _names_a_day(text):
         with suppress(ValueError):

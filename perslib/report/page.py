@@ -73,8 +73,10 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
     _current = Page(Path(out) if out else None)
     if data is not None and not data.scale.is_five:
         say(
-            "People rated on {scale}. Scores on this page are these ratings on 1–5: {dissatisfied:g} or less is dissatisfied or "
-            "neutral, and one point is about {points:.3g} points of theirs.",
+            "People rated on {scale}. Scores on this page are these ratings on 1–5: {dissatisfied:g} is dissatisfied."
+            if data.scale.highest_dissatisfied <= data.scale.low
+            else "People rated on {scale}. Scores on this page are these ratings on 1–5: {dissatisfied:g} or less is dissatisfied "
+            "or neutral, and one point is about {points:.3g} points of theirs.",
             scale=str(data.scale),
             dissatisfied=data.scale.highest_dissatisfied,
             points=(data.scale.high - data.scale.low) / 4,
