@@ -358,6 +358,23 @@ def _scored_by_gold(corpus: Corpus) -> Corpus:
     return replace(corpus, turns=corpus.turns.assign(score=scores))
 
 
+def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[str, Any]:
+    """Return what a judge goes by beside quality, from its verdicts on recorded replies.
+
+    at_equal_gold with bounds (as of `length_audit`) where enough replies were rated; padding_change with bounds (as of
+    `padding_audit`) of a judge that asks no model, for others cost what they are asked.
+    """
+    found: dict[str, Any] = {}
+    slopes = stats.length_audit(verdicts.drop(columns="candidate", errors="ignore"), corpus)
+    if len(slopes) and slopes["turns"].iloc[0] >= FEWEST_REPLIES:
+        found |= slopes.iloc[0].filter(like="at_equal_gold").to_dict()
+    if not judge.sees.model:
+        blocks = _few([block for block in targets(corpus) if len(block)], PADDED)
+        padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
+        found |= padded.iloc[0].filter(like="padding_change").to_dict()
+    return found
+
+
 def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
     """About so many replies, the first few of one block of each user."""
     first = {block.user: block for block in reversed(blocks)}
