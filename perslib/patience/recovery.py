@@ -63,8 +63,8 @@ def recovered(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
         "stop_accuracy": ratio(each.total(stops & (status == FAILURE)), each.total(status == FAILURE)),
     }
     drawn["slope_per_v_b"] = drawn["slope"] / abs(model.v_b)
-    plain: dict[str, Scale] = dict.fromkeys(("slope", "intercept", "slope_per_v_b"), "plain")
-    scales: dict[str, Scale] = {"level_r": "correlation", "within_std": "error", **plain}
+    plain: dict[str, Scale] = dict.fromkeys(("slope", "intercept", "slope_per_v_b", "within_std"), "plain")
+    scales: dict[str, Scale] = {"level_r": "correlation", **plain}
     found = {name: tuple(estimate(own, scale=scales.get(name, "share")).values()) for name, own in drawn.items()}
     found["step_r"] = correlation(f, true, of)
     found["h_r"] = correlation(ends["patience"], patience, number)

@@ -198,7 +198,7 @@ def pearson(moments: np.ndarray) -> np.ndarray:
     return np.clip(r, -1.0, 1.0)
 
 
-def mean_by(frame: pd.DataFrame, value: str, group: str, user: str = "user") -> pd.DataFrame:
+def mean_by(frame: pd.DataFrame, value: str, group: str, user: str = "user", scale: Scale = "plain") -> pd.DataFrame:
     """Compute the mean of `value` in each group with its 95 % interval over users.
 
     Columns: the group, mean, mean_low, mean_high, turns, users.
@@ -207,7 +207,7 @@ def mean_by(frame: pd.DataFrame, value: str, group: str, user: str = "user") -> 
     for name, own in known.groupby(group, sort=True, observed=True):
         users = Resamples(own[user])
         about = {"turns": len(own), "users": len(users)}
-        rows.append({group: name, **users.estimate(users.mean(own[value].astype(float)), "mean"), **about})
+        rows.append({group: name, **users.estimate(users.mean(own[value].astype(float)), "mean", scale), **about})
     return pd.DataFrame(rows, columns=[group, "mean", "mean_low", "mean_high", "turns", "users"])
 
 

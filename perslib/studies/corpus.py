@@ -72,7 +72,7 @@ def levels(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     Columns: the group, mean_score and dissatisfied (share of turns scored 3 or lower) with their bounds, turns, users.
     """
     mean = mean_by(turns, "score", by).rename(columns=lambda c: c.replace("mean", "mean_score"))
-    low = mean_by(turns.assign(low=turns["score"] <= 3), "low", by)
+    low = mean_by(turns.assign(low=turns["score"] <= 3), "low", by, scale="share")
     low = low.drop(columns=["turns", "users"]).rename(columns=lambda c: c.replace("mean", "dissatisfied"))
     return mean.merge(low, on=by)
 

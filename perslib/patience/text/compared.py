@@ -36,7 +36,7 @@ def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.D
     frame = frame[frame["status"] != 0]
     frame["bin"] = pd.qcut(frame["budget"], bins, labels=False, duplicates="drop")
     frame["success"] = (frame["status"] == SUCCESS).astype(float)
-    found = mean_by(frame, "success", "bin", user="dialogue").rename(
+    found = mean_by(frame, "success", "bin", user="dialogue", scale="share").rename(
         columns=lambda name: name.replace("mean", "success").replace("turns", "dialogues")
     )
     middle = frame.groupby("bin")["budget"].mean()
