@@ -40,6 +40,8 @@ SCORES = ("real", "cdf")
 PROTOCOLS = ("", "published")
 #: Turns of a corpus whose blocks are cut once for all judges; all blocks of a larger one take gigabytes.
 CUT_ONCE = 30_000
+#: Test users that judges are tried on as they learn from more and more train users.
+TRACED = 200
 #: Table 2 of PersTurnBench.
 PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 
@@ -260,10 +262,12 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
 def trace_learning(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """Teach the learned evaluator and the control without text by more and more train users, drawn at random.
 
-    Columns: train_users, and those of `agreement`. Empty with fewer than eight train users.
+    They judge replies of at most `TRACED` test users. Columns: train_users, and those of `agreement`. Empty with fewer than eight train users.
     """
     train = np.random.default_rng(seed).permutation(corpus.split().get("train", [])).tolist()
-    blocks, found = list(targets(corpus)), []
+    test = corpus.split().get("test", corpus.users["user"])
+    traced = set(test if len(test) <= TRACED else np.random.default_rng(seed).choice(test, TRACED, replace=False))
+    blocks, found = [block for block in targets(corpus) if block.user in traced], []
     for count in dict.fromkeys(len(train) * part // 4 for part in (1, 2, 3, 4) if len(train) >= 8):
         for judge in (LearnedJudge(), WithoutText()):
             verdicts = _teach(judge, corpus, train[:count], blocks)
