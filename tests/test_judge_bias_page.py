@@ -182,3 +182,12 @@ def test_a_judge_whose_choices_cannot_be_read_has_no_position_bias():
     about = {"judge": "mute", "a": "x", "b": "y", "case": "1", "choice": None}
     found = order_effects(pd.DataFrame([{**about, "first": first} for first in "ab"]))
     assert found["left_out"].tolist() == [1] and found["position_bias"].isna().all()
+
+
+def test_a_judge_of_pairs_is_audited_for_place_alone():
+    class Pairwise(Long):
+        name = "pairwise"
+
+    found = study.audit([Constant(4)], load("sample/en"), pairwise=Pairwise(), pairs=4, limit=40)
+    assert set(found.position["judge"]) == {"constant 4", "pairwise"}
+    assert set(found.length["judge"]) == {"constant 4"}

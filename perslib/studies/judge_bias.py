@@ -257,7 +257,7 @@ def audit(
                 given = replay_scored(judge, corpus, rated, backbone, fit=False, progress=False)
                 scored.append(given.merge(rated[["candidate", *TURN, "gold"]], on=["candidate", *TURN]))
     if pairwise is not None and len(drawn):
-        position.append(ux.position_audit(pairwise, drawn, corpus, backbone, seed=seed, progress=True))
+        position.append(ux.position_audit(pairwise, drawn, corpus, backbone, progress=True))
     quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
     if verdicts:
         every = pd.concat(verdicts, ignore_index=True)
