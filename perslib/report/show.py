@@ -33,7 +33,7 @@ DENSE = 7
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
 LABELLED = (
     *("scenario", "reason", "statistic", "quantity", "judge", "calibration", "metric", "control"),
-    *("candidate", "other", "against", "context", "why", "replay_set", "method", "dimension", "chosen"),
+    *("candidate", "other", "against", "context", "why", "replay_set", "method", "dimension", "chosen", "pal_part"),
 )
 
 
