@@ -151,9 +151,10 @@ def test_one_candidate_and_candidates_on_unlike_turns():
     assert found.loc[found["labelled"] == 12, ["interval_width", "holds_truth"]].notna().all(axis=None)
 
 
-def test_a_candidate_without_a_label_ranks_at_random():
+@pytest.mark.parametrize(("knows", "least"), [(0.1, 0.5), (3.0, 0.25)])
+def test_a_candidate_without_a_label_ranks_at_random_or_as_the_judge_says(knows, least):
     """Each turn has one candidate of four: two labelled users know of two or three, and find the best no worse than chance."""
-    known = world(users=40, turns=1, knows=3.0)
+    known = world(users=40, turns=1, knows=knows)
     known = pd.concat([known, known[known["candidate"] == "a"].assign(candidate="d")])
     number = known["user"].str[1:].astype(int)
     known = known[number % 4 == known["candidate"].map("abcd".index)].assign(gold=lambda own: own["gold"] + 0.0)
@@ -165,6 +166,15 @@ def test_a_candidate_without_a_label_ranks_at_random():
     best, has = int(pool.truth.argmax()), np.isfinite(value)
     leads = has[best] & (np.where(has, value, -9)[best] == np.where(has, value, -9).max(axis=0))
     assert by[2, LABELS] == pytest.approx(np.where(has[best], leads * has.mean(axis=0), 0.25).mean())
+    assert by[2, BOTH] > least
+    both = study.estimate_means(pool, who, 2, "judge", BOTH)
+    assert np.isnan(both.half()).all(), "no interval from two users"
+    # By hand: the judge's mean over all users of the first study, plus its mean error on the two who are labelled.
+    turns, judged, gold = (of[who[0]] for of in (pool.turns, pool.judged["judge"], pool.gold))
+    error = (gold - judged)[:2].sum() / turns[:2].sum()
+    without = ~has[:, 0]
+    np.testing.assert_allclose(both.value[without, 0], (judged.sum(0) / turns.sum(0) + error)[without])
+    assert 0 < without.sum() < 4
 
 
 def test_sentences_speak_of_a_budget_with_intervals_and_of_the_first_that_suffices(measured):

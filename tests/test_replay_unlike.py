@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from perslib.corpus import load
+from perslib.corpus import TURN, load
+from perslib.errors import FewTrainUsers
 from perslib.judge import Constant, LearnedJudge
 from perslib.judge.evaluate import evaluate
-from perslib.replay import ORIGINAL, Rated
+from perslib.replay import ORIGINAL, name_differences
 from perslib.studies import judge_bias
 from perslib.studies import replay_standings as results
 
@@ -21,8 +24,8 @@ def corpus(request):
 
 NONSENSE = {
     "letters": "asdkjh qwez xcv k",
+    "invented words": "blorf snix quavel",
     "a picture": "👍",
-    "nothing": "",
     "one word again and again": "good " * 1000,
     "another language": "Это совершенно другой язык, которого здесь никто не писал.",
     "rare characters": "矗犇淼焱垚鑫森晶磊龘靐",
@@ -30,29 +33,49 @@ NONSENSE = {
 }
 
 
-def test_nonsense_is_unlike_and_replies_to_other_users_are_not(corpus):
-    users = sorted(corpus.users["user"])
-    kept = corpus.of_users(users[5:])
-    rated = Rated(kept)
-    named = dict(zip(NONSENSE, rated.name_differences(NONSENSE.values())))
-    assert [name for name, differences in named.items() if not differences] == []
-    assert {"words", "word pairs"} <= set(named["letters"].split(", ")) and "variety" in named[
-        "one word again and again"
-    ]
-    others = corpus.turns[corpus.turns["user"].isin(users[:5])]["response"]
-    assert np.mean([name != "" for name in rated.name_differences(others)]) < 0.03
-    # What only this user was told is not known, or rated replies would look more alike than others can.
-    own = kept.turns["response"].iloc[0]
-    strange = Rated(kept.of_users(sorted(kept.users["user"])[:1]))
-    assert strange.low[3] == strange.high[3] == 0 and strange.name_differences([own, None])[1] == ""
+def marked(corpus, turns, text_of):
+    """What is named of these turns' replies, where each is what `text_of` makes of its row."""
+    replies = turns[TURN].assign(candidate="a", response=[text_of(row) for row in turns.to_dict("records")])
+    return name_differences(corpus, replies)
+
+
+@pytest.mark.parametrize("train", [None, 1])
+def test_nonsense_is_unlike_and_replies_to_other_users_are_not(corpus, train):
+    """With four train users, and with one; the same reply is judged by what its own user asked."""
+    split = corpus.split()
+    if train is not None:
+        kept = {"train": split["train"][:train], "test": split["test"]}
+        corpus = dataclasses.replace(corpus, meta={**corpus.meta, "splits": kept})
+    turns = corpus.turns[corpus.turns["user"].isin(split["test"])]
+    few = turns.groupby("user").head(2)
+    made = {name: lambda row, text=text: text for name, text in NONSENSE.items()}
+    made |= {"the request": lambda row: row["request"], "thousandfold": lambda row: row["response"] * 20}
+    missed = {name: float(marked(corpus, few, text_of).eq("").mean()) for name, text_of in made.items()}
+    assert max(missed.values()) <= 0.05, missed
+    assert set(marked(corpus, few, made["the request"])) == {"copied words"}
+    assert marked(corpus, turns, lambda row: row["response"]).ne("").mean() < 0.02
+    assert marked(corpus, few, lambda row: None).isna().all()
+
+
+def test_a_users_own_history_is_not_unlike_and_few_replies_say_nothing():
+    corpus = load("sample/en")
+    user = corpus.split()["test"][0]
+    own = corpus.turns["user"] == user
+    told = corpus.turns["response"].mask(own, "Это совершенно другой язык, которого здесь никто не писал.")
+    odd = dataclasses.replace(corpus, turns=corpus.turns.assign(response=told))
+    assert marked(odd, odd.turns[own], lambda row: row["response"]).eq("").all()
+    assert marked(corpus, odd.turns[own], lambda row: row["response"]).ne("").all()
+    alone = corpus.of_users([user])
+    alone = dataclasses.replace(alone, turns=alone.turns.groupby(["scenario", "session"]).head(1).head(20), meta={})
+    assert marked(alone, alone.turns, lambda row: "👍").isna().all()
 
 
 def test_marked_replies_are_counted_by_candidate():
-    replies = pd.DataFrame(
-        {"candidate": [ORIGINAL, "a", "a", "b"], "unlike": ["length", "words, word pairs", "", "word pairs"]}
-    )
+    names = [ORIGINAL, ORIGINAL, "a", "a", "b", "b"]
+    replies = pd.DataFrame({"candidate": names, "unlike": ["length", "", "spelling", "", "spelling", None]})
     found = results.sum_up_unlike(replies)
-    assert found == {"n": 2, "all": 3, "candidates": ["a", "b"], "features": ["word pairs", "words"]}
+    counts = {"n": 2, "all": 3, "own": 1, "recorded": 2}
+    assert found == {**counts, "candidates": ["a", "b"], "features": ["spelling"]}
 
 
 @pytest.mark.parametrize(("lead", "is_sure"), [(0.5, True), (0.0, False)])
@@ -84,7 +107,9 @@ def test_the_first_leads_where_its_interval_says_so(lead, is_sure):
 def test_what_a_judge_goes_by_is_measured_where_it_costs_nothing():
     corpus = load("sample/en")
     own = LearnedJudge()
-    found = judge_bias.sum_up_bias(own, corpus, evaluate(own, corpus, limit=200, progress=False))
+    with pytest.warns(FewTrainUsers) as warned:
+        found = judge_bias.sum_up_bias(own, corpus, evaluate(own, corpus, limit=200, progress=False))
+    assert len(warned) == 1, "once, with the verdicts"
     assert found["at_equal_gold_low"] < found["at_equal_gold"] < found["at_equal_gold_high"]
     assert found["padding_change_low"] < found["padding_change"] < found["padding_change_high"]
     constant = Constant()

@@ -9,13 +9,13 @@ from perslib.replay.published_lines import read_labels, read_turns
 from perslib.replay.replies import ORIGINAL, checked, originals, recorded
 from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
 from perslib.replay.sets import hard_set, profiles, stratified_set
-from perslib.replay.unlike import Rated
+from perslib.replay.unlike import name_differences
 from perslib.replay.views import against_truth, differing_turns, ranking_views, view_means
 
 __all__ = [
-    "ORIGINAL", "Candidate", "Context", "Rated", "Shown", "against", "against_truth", "checked", "context",
+    "ORIGINAL", "Candidate", "Context", "Shown", "against", "against_truth", "checked", "context",
     "differences", "differing_turns", "generated", "hard_set", "judged_by_themselves", "leaderboard",
-    "make_context", "official_interval", "on_reference", "originals", "prediction_powered", "profiles",
+    "make_context", "name_differences", "official_interval", "on_reference", "originals", "prediction_powered", "profiles",
     "rank_sets", "ranking_views", "read_labels", "read_predictions", "read_replies", "read_scored",
     "read_turns", "recorded", "reference", "scored", "self_preference", "stratified_set", "summary",
     "view_means", "write_replies",

@@ -1,63 +1,107 @@
-"""Replies unlike all that people rated: what a judge learned from ratings says nothing of these.
+"""Replies unlike all that users were given: what a judge learned from ratings says nothing of these.
 
-    unlike = Rated(corpus).name_differences(replies["response"])    # "" or in what each is unlike: "words, length"
-
-A reply is unlike where a number of it lies outside the range of all but a few of the rated replies: its length, its share of
-letters and digits, how varied its words are, and how many of its words, and of its pairs of neighbouring words, occur in a
-rated reply. Of a rated reply, a word must occur in a reply to another user, so that all are counted alike.
+A judge scores nonsense as readily as an answer. Whether a reply is unlike others is read off the reply and its
+conversation, whoever judges it. Its distance is Mahalanobis's from replies to train users, in the six `FEATURES`; the limit
+is learned from replies to train users of whom nothing else is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
+from sklearn.covariance import ledoit_wolf
 
 from perslib.corpus import Corpus
-from perslib.memory.features import tokens
-from perslib.stats.resamples import Floats
+from perslib.memory.features import Said, said_by, said_of, tokens
+from perslib.replay.replies import blocks_of
+from perslib.stats import SEED, Floats
 
-FEATURES = ("length", "letters", "variety", "words", "word pairs")
-#: Share of rated replies that may lie outside the range at either end.
-TAIL = 0.001
-_READ = 200  # words that variety is counted over
-_SEVERAL = object()
+#: What replies are measured by: log number of words (characters of Chinese); shares of letters, of spelling that others
+#: have, of unrepeated pairs of words, of pairs that the user wrote; and words in common with what the user wrote.
+FEATURES = ("length", "letters", "spelling", "variety", "copied words", "words of the request")
+#: Replies to train users that it takes, and so many of them, drawn at random, that are measured.
+FEWEST, MOST = 30, 2_000
+#: The limit is so many times the distance within which this share lies: of the replies to train users, or of those in
+#: the user's own history where these lie farther out. The tail itself would be too few replies to tell.
+FAR, WITHIN = 1.4, 0.95
 
 
-class Rated:
-    """The replies that users rated, or all recorded ones where nobody rated any."""
+def name_differences(corpus: Corpus, replies: pd.DataFrame) -> pd.Series:
+    """Name for each reply the feature in which it is most unlike those to train users and those in its user's history.
 
-    def __init__(self, corpus: Corpus) -> None:
-        turns = corpus.turns
-        rated = turns[turns["score"].notna()] if turns["score"].notna().any() else turns
-        read = [tokens(text) for text in rated["response"]]
-        #: The user to whom a word or pair was written, or that there are several.
-        self._known: dict[object, object] = {}
-        for user, parts in zip(rated["user"], read):
-            for part in {*parts, *pairwise(parts)}:
-                self._known[part] = user if self._known.get(part, user) == user else _SEVERAL
-        measured = np.array([self._measure(*row) for row in zip(rated["response"], read, rated["user"])])
-        self.low, self.high = np.quantile(measured, [TAIL, 1 - TAIL], axis=0, method="nearest")
+    "" where it is not unlike them; missing where there is no reply, or too few replies to train users to know. A corpus
+    without train users gives all of its own replies in their place.
+    """
+    found = pd.Series(None, replies.index, dtype=object)
+    turns = corpus.turns.dropna(subset="response")
+    train = turns[turns["user"].isin(corpus.split().get("train", []))]
+    known = train if len(train) >= FEWEST else turns
+    known = known.sample(min(len(known), MOST), random_state=SEED).sort_index()
+    usual = [(block.user, said_by(target)) for block, _ in blocks_of(corpus, known) for target in block]
+    by_user = len({user for user, _ in usual}) > 1
+    groups = np.array([user if by_user else f"{said.scenario}/{said.session}" for user, said in usual], object)
+    if len(usual) < FEWEST or len(set(groups)) < 2:
+        return found
+    spelled = _count_spellings(groups, [said.reply for _, said in usual])
+    by_others = {three for three, count in spelled.items() if count > 1}
+    rows = np.array([_measure(said, by_others) for _, said in usual])
+    own_rows = [(rows[groups != group], rows[groups == group]) for group in sorted(set(groups))]
+    reach = np.quantile(np.concatenate([_learn_distances(rest)(own)[0] for rest, own in own_rows]), WITHIN)
+    measure_distances = _learn_distances(rows)
+    measure = cache(lambda said: _measure(said, spelled.keys()))
+    given = replies[replies["response"].fillna("").str.strip() != ""]
+    for block, places in blocks_of(corpus, given):
+        past = [measure(said) for said in said_of(block.evidence)]
+        own = np.quantile(measure_distances(np.array(past))[0], WITHIN) if past else 0.0
+        shown = replace(block, targets=block.targets.assign(response=given.loc[places, "response"].to_numpy()))
+        distances, most = measure_distances(np.array([measure(said_by(target)) for target in shown]))
+        found[places] = np.where(distances > FAR * max(reach, own), np.array(FEATURES, object)[most], "")
+    return found
 
-    def name_differences(self, replies: Iterable[str | None]) -> list[str]:
-        """Return for each reply in what it is unlike the rated ones, or "" where it is like them, or is none."""
-        named = []
-        for text in replies:
-            if not isinstance(text, str):
-                named.append("")
-                continue
-            values = self._measure(text, tokens(text), None)
-            outside = (values < self.low) | (values > self.high)
-            named.append(", ".join(name for name, is_outside in zip(FEATURES, outside) if is_outside))
-        return named
 
-    def _measure(self, text: str, parts: list[str], user: object) -> Floats:
-        """The features of a reply; of a rated one, what only this user was told is not known."""
-        pairs, written = list(pairwise(parts)), "".join(text.split())
-        known = [
-            np.mean([self._known.get(part, user) != user for part in own]) if own else 0.0 for own in (parts, pairs)
-        ]
-        letters = sum(map(str.isalnum, written)) / max(len(written), 1)
-        variety = len(set(parts[:_READ])) / max(len(parts[:_READ]), 1)
-        return np.array([np.log1p(len(parts)), letters, variety, *known])
+def _count_spellings(groups: Iterable[str], replies: Iterable[str]) -> Counter[str]:
+    """Count the groups in whose replies each three of characters is."""
+    own: dict[str, set[str]] = {}
+    for group, reply in zip(groups, replies):
+        own.setdefault(group, set()).update(_spell(tokens(reply)))
+    return Counter(three for threes in own.values() for three in threes)
+
+
+def _spell(words: Sequence[str]) -> set[str]:
+    text = f" {' '.join(words)} "
+    return {text[i : i + 3] for i in range(len(text) - 2)} if words else set()
+
+
+def _measure(said: Said, spelled: Set[str]) -> list[float]:
+    """The `FEATURES` of a reply."""
+    words, wrote = tokens(said.reply), tokens(" ".join([said.task, *said.requests, said.request]))
+    characters, threes, pairs = "".join(said.reply.split()), _spell(words), set(pairwise(words))
+    known, asked = set(words), set(wrote)
+    return [
+        math.log1p(len(words)),
+        sum(map(str.isalpha, characters)) / max(len(characters), 1),
+        len(threes & spelled) / max(len(threes), 1),
+        len(pairs) / max(len(words) - 1, 1),
+        len(pairs.intersection(pairwise(wrote))) / max(len(pairs), 1),
+        len(known & asked) / math.sqrt(max(len(known) * len(asked), 1)),
+    ]
+
+
+def _learn_distances(rows: Floats) -> Callable[[Floats], tuple[Floats, np.ndarray]]:
+    """Return what measures how far others are from the middle of these rows, and in which feature most."""
+    low, middle, high = np.quantile(rows, [0.05, 0.5, 0.95], axis=0)
+    spread = np.maximum((high - low) / 3.3, 0.03)
+    inverse = np.linalg.inv(ledoit_wolf(((rows - middle) / spread).clip(-4, 4))[0])
+
+    def measure(others: Floats) -> tuple[Floats, np.ndarray]:
+        away = (others - middle) / spread
+        return np.sqrt(np.einsum("ij,jk,ik->i", away, inverse, away)), np.abs(away).argmax(axis=1)
+
+    return measure

@@ -188,7 +188,8 @@ def draw_studies(pool: Pool, users: int, draws: int, seed: int = stats.SEED) -> 
 def estimate_means(pool: Pool, who: np.ndarray, labelled: int, judge: str, method: str) -> stats.Powered:
     """Estimate each candidate's mean (rows) in each study (columns) by one method.
 
-    Below them stands the difference of every two, where all answer the same turns (`Pool.with_pairs`).
+    Below them stands the difference of every two, where all answer the same turns (`Pool.with_pairs`). With a judge, a
+    candidate without a label has the judge's mean, corrected by its mean error on all labels, and no interval.
 
     Parameters
     ----------
@@ -206,7 +207,12 @@ def estimate_means(pool: Pool, who: np.ndarray, labelled: int, judge: str, metho
         f = n * mean[:, np.random.default_rng([stats.SEED, 1]).integers(0, len(pool.users), who.shape)]
     parts = stats.UserSums(n * few, y * few, f * few, n * ~few, f * ~few)
     with np.errstate(invalid="ignore", divide="ignore"):  # without a labelled turn there is no estimate
-        return stats.ppi_of_sums(stats.UserSums(n, f, f, 0 * n, 0 * n) if method == ALONE else parts, _LAM[method])
+        found = stats.ppi_of_sums(stats.UserSums(n, f, f, 0 * n, 0 * n) if method == ALONE else parts, _LAM[method])
+        if method not in (BOTH, PLAIN):
+            return found
+        error = (parts.gold - parts.judged).sum(axis=(0, 2)) / parts.n.sum(axis=(0, 2))
+        expected = f.sum(axis=2) / n.sum(axis=2) + error
+    return found._replace(value=np.where(np.isnan(found.value), expected, found.value))
 
 
 def measure_budgets(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.DataFrame:
@@ -214,7 +220,7 @@ def measure_budgets(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.D
 
     Columns: judge, method, labelled (users), lam, and measures, each with its interval over studies: interval_width, of the
     95 % interval of a candidate's mean; holds_truth (share of intervals that hold the truth); best (share of studies that
-    put the truly best candidate first, one without a label at a place at random); tau (Kendall's, with the true order); apart, wrong (share of pairs whose difference
+    put the truly best candidate first, one without an estimate at a place at random); tau (Kendall's, with the true order); apart, wrong (share of pairs whose difference
     has an interval beyond zero on the right side, on the wrong one); bias (|mean error|, mean over candidates); worth,
     worth_pairs (how many users' labels alone would err as little about a candidate's mean, about a difference:
     labelled · MSE of labels alone / MSE). Without a second candidate there is no ranking, and without the same turns for all

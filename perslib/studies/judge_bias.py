@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -13,7 +14,7 @@ from scipy.stats import kendalltau, norm, pearsonr, spearmanr
 
 from perslib import stats, ux
 from perslib.corpus import TURN, Block, Corpus
-from perslib.errors import NotEnough
+from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge
 from perslib.judge.asking import SCORES
 from perslib.judge.evaluate import evaluate, targets
@@ -370,7 +371,9 @@ def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[st
         found |= slopes.iloc[0].filter(like="at_equal_gold").to_dict()
     if not judge.sees.model:
         blocks = _few([block for block in targets(corpus) if len(block)], PADDED)
-        padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewTrainUsers)  # the verdicts came with this warning
+            padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
         found |= padded.iloc[0].filter(like="padding_change").to_dict()
     return found
 

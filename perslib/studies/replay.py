@@ -127,6 +127,9 @@ def collect_replies(
     new = [replay.generated(candidate, corpus, asked, backbone) for candidate in candidates]
     beside = replay.checked(pd.concat([replies.merge(asked[TURN], on=TURN), *new], ignore_index=True), asked)
     everywhere = beside if len(asked) == len(_unite(sets)) else replies
+    every = pd.concat([everywhere, beside], ignore_index=True).drop_duplicates(["candidate", *TURN], ignore_index=True)
+    every["unlike"] = replay.name_differences(corpus, every)
+    everywhere, beside = (select_replies(every, own) for own in (everywhere, beside))
     first = next(iter(sets.values()))
     return Replay(sets, everywhere, beside.merge(first[TURN], on=TURN), left_out, repeated)
 
@@ -199,7 +202,7 @@ def judge_replies(
     *,
     most: int | None = None,
 ) -> tuple[pd.DataFrame, Memories]:
-    """Return all judges' verdicts on all replies and the memories behind them.
+    """Return all judges' verdicts on all replies, with what is `unlike` about these, and the memories behind them.
 
     Verdicts are raw, and calibrated by the judge's scores of the recorded replies of the blocks; `most` bounds how many
     of a block a judge that asks a model scores for that.
@@ -211,7 +214,8 @@ def judge_replies(
         beside = replay.reference(judge, corpus, turns, backbone, most=bound, fit=False)
         return replay.on_reference(verdicts, beside, corpus)
 
-    return collect_memories(judges, judge_all)
+    verdicts, memories = collect_memories(judges, judge_all)
+    return verdicts.merge(replies[["candidate", *TURN, "unlike"]], on=["candidate", *TURN]), memories
 
 
 def correlate_with_people(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.llm import Backbone
-from perslib.replay import ORIGINAL, Rated, against, rank_sets, summary
+from perslib.replay import ORIGINAL, against, rank_sets, summary
 from perslib.replay.candidates import family_of
 from perslib.report.words import name_of
 from perslib.studies.extent import FEWEST_REPLIES
@@ -23,32 +23,39 @@ VIEWS = ("reference_cdf", "reference_mean_shift", "real")
 def describe_candidates(replies: pd.DataFrame) -> pd.DataFrame:
     """Describe who answers.
 
-    Columns: candidate, context, backbone, temperature, replies, without (a reply), cut (by length), unlike (all rated
-    replies, where `replies` has this column), characters (median); those without any value are left out.
+    Columns: candidate, context, backbone, temperature, replies, without (a reply), cut (by length), unlike (all that users
+    were given), characters (median); those without any value are left out.
     """
     said = replies["response"]
     made = replies.assign(without=said.isna(), cut=replies["finish"].eq("length"), characters=said.str.len())
     by = made.groupby("candidate", sort=False)
     table = by[["context", "backbone", "temperature"]].first().assign(replies=by.size())
     table[["without", "cut"]] = by[["without", "cut"]].sum().astype(int)
-    if "unlike" in made:
-        table["unlike"] = by["unlike"].agg(lambda own: int((own != "").sum()))
+    if made["unlike"].notna().any():
+        table["unlike"] = by["unlike"].agg(lambda own: int(own.fillna("").ne("").sum()))
     table["characters"] = by["characters"].median().round().astype("Int64")
     return table.reset_index().dropna(axis=1, how="all")
 
 
-def mark_unlike(replies: pd.DataFrame, rated: Rated) -> pd.DataFrame:
-    """Add in what each reply is unlike all rated replies: unlike ("" where it is like them)."""
-    return replies.assign(unlike=rated.name_differences(replies["response"]))
+def sum_up_unlike(replies: pd.DataFrame) -> dict[str, Any]:
+    """Return how many replies are unlike all that users were given.
 
-
-def sum_up_unlike(marked: pd.DataFrame) -> dict[str, Any]:
-    """Return how many new replies are unlike the rated ones: n, all, candidates (the most first), features."""
-    new = marked[marked["candidate"] != ORIGINAL]
-    own = new[new["unlike"] != ""]
-    features = own["unlike"].str.split(", ").explode().value_counts().index
-    by = own["candidate"].value_counts()
-    return {"n": len(own), "all": len(new), "candidates": list(by.index[:3]), "features": list(features[:3])}
+    n and all: of new ones; own and recorded: of those that were given; candidates and features: the most frequent first.
+    """
+    known = replies.dropna(subset="unlike")
+    is_own, is_unlike = known["candidate"] == ORIGINAL, known["unlike"] != ""
+    new = known[is_unlike & ~is_own]
+    counts = {
+        "n": len(new),
+        "all": int((~is_own).sum()),
+        "own": int((is_unlike & is_own).sum()),
+        "recorded": int(is_own.sum()),
+    }
+    by = {
+        f"{name}s": list(new[of].value_counts().index[:3])
+        for name, of in (("candidate", "candidate"), ("feature", "unlike"))
+    }
+    return counts | by
 
 
 def measure_lead(verdicts: pd.DataFrame, ranked: pd.DataFrame) -> dict[str, Any] | None:
