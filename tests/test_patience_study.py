@@ -221,7 +221,7 @@ def test_the_notebook_is_whole_without_torch(tmp_path, monkeypatch, capsys):
         "looser.csv",
         "agents_compared.csv",
     } <= made
-    assert "With User 2 the best plan" in capsys.readouterr().out
+    assert "With User 2 the best of" in capsys.readouterr().out
 
 
 def test_dialogues_that_a_limit_ended_are_counted_in_three_ways(two):

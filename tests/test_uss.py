@@ -188,7 +188,7 @@ def test_the_page_on_judges_takes_dialogues_that_are_their_own_users(home, serve
     assert judged["learned"] == judged["random"] == 24 * 4 and judged["user mean"] == 0
     page = (folder / "01_verification.html").read_text("utf-8")
     assert "Without any score: user mean, user median" in page
-    assert "Fewer than 30 replies were scored by: " in page, "no correlation of six replies"
+    assert "Fewer than 30 rated replies were scored by: " in page, "no correlation of six replies"
     assert not list(folder.rglob("*_with_model.csv"))
     scores = pd.read_csv(folder / "tables" / "scores.csv")
     assert len(scores) == 5 and scores["gold"].between(1, 5).all() and scores["zero-shot"].notna().all()
