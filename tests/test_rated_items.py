@@ -9,12 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from perslib.cli import main
-from perslib.corpus import Scale, describe_import, from_frame, read_rows
+from perslib.corpus import Scale, describe_import, from_frame, read_release, read_rows
+from perslib.errors import DataError
 
 
 def items(*scores, **more):
     """Rated items of one user."""
-    return [{"user": "u", "request": f"q{i}", "response": "r", "score": s, **more} for i, s in enumerate(scores)]
+    return [{"user": "u", "request": f"q{i}", "response": "r", "score": s} | more for i, s in enumerate(scores)]
 
 
 def lines_of(rows, **how):
@@ -22,24 +23,58 @@ def lines_of(rows, **how):
     return reading.corpus, "\n".join(describe_import(reading, "table"))
 
 
-def test_rows_without_a_session_are_one_conversation_and_the_import_says_so():
-    corpus, said = lines_of(items(1, 5, 3))
-    assert len(corpus.sessions) == 1
-    assert "no column session" in said and "of up to 3 rows" in said and "--columns session=#" in said
-    assert "no column session" not in lines_of(items(1, 5, 3, session="a"))[1]
-    assert "no column session" not in lines_of(items(4))[1]
+def test_rows_that_name_no_session_are_conversations_of_their_own_and_the_import_says_so():
+    corpus, said = lines_of([*items(1, 5, 3), *items(2, 2, user="v")])
+    assert corpus.sessions.groupby("user").size().to_dict() == {"u": 3, "v": 2} and not corpus.turns["turn"].any()
+    assert all(len(target.prefix) == 1 for block in corpus.blocks() for target in block)
+    assert "5 rows name no session and no turn" in said and "judges know other conversations" in said
+    for row in ({"session": "a"}, {"scenario": "s", "session": "a"}):
+        corpus, said = lines_of(items(1, 5, 3, **row))
+        assert len(corpus.sessions) == 1 and "name no session" not in said
+    assert "name no session" not in lines_of(items(4))[1]
+    numbered = [row | {"turn": i} for i, row in enumerate(items(1, 5, 3))]
+    assert len(lines_of(numbered)[0].sessions) == 1
 
 
+def test_rows_with_and_without_a_session_are_never_joined():
+    named, unnamed = items(1, 5, session="#1"), items(2, 3, session=None)
+    chat = {"user": "u", "session": None, "messages": [{"role": r, "content": r} for r in ("user", "assistant")]}
+    corpus, _ = lines_of([*named, *items(4, session="5"), *unnamed, chat, chat])
+    assert sorted(corpus.turns.groupby("session").size()) == [1, 1, 1, 1, 1, 2]
+
+
+def test_candidates_for_a_request_are_one_conversation_without_a_session():
+    rows = [row | {"candidate": name} for name in "ab" for row in items(1, 5, 3)]
+    pairs = [{"user": "u", "request": None, "response_a": "x", "response_b": "y", "preferred": "a"}] * 2
+    for given, sessions in ((rows, 3), (pairs, 2)):
+        corpus = read_rows(given, "mine").corpus
+        assert (
+            len(corpus.sessions) == len(corpus.turns) == sessions and len(corpus.extras["candidates"]) == 2 * sessions
+        )
+    with pytest.raises(DataError, match="candidate"):
+        read_rows([row | {"request": "same"} for row in items(1, 5, 3)], "mine")
+
+
+def test_a_bad_row_takes_no_row_with_it_that_names_no_session(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    lines = [json.dumps(row) for row in [*items(1, 5, 3), *items("bad")]]
+    file.write_text("\n".join([*lines[:1], "{", *lines[1:]]), "utf-8")
+    reading = read_release(file, "table", skip_bad=True)
+    assert reading.corpus.turns["score"].tolist() == [1, 5, 3] and len(reading.rejected) == 2
+
+
+@pytest.mark.parametrize("columns", ["session=user", "user=user,session=user"])
 @pytest.mark.parametrize("ending", [".jsonl", ".json", ".csv"])
-def test_each_row_can_be_a_conversation_of_its_own(tmp_path, ending):
+def test_rows_of_a_user_can_be_one_conversation(tmp_path, ending, columns):
     file, frame = tmp_path / f"mine{ending}", pd.DataFrame(items(1, 5, 3))
     if ending == ".csv":
         frame.to_csv(file, index=False)
     else:
         frame.to_json(file, orient="records", lines=ending == ".jsonl")
-    found = CliRunner().invoke(main, ["import", "table", str(file), "--columns", "session=#", "--dry-run"])
-    assert found.exit_code == 0 and "no column session" not in found.output
-    assert len(from_frame(frame, "mine", columns={"session": "#"}).sessions) == 3
+    found = CliRunner().invoke(main, ["import", "table", str(file), "--columns", columns, "--dry-run"])
+    assert found.exit_code == 0 and "name no session" not in found.output
+    corpus = from_frame(frame, "mine", columns=dict(pair.split("=") for pair in columns.split(",")))
+    assert corpus.sessions[["user", "session"]].values.tolist() == [["u", "u"]]
 
 
 def test_a_list_in_a_file_is_a_table_and_what_is_none_is_named(tmp_path):
