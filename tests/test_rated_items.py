@@ -9,8 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from perslib.cli import main
-from perslib.corpus import Scale, describe_import, from_frame, read_release, read_rows
+from perslib.corpus import Scale, describe_import, from_frame, load, read_release, read_rows, save
 from perslib.errors import DataError
+from perslib.judge import by_session
 
 
 def items(*scores, **more):
@@ -89,21 +90,56 @@ def test_a_list_in_a_file_is_a_table_and_what_is_none_is_named(tmp_path):
 
 def test_thumbs_count_as_what_they_are():
     said = lines_of(items(0, 1, 1, 0))[1]
-    assert "people rated on 0–1" in said and "0 counts as dissatisfied" in said and "-0" not in said
-    assert "6 and less count" in lines_of(items(1, 10, 3), scale=Scale(1, 10))[1]
+    assert "people rated on 0–1" in said and "0 counts as dissatisfied (" in said and "-0" not in said
+    assert "6 and less count as dissatisfied or neutral" in lines_of(items(1, 10, 3), scale=Scale(1, 10))[1]
 
 
-@pytest.mark.parametrize(
-    ("scores", "ratings", "expected"),
-    [
-        ((0, 1, 1), (2, 5, 4), (2.0, 5.0, 4.0)),
-        ((5, 1, 3), (0, 1, 1), (1.0, 5.0, 5.0)),
-        ((0, 1, 1), (1, 0, 1), (5.0, 1.0, 5.0)),
-    ],
-)
-def test_replies_and_conversations_may_be_rated_on_two_scales(scores, ratings, expected):
-    rows = [row | {"session": str(i), "satisfaction": r} for i, (row, r) in enumerate(zip(items(*scores), ratings))]
-    corpus, said = lines_of(rows)
-    assert corpus.sessions["satisfaction"].tolist() == list(expected)
-    assert corpus.turns["score"].tolist() == [{0: 1, 1: 5}[s] if max(scores) == 1 else s for s in scores]
-    assert ("conversations were rated on" in said) == (max(scores) != max(ratings))
+def rated_twice(scores, ratings):
+    """A conversation for each score of its reply and rating of the whole."""
+    return [row | {"session": str(i), "satisfaction": r} for i, (row, r) in enumerate(zip(items(*scores), ratings))]
+
+
+#: Scores of replies, ratings of conversations, how both are declared → the ratings on 1–5, and on what they were given.
+TWO_SCALES = {
+    "thumbs and stars": ((0, 1, 1), (2, 5, 4), {}, (2, 5, 4), "1–5"),
+    "stars and thumbs": ((5, 1, 3), (0, 1, 1), {}, (1, 5, 5), "0–1"),
+    "thumbs twice": ((0, 1, 1), (1, 0, 1), {}, (5, 1, 5), "0–1"),
+    "thumbs declared": ((0, 1, 1), (2, 5, 4), {"scale": "thumbs"}, (2, 5, 4), "1–5"),
+    "both declared": ((0, 1, 1), (1, 7.5, 9), {"scale": "thumbs", "session_scale": "1-9"}, (1, 4.25, 5), "1–9"),
+    "ten declared as five": ((6, 10, 8), (2, 5, 4), {"session_scale": "stars"}, (2, 5, 4), "1–5"),
+    "five on ten": ((6, 10, 8), (1, 5, 4), {}, (1, 2.78, 2.33), "1–10"),
+}
+
+
+@pytest.mark.parametrize("name", TWO_SCALES)
+def test_replies_and_conversations_may_be_rated_on_two_scales(name, tmp_path):
+    scores, ratings, declared, expected, scale = TWO_SCALES[name]
+    frame = pd.DataFrame(rated_twice(scores, ratings))
+    corpus = from_frame(frame, "mine", **declared)
+    assert corpus.sessions["satisfaction"].tolist() == pytest.approx(expected, abs=0.01)
+    assert corpus.turns["given"].fillna(corpus.turns["score"]).tolist() == list(scores)
+    whole = by_session(load(save(corpus, tmp_path / "mine")))
+    assert str(whole.scale) == scale
+    assert whole.turns["given"].fillna(whole.turns["score"]).tolist() == pytest.approx(list(ratings))
+    file = tmp_path / "mine.jsonl"
+    frame.to_json(file, orient="records", lines=True)
+    options = [part for key, value in declared.items() for part in (f"--{key.replace('_', '-')}", value)]
+    found = CliRunner().invoke(main, ["import", "table", str(file), "--dry-run", *options])
+    assert found.exit_code == 0
+    assert ("conversations were rated on" in found.output) == (scale != str(corpus.scale))
+
+
+def test_ratings_that_may_be_on_two_scales_are_named():
+    rows = rated_twice([1, 10, 8] * 4, [1, 5, 4] * 4)
+    said = lines_of(rows)[1]
+    assert "no conversation was rated above 5" in said and "--session-scale" in said
+    assert "no conversation" not in lines_of(rated_twice([1, 10, 8] * 4, [1, 10, 4] * 4))[1]
+    assert "no conversation" not in lines_of(rows, session_scale=Scale(1, 10))[1]
+
+
+def test_a_stray_rating_of_a_conversation_is_a_fault_of_its_row():
+    with pytest.raises(DataError) as error:
+        lines_of(rated_twice([1, 10, 8] * 4, [11, *[1, 10, 4] * 3, 5, 6]))
+    assert str(error.value).startswith("row 1: satisfaction is 11, expected 1–10")
+    with pytest.raises(DataError, match="such as --session-scale 0-10"):
+        lines_of(rated_twice([0, 1, 1] * 4, [2, 8, 9] * 4))

@@ -29,7 +29,7 @@ from perslib.corpus import several
 from perslib.corpus.conversations import Placed, Row, group_rows, say_alone, split_conversations
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.parquet import read_frame
-from perslib.corpus.reading import AUTO, Reading, Rejected, find_scale, find_session_scale, parse_json
+from perslib.corpus.reading import AUTO, Reading, Rejected, find_scale, number_in, parse_json
 from perslib.corpus.records import COLUMNS, csv_lines, json_items, json_lines, naming, read_bounded, read_each
 from perslib.corpus.scale import Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
@@ -42,6 +42,8 @@ REQUIRED = ("user", "request", "response")
 RATINGS = ("satisfaction", "success")
 TIMES = ("asked_at", "answered_at")
 OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
+#: So many conversations are not all rated in the lower half of their scale by chance.
+FEW = 10
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -59,11 +61,12 @@ def read(
     language: str = "en",
     columns: Mapping[str, str] | None = None,
     scale: Scale | None = None,
+    session_scale: Scale | None = None,
     evidence: str | None = None,
     dates: str | None = None,
 ) -> Reading:
     """Read a table of one's own; see `perslib import table`."""
-    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates)
+    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates, session_scale=session_scale)
     rows = read_each(
         records_of(path, columns or {}), reading, None, partial(_rename, columns=columns or {}), sessions=0
     )
@@ -77,6 +80,7 @@ def read_rows(
     language: str = "en",
     skip_bad: bool = False,
     scale: Scale | None = None,
+    session_scale: Scale | None = None,
     evidence: str | None = None,
     dates: str | None = None,
     row_of: Callable[[Any], dict[str, Any]] = dict,
@@ -86,7 +90,7 @@ def read_rows(
     Rows may be records of any form that `row_of` makes a row of; a record for which it fails is named with the error, and
     left out under `skip_bad` like any other bad row.
     """
-    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates)
+    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates, session_scale=session_scale)
     placed = read_each(_numbered(rows), reading, None, lambda row, place: _rename(row_of(row), place), sessions=0)
     return read_placed(placed, reading, name, language, scale)
 
@@ -108,15 +112,17 @@ def from_frame(
     *,
     columns: Mapping[str, str] | None = None,
     scale: Scale | str | None = None,
+    session_scale: Scale | str | None = None,
     evidence: str | None = None,
     dates: str | None = None,
     language: str = "en",
 ) -> Corpus:
-    """The corpus that a data frame holds; rows, `columns`, `scale`, `evidence` and `dates` as of a table of one's own."""
-    declared = Scale.parse(scale) if isinstance(scale, str) else scale
+    """The corpus that a data frame holds; rows and options as of a table of one's own."""
+    replies, sessions = (Scale.parse(s) if isinstance(s, str) else s for s in (scale, session_scale))
     _check_columns(columns or {}, frame.columns, name)
     rows = (_under_ours(row, columns or {}) for row in _of_frame(frame))
-    return read_rows(rows, name, language=language, scale=declared, evidence=evidence, dates=dates).corpus
+    how: dict[str, Any] = {"scale": replies, "session_scale": sessions, "evidence": evidence, "dates": dates}
+    return read_rows(rows, name, language=language, **how).corpus
 
 
 def _of_frame(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -154,10 +160,8 @@ def read_placed(
     placed = list(split_conversations(placed, reading, names, RATINGS))
     good = [(place, row) for place, row in placed if row is not None]
     rated = [row for _, row in good]
-    reading.scale = find_scale(scale, rated)
-    if scale is None and (own := find_session_scale(reading.scale, rated)):
-        reading.scales["satisfaction"] = own
-    notes, faults = read_times(good, TIMES, reading.dates)
+    notes = list(_find_scales(reading, rated, scale))
+    times, faults = read_times(good, TIMES, reading.dates)
     reading.faults += faults
     by_session, spoiled, alone = group_rows(placed, reading, names, _check)
     for key, rows in by_session.items():
@@ -174,13 +178,28 @@ def read_placed(
     replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled})
     extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
     remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
-    said = [*(f"times: {note}" for note in notes), *say_alone(alone)]
-    if own := reading.scales.get("satisfaction"):
-        said.append(
-            f"scales: conversations were rated on {own}, replies on {reading.scale}; each is mapped to 1–5 by itself"
-        )
+    said = [*(f"times: {note}" for note in times), *say_alone(alone), *notes]
     meta = {"kind": kind} | ({"said": said} if said else {})
     return reading.finish(meta, name, language, Problem(name, "holds no row"), remedy, extras=extras)
+
+
+def _find_scales(reading: Reading, rows: list[dict[str, Any]], declared: Scale | None) -> Iterator[str]:
+    """Find the scale of replies and that of conversations, and say where they are two, or may be."""
+    given = {c: [number_in(row[c]) for row in rows if row.get(c) is not None] for c in ("score", "satisfaction")}
+    scores, ratings = ([number for number in given[c] if number is not None] for c in given)
+    if not scores:
+        declared, reading.session_scale = declared or reading.session_scale, None
+    reading.scale = scale = find_scale(declared, rows, list(given))
+    own = find_scale(reading.session_scale, rows, ["satisfaction"], scale)
+    middle = (scale.low + scale.high) / 2
+    if (own.low, own.high) != (scale.low, scale.high):
+        reading.session_scale = own
+        yield f"scales: conversations were rated on {own}, replies on {scale}; each is mapped to 1–5 by itself"
+    elif reading.session_scale is None and len(ratings) >= FEW and max(ratings) <= middle < max(scores, default=middle):
+        yield (
+            f"scales: no conversation was rated above {max(ratings):g}, but replies on {scale}; taken as one scale. "
+            "If conversations have one of their own: --session-scale LOW-HIGH"
+        )
 
 
 def records_of(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[tuple[str, Any, Any]]:
@@ -289,8 +308,7 @@ def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -
             turns = sorted(turns, key=lambda own: int(own[0][1]["turn"]))
         first = {c: v for _, row in reversed(rows) for c, v in row.items() if c in OF_SESSION and v is not None}
         if first.get("satisfaction") is not None:
-            scale = reading.scales.get("satisfaction", reading.scale)
-            first["satisfaction"] = float(scale.to_five(first["satisfaction"]))
+            first["satisfaction"] = float(reading.scale_of("satisfaction").to_five(first["satisfaction"]))
         for i, own in enumerate(turns):
             row = several.main_of(own)
             number = i if row.get("turn") is None else int(row["turn"])
