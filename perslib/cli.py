@@ -84,14 +84,16 @@ def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> d
 @click.option(
     "--scale", metavar="LOW-HIGH", help="Scale of a table's ratings, such as 1-10. Default: read off the data."
 )
-@click.option("--session-scale", metavar="LOW-HIGH", help="Scale of whole conversations, where it is another one.")
 @click.option("--dissatisfied", type=float, help="Highest rating on it of somebody who is not satisfied.")
+@click.option("--session-scale", metavar="LOW-HIGH", help="Scale of whole conversations, where it is another one.")
 @click.option(
     "--evidence",
     type=click.Choice(EVIDENCE),
     help="What judges know of a user: other scenarios, other conversations, or earlier ones only.",
 )
-@click.option("--dates", type=click.Choice(list(ORDERS)), help="How a table writes dates such as 01.03.2026.")
+@click.option(
+    "--dates", type=click.Choice(list(ORDERS)), help="How a table writes 01.03.2026, where no date in it shows it."
+)
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what is recognised and which pages it can feed.")
 @USE
 def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_run: bool, **how: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from perslib.cli import main
-from perslib.corpus import Scale, describe_import, from_frame, load, read_release, read_rows, save
+from perslib.corpus import Scale, describe_import, detect, from_frame, load, read_release, read_rows, save
 from perslib.errors import DataError
 from perslib.judge import by_session
 
@@ -83,7 +83,11 @@ def test_a_list_in_a_file_is_a_table_and_what_is_none_is_named(tmp_path):
     file.write_text(json.dumps(items(1, 5, 3)), "utf-8")
     found = CliRunner().invoke(main, ["import", str(file), "--dry-run"])
     assert found.exit_code == 0 and "3" in found.output
+    found = CliRunner().invoke(main, ["import", str(file), "--dry-run", "--columns", "session=chat"])
+    assert found.exit_code != 0 and "mine.json: has no column chat" in found.output
     file.write_text('{"user": "u"}', "utf-8")
+    with pytest.raises(DataError, match="no corpus that perslib knows by its looks"):
+        detect(file)
     found = CliRunner().invoke(main, ["import", "table", str(file), "--dry-run"])
     assert found.exit_code != 0 and "mine.json" in found.output and "expected a list of rows" in found.output
 

@@ -49,8 +49,11 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file is a table by its ending."""
-    return path.is_file() and path.suffix.lower() in SUFFIXES
+    """Whether a file is a table by its ending; a JSON file, where it begins with a list."""
+    if not path.is_file() or path.suffix.lower() != ".json":
+        return path.is_file() and path.suffix.lower() in SUFFIXES
+    with path.open("rb") as stream:
+        return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
 def read(
@@ -70,6 +73,9 @@ def read(
     rows = read_each(
         records_of(path, columns or {}), reading, None, partial(_rename, columns=columns or {}), sessions=0
     )
+    names = dict.fromkeys(column for _, row in rows if row for column in row)
+    if names and (missing := [own for ours, own in (columns or {}).items() if ours not in names]):
+        raise DataError(Problem(path.name, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
     return read_placed(rows, reading, name or path.stem, language, scale)
 
 
