@@ -85,12 +85,15 @@ def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> d
     "--scale", metavar="LOW-HIGH", help="Scale of a table's ratings, such as 1-10. Default: read off the data."
 )
 @click.option("--dissatisfied", type=float, help="Highest rating on it of somebody who is not satisfied.")
+@click.option("--session-scale", metavar="LOW-HIGH", help="Scale of whole conversations, where it is another one.")
 @click.option(
     "--evidence",
     type=click.Choice(EVIDENCE),
     help="What judges know of a user: other scenarios, other conversations, or earlier ones only.",
 )
-@click.option("--dates", type=click.Choice(list(ORDERS)), help="How a table writes dates such as 01.03.2026.")
+@click.option(
+    "--dates", type=click.Choice(list(ORDERS)), help="How a table writes 01.03.2026, where no date in it shows it."
+)
 @click.option("--dry-run", is_flag=True, help="Write nothing; say what is recognised and which pages it can feed.")
 @USE
 def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_run: bool, **how: Any) -> None:
@@ -129,10 +132,13 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
         how["scale"] = Scale.parse(scale, dissatisfied)
     elif dissatisfied is not None:
         raise click.UsageError("--dissatisfied needs the --scale that it is on")
+    if how["session_scale"]:
+        how["session_scale"] = Scale.parse(how["session_scale"])
     how = {option: value for option, value in how.items() if value}
     if kind in loader:
         takes = {"name", *inspect.signature(loader[kind]).parameters}
         for option in how.keys() - takes:
+            option = option.replace("_", "-")
             raise click.UsageError(f"--{option} is for tables of one's own; {kind} knows its {option}")
     done = read_release(path, kind, **how) if dry_run else import_release(kind, path, out=out, **how)
     click.echo(plain("\n".join(describe_import(done, kind, dry_run))))

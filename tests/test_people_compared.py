@@ -233,7 +233,12 @@ SHAPES = {
     "scores": (table(), True, ["chance gives", "Its pick is"]),
     "preferences": (preferences(20), True, ["which reply they prefer", "a, b: where each stood", "Its pick is"]),
     "named preferences": (preferences(names=("m", "n"), ties=3), True, ["chance gives", "Its pick is"]),
-    "no sessions": (preferences(session=False), True, ["'nearest 6, weighted' scored none", "Its pick is"]),
+    "no sessions": (preferences(session=False), True, ["which reply they prefer", "Its pick is"]),
+    "one session a user": (
+        [row | {"session": "a"} for row in preferences(session=False)],
+        True,
+        ["'nearest 6, weighted' scored none", "Its pick is"],
+    ),
     "one candidate": (table(candidates="x"), False, ["no request to which a person rated several replies"]),
     "one rated reply a request": (ONE_RATED, False, ["no request to which a person rated several replies"]),
     "no train users": (table(3), True, ["has none that are not judged", "Its pick is"]),

@@ -322,10 +322,10 @@ BAD_JSON = {
 @pytest.mark.parametrize("name", BAD_JSON)
 def test_what_no_corpus_can_hold_is_a_fault_of_its_row(tmp_path, name, column):
     value, said = BAD_JSON[name]
-    row = {"user": "v", "request": "q", "response": "r"}
+    row = {"user": "v", "session": "a", "request": "q", "response": "r"}
     bad = json.dumps({k: v for k, v in row.items() if k != column})[:-1] + f', "{column}": {value}}}'
     file = tmp_path / "mine.jsonl"
-    lines = [json.dumps({"user": u, "request": "q", "response": "r"}) for u in ("u", "v", "w", "x")]
+    lines = [json.dumps(row | {"user": user}) for user in ("u", "v", "w", "x")]
     file.write_text("\n".join([*lines[:2], bad, *lines[2:]]))
     with pytest.raises(DataError) as error:
         load(file)

@@ -54,6 +54,7 @@ ONE_WAY = {
         ["2026-03-01 08:00", "2026-03-13 07:00", "2026-03-03 08:00"],
         "month by name",
     ),
+    "the same either way": (["05.05.2026", "01/01/2026"], ["2026-05-05", "2026-01-01"], "day first, days only"),
     "gaps": (["13.03.2026", None, "01.03.2026"], ["2026-03-13", None, "2026-03-01"], "day first"),
 }
 
@@ -141,5 +142,15 @@ def test_what_is_no_time_is_a_fault_of_its_row(cell):
     assert len(read_rows([*rows("2026-03-01"), *rows(cell, session="b")], "mine", skip_bad=True).corpus.turns) == 1
 
 
+@pytest.mark.parametrize("unit", [1, 1e3, 1e6, 1e9])
+def test_a_log_gives_seconds_to_nanoseconds_as_number_or_text(unit):
+    assert seconds(int(1767122600 * unit)) == seconds(str(int(1767122600 * unit))) == 1767122600
+
+
 def test_milliseconds_written_as_text_are_no_year():
     assert seconds("1767122600123") == 1767122600.123 and seconds("20260131") == seconds("2026/01/31")
+
+
+@pytest.mark.parametrize("text", ["01/03/2026", "13.03.2026 08:00", "1 Mar 2026"])
+def test_a_log_has_no_time_where_day_and_month_may_be_exchanged(text):
+    assert seconds(text) is None

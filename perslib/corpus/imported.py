@@ -30,10 +30,12 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
         rated = corpus.gold if corpus.gold.notna().any() else corpus.sessions["satisfaction"]
         mean = corpus.scale.from_five(rated.astype(float).mean())
         highest = corpus.scale.highest_dissatisfied
-        counts = "counts" if highest <= corpus.scale.low else "and less count"
+        counts = (
+            "counts as dissatisfied" if highest <= corpus.scale.low else "and less count as dissatisfied or neutral"
+        )
         yield (
-            f"scale: people rated on {corpus.scale} (mean {mean:.2f}); {highest:g} {counts} as dissatisfied or "
-            "neutral (--scale, --dissatisfied). Scores are these ratings mapped to 1–5."
+            f"scale: people rated on {corpus.scale} (mean {mean:.2f}); {highest:g} {counts} "
+            "(--scale, --dissatisfied). Scores are these ratings mapped to 1–5."
         )
     yield f"evidence: judges know {_SAID['evidence'][corpus.evidence]} (--evidence)"
     alone = len(corpus.users) - len({user for user, _ in corpus.block_ids()})

@@ -70,16 +70,17 @@ class Scores:
         if texts:
             seen.append(", ".join(texts[:4]) + (" …" if len(texts) > 4 else ""))
         is_flag = binary or set(texts) >= set(self.given) <= {"true", "false"}
-        remedy = _REMEDIES["flags" if is_flag else "words" if texts else "numbers"].format(scale=scale)
+        option = "--session-scale" if name == "satisfaction" else "--scale"
+        remedy = _REMEDIES["flags" if is_flag else "words" if texts else "numbers"].format(option=option)
         message = f"{name} is on another scale than {scale}: {off} of {n} do not fit. Seen: {' and '.join(seen)}."
         return Problem(self.place, f"{message} {remedy}")
 
 
 #: What to do about scores that are not on the scale, by what they are.
 _REMEDIES = {
-    "flags": "Put 1 for yes and 0 for no and say --scale thumbs, or name the column feedback and put like or dislike.",
+    "flags": "Put 1 for yes and 0 for no and say {option} thumbs, or name the column feedback and put like or dislike.",
     "words": "Put a number for each of these, nothing where there is no rating.",
-    "numbers": "Say on which scale people rated, such as --scale 0-10, and leave a cell empty that means 'not rated'.",
+    "numbers": "Say on which scale people rated, such as {option} 0-10, and leave a cell empty that means 'not rated'.",
 }
 SKIP_REMEDY = "Mend the file, or import with --skip-bad: good sessions are kept, the others written to rejected.jsonl."
 AUTO = "auto"
@@ -128,8 +129,8 @@ class Reading:
     """Where the corpus lies, once it is imported."""
     dates: str | None = None
     """As of `perslib.corpus.times.ORDERS`: of times that do not begin with the year."""
-    scales: dict[str, Scale] = field(default_factory=dict)
-    """Of columns whose ratings are on another scale than `scale`."""
+    session_scale: Scale | None = None
+    """What people rated conversations on, where that is another scale than that of replies."""
     _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))
 
     def note(self, what: str, times: int = 1) -> None:
@@ -141,9 +142,13 @@ class Reading:
         """Count a field that the format does not know."""
         self.note(f"keys the format does not know, left out ({name})")
 
+    def scale_of(self, column: str) -> Scale:
+        """Return the scale of the ratings in a column."""
+        return self.session_scale if column == "satisfaction" and self.session_scale else self.scale
+
     def score(self, value: Any, field_name: str, place: str, *, whole: bool = True) -> float | Problem:
         """A rating on the scale, given as 4, 4.0 or "4"; anything else is a problem."""
-        number, scale = number_in(value), self.scales.get(field_name, self.scale)
+        number, scale = number_in(value), self.scale_of(field_name)
         fits = number is not None and scale.low <= number <= scale.high and (number.is_integer() or not whole)
         self._scores[field_name].add(value, place, fits)
         if number is not None and fits:
@@ -179,7 +184,7 @@ class Reading:
 
     def settle(self) -> None:
         """After reading: raise what was wrong, unless it is in sessions alone and these are to be left out."""
-        columns = [column.fault(name, self.scales.get(name, self.scale)) for name, column in self._scores.items()]
+        columns = [column.fault(name, self.scale_of(name)) for name, column in self._scores.items()]
         if faults := [*(fault for fault in columns if fault), *self.faults]:
             raise DataError(faults)
         if self.problems and not self.skip_bad:
@@ -208,6 +213,7 @@ class Reading:
         made = {key: frame(own, list(SCHEMA[key])) for key, own in rows.items() if key not in frames}
         meta = {**meta, "irregularities": dict(sorted(self.irregularities.items()))}
         meta |= {} if self.scale.is_five else {"scale": asdict(self.scale)}
+        meta |= {"session_scale": asdict(self.session_scale)} if self.session_scale else {}
         corpus = Corpus(name, language, users, **made, **frames, meta=meta)
         alone = not corpus.block_ids() and corpus.sessions["user"].duplicated().any()
         chosen = EVIDENCE[1 if alone else 0] if self.evidence == AUTO else self.evidence
@@ -221,36 +227,30 @@ class Reading:
 
 
 def find_scale(
-    declared: Scale | None, rows: Sequence[dict[str, Any]], columns: Sequence[str] = ("score", "satisfaction")
+    declared: Scale | None, rows: Sequence[dict[str, Any]], columns: Sequence[str], usual: Scale = FIVE
 ) -> Scale:
-    """Return the declared scale, 1–5 where ratings are on it, or the one that they are plainly on."""
+    """Return the declared scale, the usual one where ratings are on it, or the one that they are plainly on."""
     for column in columns:
         cells = [row[column] for row in rows if row.get(column) is not None]
         ratings = [number for number in map(number_in, cells) if number is not None]
         if ratings:
             break
     else:
-        return declared or FIVE
+        return declared or usual
     if declared is not None:
         return declared.with_step(ratings)
     column_of = Scores()
     for cell in cells:
         number = number_in(cell)
-        column_of.add(cell, "", number is not None and FIVE.low <= number <= FIVE.high)
-    on_another = column_of.fault(column, FIVE) is not None and len(ratings) == len(cells)
-    found = Scale.guess(ratings) if on_another else None
+        column_of.add(cell, "", number is not None and usual.low <= number <= usual.high)
+    if column_of.fault(column, usual) is None or len(ratings) < len(cells):
+        return usual
+    if FIVE.low <= min(ratings) and max(ratings) <= FIVE.high:
+        return FIVE.with_step(ratings)
+    found = Scale.guess(ratings)
     if found and found.high > 2 * FIVE.high - 1:
         _check_one_scale(column, found, rows)
-    return found or FIVE
-
-
-def find_session_scale(scale: Scale, rows: Sequence[dict[str, Any]]) -> Scale | None:
-    """Return the scale that conversations were rated on, where these ratings are not on that of the replies."""
-    known = [number for row in rows if (number := number_in(row.get("satisfaction"))) is not None]
-    if all(scale.low <= number <= scale.high for number in known):
-        return None
-    own = find_scale(None, rows, ["satisfaction"])
-    return None if own.low == scale.low and own.high == scale.high else own
+    return found or usual
 
 
 def _check_one_scale(column: str, scale: Scale, rows: Sequence[dict[str, Any]]) -> None:

@@ -103,9 +103,9 @@ class Scale:
 FIVE = Scale()
 
 
-def scale_of(meta: dict[str, Any]) -> Scale:
-    """The scale that a corpus's `meta` tells."""
-    return Scale(**meta["scale"]) if "scale" in meta else FIVE
+def scale_of(meta: dict[str, Any], *names: str) -> Scale:
+    """The first of these scales that a corpus's `meta` tells, else that of replies."""
+    return next((Scale(**meta[name]) for name in (*names, "scale") if name in meta), FIVE)
 
 
 def gold_of(turns: pd.DataFrame, scale: Scale) -> pd.Series:

@@ -1,8 +1,9 @@
 """A table of one's own: JSONL, CSV, Parquet or a data frame, with one row a reply or one row a conversation.
 
-A row of a reply has `user`, `request`, `response`; `session` groups the rows of a conversation, in their order;
-`scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`, `answered_at`, `feedback` are
-understood when they are there, and `satisfaction` and `success` of the whole session; anything else is kept as it is.
+A row of a reply has `user`, `request`, `response`; `session` groups the rows of a conversation, in their order (see
+`perslib.corpus.conversations`); `scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`,
+`answered_at`, `feedback` are understood when they are there, and `satisfaction` and `success` of the whole session;
+anything else is kept as it is.
 `perslib.corpus.schema` says what each means. A profile is a JSON object (in CSV: its text) and may stand in any one row
 of the user. A row of a conversation has `messages` in place of request and response, a list of `{role, content}` as
 chat APIs take them, where a reply may carry its own `score` and other columns. Replies to choose from have a `candidate`
@@ -15,7 +16,6 @@ it is plain; what was found is part of the corpus (`Corpus.scale`).
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -26,19 +26,11 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import several
+from perslib.corpus.conversations import Placed, Row, group_rows, say_alone, split_conversations
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.parquet import read_frame
-from perslib.corpus.reading import AUTO, Reading, Rejected, find_scale, find_session_scale, parse_json, turns_of
-from perslib.corpus.records import (
-    COLUMNS,
-    check_width,
-    csv_lines,
-    json_items,
-    json_lines,
-    naming,
-    read_bounded,
-    read_each,
-)
+from perslib.corpus.reading import AUTO, Reading, Rejected, find_scale, number_in, parse_json
+from perslib.corpus.records import COLUMNS, csv_lines, json_items, json_lines, naming, read_bounded, read_each
 from perslib.corpus.scale import Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
 from perslib.corpus.times import is_time, read_times
@@ -50,17 +42,18 @@ REQUIRED = ("user", "request", "response")
 RATINGS = ("satisfaction", "success")
 TIMES = ("asked_at", "answered_at")
 OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
+#: So many conversations are not all rated in the lower half of their scale by chance.
+FEW = 10
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
-#: In place of a column for `session`: each row is a conversation of its own.
-EACH_ROW = "#"
-Row = tuple[str, dict[str, Any]]
-Placed = Iterable[tuple[str, dict[str, Any] | None]]
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file is a table by its ending."""
-    return path.is_file() and path.suffix.lower() in SUFFIXES
+    """Whether a file is a table by its ending; a JSON file, where it begins with a list."""
+    if not path.is_file() or path.suffix.lower() != ".json":
+        return path.is_file() and path.suffix.lower() in SUFFIXES
+    with path.open("rb") as stream:
+        return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
 def read(
@@ -71,14 +64,18 @@ def read(
     language: str = "en",
     columns: Mapping[str, str] | None = None,
     scale: Scale | None = None,
+    session_scale: Scale | None = None,
     evidence: str | None = None,
     dates: str | None = None,
 ) -> Reading:
     """Read a table of one's own; see `perslib import table`."""
-    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates)
+    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates, session_scale=session_scale)
     rows = read_each(
         records_of(path, columns or {}), reading, None, partial(_rename, columns=columns or {}), sessions=0
     )
+    names = dict.fromkeys(column for _, row in rows if row for column in row)
+    if names and (missing := [own for ours, own in (columns or {}).items() if ours not in names]):
+        raise DataError(Problem(path.name, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
     return read_placed(rows, reading, name or path.stem, language, scale)
 
 
@@ -89,6 +86,7 @@ def read_rows(
     language: str = "en",
     skip_bad: bool = False,
     scale: Scale | None = None,
+    session_scale: Scale | None = None,
     evidence: str | None = None,
     dates: str | None = None,
     row_of: Callable[[Any], dict[str, Any]] = dict,
@@ -98,7 +96,7 @@ def read_rows(
     Rows may be records of any form that `row_of` makes a row of; a record for which it fails is named with the error, and
     left out under `skip_bad` like any other bad row.
     """
-    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates)
+    reading = Reading(skip_bad, evidence=evidence or AUTO, dates=dates, session_scale=session_scale)
     placed = read_each(_numbered(rows), reading, None, lambda row, place: _rename(row_of(row), place), sessions=0)
     return read_placed(placed, reading, name, language, scale)
 
@@ -120,15 +118,17 @@ def from_frame(
     *,
     columns: Mapping[str, str] | None = None,
     scale: Scale | str | None = None,
+    session_scale: Scale | str | None = None,
     evidence: str | None = None,
     dates: str | None = None,
     language: str = "en",
 ) -> Corpus:
-    """The corpus that a data frame holds; rows, `columns`, `scale`, `evidence` and `dates` as of a table of one's own."""
-    declared = Scale.parse(scale) if isinstance(scale, str) else scale
+    """The corpus that a data frame holds; rows and options as of a table of one's own."""
+    replies, sessions = (Scale.parse(s) if isinstance(s, str) else s for s in (scale, session_scale))
     _check_columns(columns or {}, frame.columns, name)
-    rows = (_under_ours(row, columns or {}, number) for number, row in enumerate(_of_frame(frame), 1))
-    return read_rows(rows, name, language=language, scale=declared, evidence=evidence, dates=dates).corpus
+    rows = (_under_ours(row, columns or {}) for row in _of_frame(frame))
+    how: dict[str, Any] = {"scale": replies, "session_scale": sessions, "evidence": evidence, "dates": dates}
+    return read_rows(rows, name, language=language, **how).corpus
 
 
 def _of_frame(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -144,7 +144,7 @@ def _is_missing(value: Any) -> bool:
 
 def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: str) -> None:
     names = [str(c) for c in found]
-    if missing := [own for ours, own in columns.items() if own not in names and (ours, own) != ("session", EACH_ROW)]:
+    if missing := [own for own in columns.values() if own not in names]:
         raise DataError(Problem(place, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
     known = {*names, *columns}
     required: tuple[str, ...] = REQUIRED
@@ -161,35 +161,15 @@ def read_placed(
     placed: Placed, reading: Reading, name: str, language: str, scale: Scale | None = None, kind: str = "table"
 ) -> Reading:
     """Read rows with the place of each in its file; None for a row that cannot be read, and was rejected."""
-    placed = list(_conversations(placed, reading))
+    placed = list(placed)
+    names = {str(row["session"]) for _, row in placed if row is not None and row.get("session") is not None}
+    placed = list(split_conversations(placed, reading, names, RATINGS))
     good = [(place, row) for place, row in placed if row is not None]
     rated = [row for _, row in good]
-    reading.scale = find_scale(scale, rated)
-    if scale is None and (own := find_session_scale(reading.scale, rated)):
-        reading.scales["satisfaction"] = own
-    notes, faults = read_times(good, TIMES, reading.dates)
+    notes = list(_find_scales(reading, rated, scale))
+    times, faults = read_times(good, TIMES, reading.dates)
     reading.faults += faults
-    by_session: dict[tuple[str, str, str], list[Row]] = {}
-    spoiled: set[tuple[str, str, str]] = set()
-    before: tuple[str, str, str] | None = None
-    is_torn = False
-    for place, row in placed:
-        if row is None:  # an unreadable line may belong to the session before it, or to the one after
-            spoiled |= {before} if before else set()
-            before, is_torn = None, True
-            continue
-        problems = _check(row, place, reading)
-        named = [row.get(column) for column in ("user", "scenario", "session")]
-        user, scenario, session = (str(d if v is None else v) for v, d in zip(named, ("", "all", "0")))
-        key = (user, scenario, session)
-        if is_torn:
-            spoiled.add(key)
-        before, is_torn = key, False
-        if problems:
-            reading.reject(problems, row, sessions=0)
-            spoiled.add(key)
-        else:
-            by_session.setdefault(key, []).append((place, row))
+    by_session, spoiled, alone = group_rows(placed, reading, names, _check)
     for key, rows in by_session.items():
         if key in spoiled:
             reading.rejected += [Rejected(p, "another row of the same session is bad", row) for p, row in rows]
@@ -198,27 +178,33 @@ def read_placed(
             spoiled.add(key)
         else:
             reading.faults += several.unclear(rows)
+    reading.faults += [fault for rows in alone for fault in several.unclear(rows)]
     reading.faults += _mixed(row for rows in by_session.values() for row in rows)
     reading.lost += len(spoiled)
     replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled})
     extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
     remedy = f"Not one session is left. Each row needs {', '.join(REQUIRED)}."
-    said = [*(f"times: {note}" for note in notes), *_say_joined(by_session)]
-    if own := reading.scales.get("satisfaction"):
-        said.append(
-            f"scales: conversations were rated on {own}, replies on {reading.scale}; each is mapped to 1–5 by itself"
-        )
+    said = [*(f"times: {note}" for note in times), *say_alone(alone), *notes]
     meta = {"kind": kind} | ({"said": said} if said else {})
     return reading.finish(meta, name, language, Problem(name, "holds no row"), remedy, extras=extras)
 
 
-def _say_joined(by_session: Mapping[tuple[str, str, str], list[Row]]) -> Iterator[str]:
-    """Say how many rows became one conversation because no column says which belong together."""
-    joined = [len(rows) for rows in by_session.values() if all(row.get("session") is None for _, row in rows)]
-    if max(joined, default=0) > 1:
+def _find_scales(reading: Reading, rows: list[dict[str, Any]], declared: Scale | None) -> Iterator[str]:
+    """Find the scale of replies and that of conversations, and say where they are two, or may be."""
+    given = {c: [number_in(row[c]) for row in rows if row.get(c) is not None] for c in ("score", "satisfaction")}
+    scores, ratings = ([number for number in given[c] if number is not None] for c in given)
+    if not scores:
+        declared, reading.session_scale = declared or reading.session_scale, None
+    reading.scale = scale = find_scale(declared, rows, list(given))
+    own = find_scale(reading.session_scale, rows, ["satisfaction"], scale)
+    middle = (scale.low + scale.high) / 2
+    if (own.low, own.high) != (scale.low, scale.high):
+        reading.session_scale = own
+        yield f"scales: conversations were rated on {own}, replies on {scale}; each is mapped to 1–5 by itself"
+    elif reading.session_scale is None and len(ratings) >= FEW and max(ratings) <= middle < max(scores, default=middle):
         yield (
-            f"no column session: the rows of a user and scenario are one conversation, of up to {max(joined)} rows. "
-            f"If they do not belong together: --columns session={EACH_ROW}"
+            f"scales: no conversation was rated above {max(ratings):g}, but replies on {scale}; taken as one scale. "
+            "If conversations have one of their own: --session-scale LOW-HIGH"
         )
 
 
@@ -247,67 +233,21 @@ def records_of(path: Path, columns: Mapping[str, str] | None = None) -> Iterator
     return iter([]) if first is None else itertools.chain([first], lines)
 
 
-def _under_ours(row: dict[str, Any], columns: Mapping[str, str], number: int | str) -> dict[str, Any]:
-    theirs = {own: ours for ours, own in columns.items()}
-    own = {theirs.get(c, c): v for c, v in row.items() if c not in columns or c in theirs}
-    return own | ({"session": str(number)} if columns.get("session") == EACH_ROW else {})
+def _under_ours(row: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    """The row under our names; one column may be several of ours, and `user` stays what it is beside another."""
+    renamed = {*columns, *columns.values()} - ({"user"} - columns.keys())
+    kept = {c: v for c, v in row.items() if c not in renamed}
+    return kept | {ours: row[own] for ours, own in columns.items() if own in row}
 
 
 def _rename(row: Any, place: str, columns: Mapping[str, str] = NOTHING) -> dict[str, Any]:
     """The row under our names; an error where it is none, or of no session that can be named."""
     if not isinstance(row, dict):
         raise DataError(Problem(place, "is no JSON object"))
-    row = _under_ours(row, columns, re.findall(r"\d+", place)[-1])
+    row = _under_ours(row, columns)
     if problems := list(unfit({c: row.get(c) for c in SESSION}, place)):
         raise DataError(problems)
     return row
-
-
-def _conversations(placed: Placed, reading: Reading) -> Placed:
-    """Rows of a reply as they are; a row of a conversation as the rows of its replies."""
-    names: set[str] = set()
-    for number, (place, row) in enumerate(placed):
-        if row is None:
-            yield place, None
-            continue
-        names.update(row)
-        check_width(names, place)
-        if row.get("preferred") is not None:
-            yield from ((place, own) for own in several.of_pair(row))
-            continue
-        if row.get("messages") is None:
-            yield place, row
-            continue
-        messages = row["messages"]
-        if isinstance(messages, str):
-            messages = parse_json(messages.encode("utf-8", "surrogatepass"), f"{place} messages")
-        about = {c: v for c, v in row.items() if c != "messages"}
-        about.setdefault("session", str(number))
-        try:
-            said = [_message(message) for message in messages]
-        except (TypeError, KeyError, AttributeError):
-            wrong = "messages is no list of {role, content}"
-            problem = messages if isinstance(messages, Problem) else Problem(place, wrong)
-            reading.reject([problem], row, sessions=0)
-            yield place, None
-            continue
-        turns, trailing = turns_of(said)
-        if not turns:
-            reading.note("conversations without a reply, left out")
-        for turn in turns:
-            yield place, about | {"trailing": trailing} | turn
-            about = {c: v for c, v in about.items() if c not in RATINGS}  # once a session
-
-
-def _message(message: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
-    """Role, text and further columns of a message; of content in parts, the texts."""
-    content = message["content"]
-    if isinstance(content, list | tuple):
-        content = "\n".join(
-            part["text"] for part in content if part.get("type") in ("text", "input_text", "output_text")
-        )
-    more = {c: v for c, v in message.items() if c not in ("role", "content")}
-    return message["role"].lower(), content, more if message["role"].lower() == "assistant" else {}
 
 
 def _check(row: dict[str, Any], place: str, reading: Reading) -> list[Problem]:
@@ -374,8 +314,7 @@ def _fill(reading: Reading, by_session: dict[tuple[str, str, str], list[Row]]) -
             turns = sorted(turns, key=lambda own: int(own[0][1]["turn"]))
         first = {c: v for _, row in reversed(rows) for c, v in row.items() if c in OF_SESSION and v is not None}
         if first.get("satisfaction") is not None:
-            scale = reading.scales.get("satisfaction", reading.scale)
-            first["satisfaction"] = float(scale.to_five(first["satisfaction"]))
+            first["satisfaction"] = float(reading.scale_of("satisfaction").to_five(first["satisfaction"]))
         for i, own in enumerate(turns):
             row = several.main_of(own)
             number = i if row.get("turn") is None else int(row["turn"])

@@ -71,8 +71,8 @@ def read_times(
     for column in columns:
         cells = list(_cells(rows, column, order))
         forms = set.intersection(*(set(cell.readings) for cell in cells)) if cells else set()
-        if len(forms) == 1:
-            form = forms.pop()
+        if forms and all(len({cell.readings[form] for form in forms}) == 1 for cell in cells):
+            form = next(form for form in cells[0].readings if form in forms)
             times = [(cell, cell.readings[form]) for cell in cells]
             zones |= {time.tzinfo is not None: cell for cell, time in reversed(times)}
             notes.append(f"{column}: {_describe(form, times)}")
@@ -174,11 +174,11 @@ def _iso(time: datetime) -> str:
 
 
 _EPOCH = datetime(1970, 1, 1)
-_MILLISECONDS_FROM = 1e11  # seconds would be the year 5138, milliseconds are 1973
+_EPOCHS = sorted(_UNITS.values(), reverse=True)
 
 
 def seconds(value: Any) -> float | None:
-    """Seconds since 1970 of `2026-01-31 08:00:00`, ISO 8601 with or without zone, or epoch s/ms; None if unreadable.
+    """Seconds since 1970 of `2026-01-31 08:00:00`, ISO 8601 with or without zone, or an epoch; None if unreadable.
 
     A time without a zone counts as if it were UTC: only differences within a session are used.
     """
@@ -187,7 +187,10 @@ def seconds(value: Any) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if not 0 < value < 1e300:
             return None  # of hundreds of digits, infinite, or no number
-        return float(value) / 1000 if value > _MILLISECONDS_FROM else float(value)
+        for low, parts in _EPOCHS:  # faster than next() of a generator, and done for every message of a log
+            if value >= low:
+                return value / parts
+        return float(value)
     if not isinstance(value, datetime):
         return None
     try:

@@ -9,13 +9,14 @@ works as on turns. The five judges of Table 7 are `session_judges`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, Block, Corpus, Target, by_reply
+from perslib.corpus.scale import scale_of
 from perslib.errors import DataError, Problem
 from perslib.judge.asking import Manner
 from perslib.judge.base import Judge, Sees, Verdict
@@ -42,9 +43,10 @@ def by_session(corpus: Corpus) -> Corpus:
             "This needs ratings of whole conversations, such as URS has, in the column 'satisfaction'.",
         )
     own = corpus.sessions.assign(score=rated.round().clip(1, 5).astype("Int64"))
-    keeps = (rated % 1 > 0) | (not corpus.scale.is_five)
+    scale = scale_of(corpus.meta, "session_scale")
+    keeps = (rated % 1 > 0) | (not scale.is_five)
     given = rated.astype("Float64").where(keeps)
-    own["given"] = pd.array(corpus.scale.from_five(given.to_numpy(float, na_value=np.nan)), "Float64")
+    own["given"] = pd.array(scale.from_five(given.to_numpy(float, na_value=np.nan)), "Float64")
     first = corpus.turns.groupby(SESSION)["turn"].transform("min")  # some count turns from 1
     opening = corpus.turns[corpus.turns["turn"] == first].filter([*SESSION, "turn", "request", "earlier", "family"])
     turns = opening.merge(own[[*SESSION, "score", "given"]], on=SESSION, how="left", sort=False)
@@ -59,7 +61,7 @@ def by_session(corpus: Corpus) -> Corpus:
         sessions,
         turns.assign(response=[written(messages, corpus.language) for messages in said]),
         corpus.events,
-        meta=corpus.meta,
+        meta=corpus.meta | ({"scale": asdict(scale)} if "session_scale" in corpus.meta else {}),
     )
 
 
