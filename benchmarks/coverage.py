@@ -44,7 +44,7 @@ def corpora(options: argparse.Namespace) -> Iterator[tuple[str, Corpus]]:
     if release.is_file():
         import tarfile
 
-        from perslib.corpus.persturnbench import read
+        from perslib.corpus.loaders.persturnbench import read
 
         with tempfile.TemporaryDirectory() as folder, tarfile.open(release) as archive:
             archive.extractall(folder, filter="data")

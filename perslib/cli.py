@@ -17,8 +17,8 @@ from perslib.cli_making import FILE, FOLDER, LANGUAGE, build, review, synthesize
 from perslib.cli_models import cache, check, plain
 from perslib.cli_pages import USE, batch, compare, report
 from perslib.corpus.corpus import EVIDENCE
+from perslib.corpus.files.times import ORDERS
 from perslib.corpus.scale import Scale
-from perslib.corpus.times import ORDERS
 from perslib.errors import PerslibError
 
 #: Signals that end a command as Ctrl-C does, so that nothing is left behind.

@@ -14,7 +14,7 @@ from ux_construct_made import COMPLAINED, LIKED, good_answer, log
 
 from perslib.cli import main
 from perslib.corpus import load
-from perslib.corpus.uxbench import SPLITS
+from perslib.corpus.loaders.uxbench import SPLITS
 from perslib.llm import Request
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from perslib.corpus import import_release, load
-from perslib.corpus.uxbench import split_of
+from perslib.corpus.loaders.uxbench import split_of
 from perslib.errors import DataError
 from perslib.signals import signals_of
 from perslib.ux import judge_cases, lessons_of

@@ -19,7 +19,7 @@ import pytest
 from releases_made import RELEASES, Files, prism, rubric
 
 from perslib.corpus import import_release, loader, read_release, read_rows
-from perslib.corpus.records import COLUMNS, LONGEST
+from perslib.corpus.files.records import COLUMNS, LONGEST
 from perslib.errors import DataError
 
 MISSING = "no such field"

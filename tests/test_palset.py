@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from perslib.cli import main as cli
 from perslib.corpus import load, read_release
-from perslib.corpus.palset import averages, per_user
-from perslib.corpus.palset_records import action, label, read_side, side_files
-from perslib.corpus.reading import Reading
+from perslib.corpus.files.reading import Reading
+from perslib.corpus.loaders.palset import averages, per_user
+from perslib.corpus.loaders.palset_records import action, label, read_side, side_files
 from perslib.errors import DataError, UnknownName
 from perslib.memory.long import sessions_of
 

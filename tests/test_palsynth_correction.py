@@ -10,7 +10,7 @@ import pytest
 from scripted import first_asked
 from test_palsynth import ONE, OWN, Model
 
-from perslib.corpus.palset_records import LOG_TYPES
+from perslib.corpus.loaders.palset_records import LOG_TYPES
 from perslib.pal import synthesize
 from perslib.pal.correction import PARTS, _mended, correct, faults, filled, pattern_fault
 from perslib.pal.talks import Chapter, Entry, Script, Session, sessions

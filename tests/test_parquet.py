@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from perslib.corpus import coerce, parquet
-from perslib.corpus.parquet import Growing, read_frame
+from perslib.corpus import coerce
+from perslib.corpus.files import parquet
+from perslib.corpus.files.parquet import Growing, read_frame
 
 ROWS = 53
 FRAME = pd.DataFrame(

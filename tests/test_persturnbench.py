@@ -10,8 +10,9 @@ import pytest
 import real
 from made import GIFT, RECIPE, SKILL, TRAVEL, message, session, simple_session, write_release
 
-from perslib.corpus import import_release, load, persturnbench, read_release
+from perslib.corpus import import_release, load, read_release
 from perslib.corpus.corpus import group_shuffle_split
+from perslib.corpus.loaders import persturnbench
 from perslib.errors import DataError
 
 ARCHIVE = "persturnbench/persturnbench_42users.tar.gz"

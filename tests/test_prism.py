@@ -10,7 +10,7 @@ import pytest
 from real import ROOT, needs
 
 from perslib.corpus import describe_import, import_release, load, read_release
-from perslib.corpus.prism import PUBLISHED
+from perslib.corpus.loaders.prism import PUBLISHED
 from perslib.errors import DataError
 from perslib.judge import by_session
 from perslib.stats import agreement

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from perslib.corpus import TURN, load
-from perslib.corpus.uxbench_records import session
+from perslib.corpus.loaders.log_records import session
 from perslib.errors import NotEnough
 from perslib.judge import UserMean, evaluate
 from perslib.signals import behavioural, fit_votes, reactions, sessions_of, signals_of, weak_labels

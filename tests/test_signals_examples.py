@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perslib.corpus.uxbench_records import session
+from perslib.corpus.loaders.log_records import session
 from perslib.signals.model import NEGATIVE, Reaction
 from perslib.signals.reaction import reactions
 

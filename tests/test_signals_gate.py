@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from perslib.corpus.uxbench_records import session
+from perslib.corpus.loaders.log_records import session
 from perslib.errors import UnknownName
 from perslib.signals import Gate, GateSettings, masked, reactions
 

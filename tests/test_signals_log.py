@@ -8,8 +8,8 @@ from datetime import datetime
 import pandas as pd
 import pytest
 
-from perslib.corpus.logs import Reject, sessions
-from perslib.corpus.uxbench_records import PICTURE, Unreadable, plain, seconds, session, truth
+from perslib.corpus.loaders.log_records import PICTURE, Unreadable, plain, seconds, session, truth
+from perslib.corpus.loaders.logs import Reject, sessions
 from perslib.errors import DataError
 from perslib.signals import mined
 from perslib.signals.mining import REJECTED, TABLE
@@ -163,7 +163,7 @@ def test_a_broken_log_is_mined_all_the_same(tmp_path):
 
 @pytest.mark.parametrize("size", [10, 150, 1 << 20])
 def test_a_line_that_is_too_long_is_skipped_unread(tmp_path, size, monkeypatch):
-    monkeypatch.setattr("perslib.corpus.logs.LONGEST", 1_000)
+    monkeypatch.setattr("perslib.corpus.loaders.logs.LONGEST", 1_000)
     path = tmp_path / "log.jsonl"
     path.write_text("\n".join([GOOD, "x" * 5_000, GOOD]) + "\n", encoding="utf-8")
     found = mined(path, size=size)

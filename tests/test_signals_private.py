@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perslib.corpus.uxbench_records import session
+from perslib.corpus.loaders.log_records import session
 from perslib.signals import audit, deidentified, mined, private
 from perslib.signals.private import Placeholders, bank_card, filled, hits, identity_card
 

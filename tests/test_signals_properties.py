@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from perslib.corpus.uxbench_records import Unreadable, session
+from perslib.corpus.loaders.log_records import Unreadable, session
 from perslib.signals import PRECEDENCE, Settings, deidentified, reactions, similarity, user_messages, words
 from perslib.signals import reaction as module
 from perslib.signals.complaint import _language, _only_fillers, complaint, complaints

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from perslib.corpus import load
-from perslib.corpus.palset import averages, write_release
+from perslib.corpus.loaders.palset import averages, write_release
 from perslib.memory.long import sessions_of
 from perslib.worlds import palset
 from perslib.worlds.lives import Dice, book

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from perslib.cli import main
 from perslib.corpus import describe_import, from_frame, read_rows
-from perslib.corpus.times import seconds
+from perslib.corpus.files.times import seconds
 from perslib.errors import DataError, UnknownName
 
 

@@ -13,7 +13,7 @@ from judging_endpoint import judging
 
 from perslib.cli import main
 from perslib.corpus import load, read_release
-from perslib.corpus.uss import consensus
+from perslib.corpus.loaders.uss import consensus
 from perslib.errors import DataError
 
 LINES = """

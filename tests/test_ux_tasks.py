@@ -347,7 +347,7 @@ def test_one_answer_for_all_is_right_in_half_of_either_kind(good, bad):
 
 
 def test_released_splits_become_cases(tmp_path):
-    from perslib.corpus import uxbench
+    from perslib.corpus.loaders import uxbench
 
     talk = [{"turn_index": i, "role": m["role"], "message": m["content"]} for i, m in enumerate(TALK)]
     record = {

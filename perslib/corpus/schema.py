@@ -148,9 +148,9 @@ def describe(name: str) -> pd.DataFrame:
 SATISFIED, OTHER = "satisfied", "other"
 
 #: Language → reason → the label that data and prompts of that language use, byte for byte.
-REASONS: dict[str, dict[str, str]] = read_toml(__file__, "names.toml")["reasons"]
+REASONS: dict[str, dict[str, str]] = read_toml(__file__, "reasons.toml")["reasons"]
 _KNOWN = {label: reason for labels in REASONS.values() for reason, label in labels.items()}
-_KNOWN |= read_toml(__file__, "names.toml")["also_reasons"]
+_KNOWN |= read_toml(__file__, "reasons.toml")["also_reasons"]
 
 
 def labels(language: str) -> dict[str, str]:

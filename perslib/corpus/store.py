@@ -13,11 +13,22 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from perslib.corpus import compared, llm_rubric, palset, persturnbench, prism, table, task_logs, urs, uss, uxbench
 from perslib.corpus.corpus import FRAMES, Corpus
-from perslib.corpus.parquet import read_frame
-from perslib.corpus.reading import Reading
-from perslib.corpus.records import naming
+from perslib.corpus.files.parquet import read_frame
+from perslib.corpus.files.reading import Reading
+from perslib.corpus.files.records import naming
+from perslib.corpus.loaders import (
+    compared,
+    llm_rubric,
+    palset,
+    persturnbench,
+    prism,
+    table,
+    task_logs,
+    urs,
+    uss,
+    uxbench,
+)
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import bundled, workspace

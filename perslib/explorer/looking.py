@@ -21,7 +21,7 @@ from traitlets import Any as AnyValue
 from traitlets import Bool, HasTraits, Instance, Int, Unicode, observe
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
-from perslib.corpus.records import json_lines
+from perslib.corpus.files.records import json_lines
 from perslib.errors import DataError, FewTrainUsers, UnknownName
 from perslib.judge import Judge, LearnedJudge, Personal, Verdict
 from perslib.llm import Ask, Backbone

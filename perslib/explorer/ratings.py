@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import coerce
-from perslib.corpus.records import json_lines
+from perslib.corpus.files.records import json_lines
 from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError, Problem
 from perslib.schemas import check, read_schema, show

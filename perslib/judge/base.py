@@ -21,7 +21,7 @@ from math import isnan
 import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, coerce
-from perslib.corpus.parquet import Growing
+from perslib.corpus.files.parquet import Growing
 from perslib.corpus.schema import REASONS, legal_reason
 from perslib.errors import PerslibError
 from perslib.llm import Ask, Backbone

@@ -24,7 +24,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.corpus.reading import parse_json
+from perslib.corpus.files.reading import parse_json
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from perslib.corpus.records import csv_lines
+from perslib.corpus.files.records import csv_lines
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from perslib.corpus.palset_records import LOG_TYPES
+from perslib.corpus.loaders.palset_records import LOG_TYPES
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.pal.persons import Persona, Read

@@ -21,7 +21,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import read_json, turns_of
+from perslib.corpus.files.reading import read_json, turns_of
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, Reading, read_text

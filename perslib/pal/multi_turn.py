@@ -30,8 +30,8 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import palset_records
-from perslib.corpus.reading import read_json
+from perslib.corpus.files.reading import read_json
+from perslib.corpus.loaders import palset_records
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.memory.checked import Question, ask_checked, read_text

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from perslib.corpus.palset_records import ASPECTS, TRAITS
+from perslib.corpus.loaders.palset_records import ASPECTS, TRAITS
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.pal.writing import Fault, Writing, by_id, collect, is_said

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.palset_records import ASPECTS, LOG_TYPES, TRAITS
+from perslib.corpus.loaders.palset_records import ASPECTS, LOG_TYPES, TRAITS
 from perslib.llm import Backbone
 from perslib.llm.backbone import DryRun
 from perslib.pal.correction import filled

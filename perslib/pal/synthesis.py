@@ -15,8 +15,8 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.corpus.palset import FOLDERS, read_contents, write_release
-from perslib.corpus.palset_records import ASPECTS, SIDES
+from perslib.corpus.loaders.palset import FOLDERS, read_contents, write_release
+from perslib.corpus.loaders.palset_records import ASPECTS, SIDES
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.pal.correction import correct

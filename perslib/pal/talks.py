@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from perslib.corpus.palset_records import ASSISTANT_ACTIONS, SIDES, USER_ACTIONS
+from perslib.corpus.loaders.palset_records import ASSISTANT_ACTIONS, SIDES, USER_ACTIONS
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.pal.persons import MINUTE, Persona, Read, Situation

@@ -18,8 +18,8 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, Target, coerce
-from perslib.corpus.reading import number_in
-from perslib.corpus.records import csv_lines, json_lines
+from perslib.corpus.files.reading import number_in
+from perslib.corpus.files.records import csv_lines, json_lines
 from perslib.errors import DataError, Problem
 from perslib.llm.types import whole_characters
 from perslib.paths import read_toml

@@ -8,8 +8,8 @@ for taken in reactions(session({"cid": "7", "history": [...]})):
 weak = behavioural(corpus)                        # weak labels for ratings, for any memory and any judge
 """
 
-from perslib.corpus.logs import sessions
-from perslib.corpus.uxbench_records import Message, Session, session
+from perslib.corpus.loaders.log_records import Message, Session, session
+from perslib.corpus.loaders.logs import sessions
 from perslib.signals.behavioural import VOTES, Votes, behavioural, fit_votes, sessions_of, signals_of, weak_labels
 from perslib.signals.gate import Gate, GateSettings, masked
 from perslib.signals.mining import mined

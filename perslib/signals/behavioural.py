@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
-from perslib.corpus.uxbench_records import Message, Session
+from perslib.corpus.loaders.log_records import Message, Session
 from perslib.errors import NotEnough
 from perslib.signals.model import DEFAULT, Settings
 from perslib.signals.table import SCORED, table

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from perslib.corpus.uxbench_records import PICTURE, Session
+from perslib.corpus.loaders.log_records import PICTURE, Session
 from perslib.errors import UnknownName
 from perslib.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction
 from perslib.signals.similarity import compared

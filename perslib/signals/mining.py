@@ -29,8 +29,8 @@ import pyarrow.parquet as pq
 
 from perslib import __version__
 from perslib.cluster import Scheduler, connected, spread
-from perslib.corpus.logs import AT_ONCE, ROWS, Block, Reject, Source, blocks, read
-from perslib.corpus.uxbench_records import Session
+from perslib.corpus.loaders.log_records import Session
+from perslib.corpus.loaders.logs import AT_ONCE, ROWS, Block, Reject, Source, blocks, read
 from perslib.errors import DataError, Problem
 from perslib.signals.model import DEFAULT, PRECEDENCE, Settings
 from perslib.signals.table import SCHEMA, table, uncollected

@@ -31,7 +31,7 @@ from stdnum.cn import ric, uscc
 from stdnum.exceptions import ValidationError
 from stdnum.us import ssn
 
-from perslib.corpus.uxbench_records import Session
+from perslib.corpus.loaders.log_records import Session
 from perslib.paths import read_toml
 from perslib.signals.fast import Patterns
 from perslib.signals.wording import simplified

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from perslib.corpus.uxbench_records import Message, Session
+from perslib.corpus.loaders.log_records import Message, Session
 from perslib.signals.model import DEFAULT, EXPRESSED, NEGATIVE, RANK, Reaction, Settings, Signal, Strength
 from perslib.signals.similarity import parallel, same_content, same_topic, similarity
 from perslib.signals.user_messages import UserMessage, interrupted, read_messages

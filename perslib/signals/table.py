@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from perslib.corpus.uxbench_records import Session
+from perslib.corpus.loaders.log_records import Session
 from perslib.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Settings, Signal
 from perslib.signals.private import deidentified
 from perslib.signals.reaction import reactions

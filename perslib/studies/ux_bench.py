@@ -12,7 +12,7 @@ import pandas as pd
 
 from perslib import ux
 from perslib.corpus import TURN, Corpus
-from perslib.corpus.logs import Source
+from perslib.corpus.loaders.logs import Source
 from perslib.errors import DataError, NotEnough
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets

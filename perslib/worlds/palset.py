@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.palset import FOLDERS, read_contents
-from perslib.corpus.palset_records import ASSISTANT_ACTIONS, PARTS, SIDES, USER_ACTIONS
+from perslib.corpus.loaders.palset import FOLDERS, read_contents
+from perslib.corpus.loaders.palset_records import ASSISTANT_ACTIONS, PARTS, SIDES, USER_ACTIONS
 from perslib.errors import DataError, Problem
 from perslib.worlds.lives import Dice
 from perslib.worlds.palset_life import Person, person, preference

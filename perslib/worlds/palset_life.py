@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
-from perslib.corpus.palset_records import ASPECTS
+from perslib.corpus.loaders.palset_records import ASPECTS
 from perslib.worlds.lives import Book, Dice, Life, book, life
 from perslib.worlds.tasks import with_article
 

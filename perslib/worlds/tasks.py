@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from perslib.corpus.palset_records import ASPECTS
+from perslib.corpus.loaders.palset_records import ASPECTS
 from perslib.paths import read_toml
 from perslib.worlds.lives import Book, Dice, Life
 from perslib.worlds.numbers import clock

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from perslib.corpus.palset_records import ASPECTS
+from perslib.corpus.loaders.palset_records import ASPECTS
 from perslib.memory.long import Store
 
 #: How a user took a solution.

@@ -19,7 +19,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from perslib.corpus.uxbench_records import Message
+from perslib.corpus.loaders.log_records import Message
 from perslib.llm import Ask
 from perslib.memory.checked import Reading
 from perslib.prompts import phrases

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.corpus.logs import Source
+from perslib.corpus.loaders.logs import Source
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.corpus.logs import Reject, Source, sessions
-from perslib.corpus.uxbench_records import Session, named
+from perslib.corpus.loaders.log_records import Session, named
+from perslib.corpus.loaders.logs import Reject, Source, sessions
 from perslib.signals import Reaction, reactions, sessions_of
 from perslib.signals.gate import Duplicates, Gate, masked
 from perslib.signals.private import audit, deidentified

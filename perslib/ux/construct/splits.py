@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus.uxbench import SPLITS
+from perslib.corpus.loaders.uxbench import SPLITS
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.signals.fast import counts
 from perslib.stats import SEED

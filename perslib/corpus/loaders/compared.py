@@ -11,10 +11,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.reading import Reading, truth
-from perslib.corpus.records import read_each
+from perslib.corpus.files.reading import Reading, truth
+from perslib.corpus.files.records import read_each
+from perslib.corpus.loaders.table import Row, read_placed, records_of
 from perslib.corpus.scale import Scale
-from perslib.corpus.table import Row, read_placed, records_of
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import read_schema

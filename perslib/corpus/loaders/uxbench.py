@@ -1,6 +1,6 @@
 """Interaction logs as UXBench has them (Hong et al., 2026): raw logs, and the four released splits.
 
-A raw log holds a session a line, or in Parquet a session or a message a row (`perslib.corpus.uxbench_records`). Nobody
+A raw log holds a session a line, or in Parquet a session or a message a row (`perslib.corpus.loaders.log_records`). Nobody
 rated anything in it; what users did is in the times and in `feedback`, and `perslib.signals` reads it.
 
 A released split holds a case a line: what was said before, a request, and what is to be judged (Task 1), answered
@@ -27,10 +27,10 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.logs import Block, blocks, first_record, records
-from perslib.corpus.reading import Reading, Rows, is_too_deep
-from perslib.corpus.records import read_each
-from perslib.corpus.uxbench_records import Message, Session, Unreadable, named, plain, session
+from perslib.corpus.files.reading import Reading, Rows, is_too_deep
+from perslib.corpus.files.records import read_each
+from perslib.corpus.loaders.log_records import Message, Session, Unreadable, named, plain, session
+from perslib.corpus.loaders.logs import Block, blocks, first_record, records
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import unfit

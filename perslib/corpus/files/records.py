@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from perslib.corpus.reading import Reading, not_utf8, parse_json, read_json
+from perslib.corpus.files.reading import Reading, not_utf8, parse_json, read_json
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.schemas import Schema, check
 

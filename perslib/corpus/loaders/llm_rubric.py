@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 
 import pandas as pd
 
-from perslib.corpus.reading import AUTO, Reading, number_in
-from perslib.corpus.records import csv_lines, json_items, read_bounded, read_each
+from perslib.corpus.files.reading import AUTO, Reading, number_in
+from perslib.corpus.files.records import csv_lines, json_items, read_bounded, read_each
+from perslib.corpus.loaders.table import read_placed
 from perslib.corpus.scale import Scale
 from perslib.corpus.schema import SESSION
-from perslib.corpus.table import read_placed
 from perslib.errors import DataError, Problem
 from perslib.schemas import Schema, read_schema
 

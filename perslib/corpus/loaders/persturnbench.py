@@ -21,8 +21,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from perslib.corpus.corpus import group_shuffle_split
-from perslib.corpus.reading import Reading, parse_json
-from perslib.corpus.records import Lines, read_each
+from perslib.corpus.files.reading import Reading, parse_json
+from perslib.corpus.files.records import Lines, read_each
 from perslib.corpus.schema import SESSION, labels
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml

@@ -21,8 +21,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from perslib.corpus.reading import Reading, not_utf8
-from perslib.corpus.records import read_bounded, read_each
+from perslib.corpus.files.reading import Reading, not_utf8
+from perslib.corpus.files.records import read_bounded, read_each
 from perslib.errors import DataError, Problem
 
 ROLES = ("USER", "SYSTEM")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.reading import Reading
+from perslib.corpus.files.reading import Reading
 from perslib.corpus.schema import SCHEMA
-from perslib.corpus.several import compared_replies
+from perslib.corpus.several_replies import compared_replies
 from perslib.paths import read_toml
 
 #: What pages need of a corpus, and the words for what is there and what is not.
-_SAID = read_toml(__file__, "imported.toml")
+_SAID = read_toml(__file__, "import_summary.toml")
 
 
 def describe_import(reading: Reading, kind: str, missing: bool = False) -> Iterator[str]:
     """What was read, line by line; with `missing`, also why it cannot feed the other pages."""
     corpus = reading.corpus
     if kind == "palset":
-        from perslib.corpus.palset import averages
+        from perslib.corpus.loaders.palset import averages
 
         yield f"{len(corpus.users)} users"
         yield averages(corpus).to_string(float_format="{:,.1f}".format)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from perslib.corpus import several
-from perslib.corpus.reading import Reading, parse_json, turns_of
-from perslib.corpus.records import check_width
+from perslib.corpus import several_replies as several
+from perslib.corpus.files.reading import Reading, parse_json, turns_of
+from perslib.corpus.files.records import check_width
 from perslib.errors import Problem
 
 Row = tuple[str, dict[str, Any]]

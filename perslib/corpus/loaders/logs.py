@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 import pandas as pd
 import pyarrow as pa
 
-from perslib.corpus.parquet import open_table
-from perslib.corpus.records import LONGEST, check_lines, check_width
-from perslib.corpus.uxbench_records import NAMES, Session, Unreadable, named, session
+from perslib.corpus.files.parquet import open_table
+from perslib.corpus.files.records import LONGEST, check_lines, check_width
+from perslib.corpus.loaders.log_records import NAMES, Session, Unreadable, named, session
 from perslib.errors import DataError, Problem
 
 AT_ONCE = 4 << 20

@@ -34,7 +34,9 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.palset_records import (
+from perslib.corpus.files.reading import Reading, frame, read_json
+from perslib.corpus.files.records import read_each
+from perslib.corpus.loaders.palset_records import (
     NAMES,
     PARTS,
     SAMPLE,
@@ -46,8 +48,6 @@ from perslib.corpus.palset_records import (
     schema_of,
     side_files,
 )
-from perslib.corpus.reading import Reading, frame, read_json
-from perslib.corpus.records import read_each
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.paths import read_csv

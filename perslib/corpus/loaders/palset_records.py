@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from perslib.corpus.reading import Reading, parse_json
-from perslib.corpus.records import read_each
+from perslib.corpus.files.reading import Reading, parse_json
+from perslib.corpus.files.records import read_each
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import Schema, read_schema, show, unfit

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from perslib.corpus.reading import number_in
+from perslib.corpus.files.reading import number_in
 from perslib.errors import Problem, UnknownName
 from perslib.schemas import show
 

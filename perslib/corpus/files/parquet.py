@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from perslib.corpus.records import check_width
+from perslib.corpus.files.records import check_width
 from perslib.errors import DataError, Problem
 
 #: Rows read at a time.

@@ -128,7 +128,7 @@ class Reading:
     folder: Path = field(init=False)
     """Where the corpus lies, once it is imported."""
     dates: str | None = None
-    """As of `perslib.corpus.times.ORDERS`: of times that do not begin with the year."""
+    """As of `perslib.corpus.files.times.ORDERS`: of times that do not begin with the year."""
     session_scale: Scale | None = None
     """What people rated conversations on, where that is another scale than that of replies."""
     _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))

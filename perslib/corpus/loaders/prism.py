@@ -15,10 +15,10 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.reading import Reading
-from perslib.corpus.records import json_lines, read_bounded, read_each
+from perslib.corpus.files.reading import Reading
+from perslib.corpus.files.records import json_lines, read_bounded, read_each
+from perslib.corpus.loaders.table import read_placed
 from perslib.corpus.scale import Scale
-from perslib.corpus.table import read_placed
 from perslib.errors import DataError, Problem
 from perslib.schemas import read_schema
 

@@ -1,13 +1,13 @@
 """A table of one's own: JSONL, CSV, Parquet or a data frame, with one row a reply or one row a conversation.
 
 A row of a reply has `user`, `request`, `response`; `session` groups the rows of a conversation, in their order (see
-`perslib.corpus.conversations`); `scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`,
+`perslib.corpus.loaders.conversations`); `scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`,
 `answered_at`, `feedback` are understood when they are there, and `satisfaction` and `success` of the whole session;
 anything else is kept as it is.
 `perslib.corpus.schema` says what each means. A profile is a JSON object (in CSV: its text) and may stand in any one row
 of the user. A row of a conversation has `messages` in place of request and response, a list of `{role, content}` as
 chat APIs take them, where a reply may carry its own `score` and other columns. Replies to choose from have a `candidate`
-each (see `perslib.corpus.several`), or stand in one row as `response_a`, `response_b` and `preferred`: a, b or tie.
+each (see `perslib.corpus.several_replies`), or stand in one row as `response_a`, `response_b` and `preferred`: a, b or tie.
 
 `columns` gives columns of other names, ours → theirs. The scale of the ratings is declared, or read off the data where
 it is plain; what was found is part of the corpus (`Corpus.scale`).
@@ -25,15 +25,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import several
-from perslib.corpus.conversations import Placed, Row, group_rows, say_alone, split_conversations
+from perslib.corpus import several_replies as several
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.parquet import read_frame
-from perslib.corpus.reading import AUTO, Reading, Rejected, find_scale, number_in, parse_json
-from perslib.corpus.records import COLUMNS, csv_lines, json_items, json_lines, naming, read_bounded, read_each
+from perslib.corpus.files.parquet import read_frame
+from perslib.corpus.files.reading import AUTO, Reading, Rejected, find_scale, number_in, parse_json
+from perslib.corpus.files.records import COLUMNS, csv_lines, json_items, json_lines, naming, read_bounded, read_each
+from perslib.corpus.files.times import is_time, read_times
+from perslib.corpus.loaders.conversations import Placed, Row, group_rows, say_alone, split_conversations
 from perslib.corpus.scale import Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
-from perslib.corpus.times import is_time, read_times
 from perslib.errors import DataError, Problem
 from perslib.schemas import check, read_schema, unfit
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.reading import Reading
-from perslib.corpus.records import json_items, read_each
+from perslib.corpus.files.reading import Reading
+from perslib.corpus.files.records import json_items, read_each
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import read_schema

@@ -1,4 +1,4 @@
-"""A raw interaction log: its records as sessions (`perslib.corpus.logs` reads files of them).
+"""A raw interaction log: its records as sessions (`perslib.corpus.loaders.logs` reads files of them).
 
 What is odd in a record is survived and named, what is broken says why.
 
@@ -22,8 +22,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from perslib.corpus.reading import truth
-from perslib.corpus.times import seconds
+from perslib.corpus.files.reading import truth
+from perslib.corpus.files.times import seconds
 from perslib.paths import read_toml
 
 _LOG = read_toml(__file__, "names.toml")["log"]

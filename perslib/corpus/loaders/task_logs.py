@@ -21,8 +21,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.reading import Reading, parse_json
-from perslib.corpus.records import Lines, read_each
+from perslib.corpus.files.reading import Reading, parse_json
+from perslib.corpus.files.records import Lines, read_each
 from perslib.corpus.schema import SESSION
 from perslib.errors import DataError, Problem
 from perslib.schemas import read_schema
