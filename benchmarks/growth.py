@@ -31,7 +31,7 @@ from evaluator import reply
 from perslib.corpus import load, save
 from perslib.judge import Manner, Personal, evaluate
 from perslib.llm import backbone
-from perslib.llm.transport import Transport
+from perslib.llm.answerers.http import Transport
 from perslib.memory import Structured
 from perslib.worlds import world
 

@@ -47,7 +47,7 @@ def main() -> None:
     from perslib.corpus import load
     from perslib.judge import evaluate, make_judge, targets
     from perslib.llm import Backbone, Cache
-    from perslib.llm.registry import Entry
+    from perslib.llm.entries import Entry
     from perslib.report.tables import formatted
     from perslib.stats import agreement, calibrated, histories
 

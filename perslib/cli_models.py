@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from perslib.llm.entries import Entry
     from perslib.llm.probe import Probe
-    from perslib.llm.registry import Entry
 
 
 def plain(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from scripted import Scripted
 
 from perslib.llm import Answer, Ledger, Method, Request
-from perslib.llm.registry import Entry
+from perslib.llm.entries import Entry
 
 
 def verdict(score: int, rationale: str = "As always.", **further: Any) -> Answer:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from perslib.llm import Backbone, Request, batches
+from perslib.llm import Backbone, Request
+from perslib.llm.answerers import batches
+from perslib.llm.entries import Entry, Prices
 from perslib.llm.estimate import QUESTIONS, VARIABLE
-from perslib.llm.registry import Entry, Prices
 
 SCORE = {
     "type": "object",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from perslib.llm import Answer, Method, Request, loop
+from perslib.llm import Answer, Method, Request, event_loop
 
 Reply = Callable[[str, Sequence[Request]], Sequence[Answer]]
 
@@ -47,7 +47,7 @@ def in_rounds(method: Method[Any], reply: Reply, *, at_once: int = 10**6, rounds
                 except Exception as error:
                     future.set_exception(error)
 
-    return loop.run(drive())
+    return event_loop.run(drive())
 
 
 STATEMENT = {"statement": "Wants prices.", "turns": [1]}

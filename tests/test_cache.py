@@ -24,9 +24,8 @@ from hypothesis import strategies as st
 
 from perslib.cli import main
 from perslib.errors import CacheError, UnknownName
-from perslib.llm import cache as cache_module
-from perslib.llm import coding
-from perslib.llm.cache import Cache, CacheWarning, digest
+from perslib.llm.cache import encoding, store
+from perslib.llm.cache.store import Cache, CacheWarning, digest
 
 META = {"backbone": "embedded", "model": "SmolLM2", "prompt": "en/judge@1:ab12cd34", "stage": "judge"}
 LONG = {"text": "很满意，" * 400, "logprobs": [{"token": "5", "logprob": -0.25}], "data": {"score": 5}}
@@ -232,7 +231,7 @@ def test_a_full_disk_loses_no_answer_and_is_said_once(path, monkeypatch):
             cache.put(f"during{n}", big, META)
     assert len(told) == 1
     assert len(cache.get_many([f"during{n}" for n in range(5)])) == 5, "the run has all its answers"
-    monkeypatch.setattr("perslib.llm.cache._RETRY", 0.0)
+    monkeypatch.setattr("perslib.llm.cache.store._RETRY", 0.0)
     cache._next_attempt = 0.0
     cache.connection().execute("PRAGMA max_page_count = 1000000")
     with pytest.warns(CacheWarning, match="6 answers that were waiting in memory are written now"):
@@ -256,7 +255,7 @@ def as_nobody(code: str, *arguments: str) -> str:
     """What `code` prints when run without the rights of root, which may write anywhere."""
     drop = "import os\nif os.geteuid() == 0: os.setgroups([]); os.setuid(65534)\n"
     script = (
-        "import sys\nimport perslib.llm.cache\nfrom perslib.llm.cache import Cache\n"
+        "import sys\nimport perslib.llm.cache.store\nfrom perslib.llm.cache.store import Cache\n"
         f"from perslib.errors import CacheError\n{drop}{textwrap.dedent(code)}"
     )
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
@@ -392,7 +391,7 @@ def test_a_newer_format_is_not_touched(path):
 
 def test_where_the_disk_has_no_shared_memory_the_older_journal_is_used(path, monkeypatch):
     """SQLite's dot-file locking, made for network disks, has no write-ahead log: as on NFS."""
-    monkeypatch.setattr(cache_module, "_URI", cache_module._URI + "&vfs=unix-dotfile")
+    monkeypatch.setattr(store, "_URI", store._URI + "&vfs=unix-dotfile")
     with Cache(path) as cache:
         with pytest.warns(CacheWarning, match="offers no write-ahead log; the journal mode 'truncate'"):
             cache.put("d", LONG, META)
@@ -451,13 +450,13 @@ def test_what_was_sent_is_kept_with_the_answer(path):
 @given(texts=st.lists(st.text(max_size=20).map(lambda t: t * 12), max_size=3))
 def test_any_text_comes_back_as_it_was_sent(texts):
     sent = {"messages": [{"role": "user", "content": "\n\n".join(texts)}], "stop": texts}
-    assert coding.unpacked(*coding.packed(sent)) == sent
+    assert encoding.unpacked(*encoding.packed(sent)) == sent
 
 
 def test_content_in_parts_comes_back(path):
     parts = [{"type": "text", "text": EVIDENCE}]
     sent = {"messages": [{"role": "user", "content": parts}]}
-    assert coding.unpacked(*coding.packed(sent)) == sent
+    assert encoding.unpacked(*encoding.packed(sent)) == sent
 
 
 def test_a_file_of_an_older_version_has_answers_alone(path):

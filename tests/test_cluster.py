@@ -24,7 +24,7 @@ from perslib.errors import BackboneError, DataError, PerslibError, Problem, Unkn
 from perslib.judge import Manner, Nearest, Personal, evaluate
 from perslib.llm import backbone
 from perslib.llm.backbone import share
-from perslib.llm.registry import entry
+from perslib.llm.entries import entry
 from perslib.worlds import world
 
 VERDICT = {"score": 4, "reason": "satisfied", "rationale": "Fits."}

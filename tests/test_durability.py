@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from endpoint import Endpoint
 
-from perslib.llm.cache import Cache
+from perslib.llm.cache.store import Cache
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="POSIX signals, limits and permissions")
 
@@ -125,7 +125,7 @@ def test_an_answer_that_was_handed_out_survives_any_kill(slow, tmp_path):
 def test_killed_while_writing_at_full_speed_the_file_stays_whole(tmp_path):
     code = """
         import os, sys
-        from perslib.llm.cache import Cache
+        from perslib.llm.cache.store import Cache
         cache = Cache(sys.argv[1])
         for n in range(int(sys.argv[2]), 10**9):
             cache.put(f"k{n}", {"text": os.urandom(600).hex()}, {"stage": "judge"})
@@ -163,7 +163,7 @@ def test_two_runs_share_one_cache(slow, tmp_path):
 def test_processes_that_make_the_same_new_file_at_once(tmp_path):
     code = """
         import sys, time
-        from perslib.llm.cache import Cache
+        from perslib.llm.cache.store import Cache
         me, moment = sys.argv[2], float(sys.argv[3])
         time.sleep(max(0, moment - time.time()))
         cache = Cache(sys.argv[1])
@@ -208,7 +208,7 @@ def test_a_disk_that_fills_up_loses_nothing_while_the_run_lasts_and_says_so(tmp_
 )
 def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_paid(slow):
     code = (
-        "import perslib.llm.backbone, perslib.llm.cache, os\n"
+        "import perslib.llm.backbone, perslib.llm.cache.store, os\n"
         "if os.geteuid() == 0: os.setgroups([]); os.setuid(65534)\n"  # root may write anywhere
         f"{RUN}"
     )

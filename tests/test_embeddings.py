@@ -13,7 +13,7 @@ from endpoint import HASTY, status
 
 from perslib.errors import BackboneError, DataError, Refused, UnknownName
 from perslib.llm import Request, embedder, embeddings
-from perslib.llm.cache import Cache
+from perslib.llm.cache.store import Cache
 from perslib.llm.embeddings import unit
 
 QUERIES = {

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perslib.llm.ledger import Ledger, Spending, describe
-from perslib.llm.types import Answer
+from perslib.llm.request import Answer
 
 
 def paid(cost: float | None = 0.002, **fields) -> Answer:

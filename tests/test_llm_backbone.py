@@ -13,7 +13,7 @@ import pytest
 from endpoint import completion, says, status
 
 from perslib.errors import BackboneError, BudgetReached, Refused
-from perslib.llm import DryRun, Request, backbone, loop
+from perslib.llm import DryRun, Request, backbone, event_loop
 
 PRICES = {"in": 1.0, "cached": 0.5, "out": 10.0}
 #: What the loopback endpoint reports: 100 tokens in, 40 of them cached, 10 out.
@@ -74,7 +74,7 @@ def test_a_plain_call_that_would_wait_for_itself_says_so(model):
         return model().ask("Hello?")
 
     with pytest.raises(RuntimeError, match="would wait for itself: await it"):
-        loop.run(inside())
+        event_loop.run(inside())
 
 
 def test_many_threads_may_ask(server, model):
@@ -308,8 +308,8 @@ def test_a_cut_reply_is_no_answer_to_one_who_wants_all_of_it(server, model):
 
 
 def test_two_model_files_of_one_name_and_size_are_told_apart(tmp_path):
-    from perslib.llm.address import weights
-    from perslib.llm.registry import Entry
+    from perslib.llm.cache.address import weights
+    from perslib.llm.entries import Entry
 
     found = []
     for folder, filling in (("a", b"1"), ("b", b"2")):

@@ -17,7 +17,7 @@ from perslib.errors import BudgetReached, GaveUp, MissingKey, Refused, Unreachab
 from perslib.judge import Generic, Manner, evaluate
 from perslib.judge.asking import read as read_verdict
 from perslib.llm import Patience, Request
-from perslib.llm.cache import CacheWarning
+from perslib.llm.cache.store import CacheWarning
 from perslib.report.manifest import without_secrets
 
 KEY = "sk-live-0123456789abcdefghij"
@@ -150,7 +150,7 @@ def test_without_a_word_a_question_has_three_timeouts_and_the_waits(server, mode
 
 
 def test_a_body_without_bound_is_not_read_into_memory(server, model, monkeypatch):
-    monkeypatch.setattr("perslib.llm.transport.LARGEST", 2**20)
+    monkeypatch.setattr("perslib.llm.answerers.http.LARGEST", 2**20)
     server.next(endless(pause=0, chunk=b" " * 65536))
     answer = model().ask("Hello?")
     assert "the reply is larger than 1 MB" in answer.error

@@ -7,7 +7,7 @@ from endpoint import completion, raw, says, status
 
 from perslib.errors import Refused
 from perslib.llm import Patience, Request
-from perslib.llm.parsing import is_closed
+from perslib.llm.structured.parsing import is_closed
 
 SCORE = {
     "title": "verdict",
@@ -113,7 +113,7 @@ def test_two_replies_that_do_not_fit_are_unscored_with_the_reason_and_the_raw(se
 def test_an_unscored_reply_is_read_again_from_the_cache(server, model, monkeypatch):
     server.reply = lambda body: '{"score": 4}!'
     with monkeypatch.context() as dull:
-        dull.setattr("perslib.llm.ladder.parse", lambda text, schema: (None, "cannot read it"))
+        dull.setattr("perslib.llm.structured.fallbacks.parse", lambda text, schema: (None, "cannot read it"))
         assert model().ask("Rate it.", schema=SCORE).mode == "unscored"
     again = model().ask("Rate it.", schema=SCORE)
     assert (again.data, again.mode, again.error, again.cached) == ({"score": 4}, "reask", None, True)

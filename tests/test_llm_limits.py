@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perslib.llm import Backbone, Cache, Patience, Request
-from perslib.llm.registry import entry
-from perslib.llm.retry import Gate, Pace
+from perslib.llm.answerers.limits import Gate, Pace
+from perslib.llm.entries import entry
 
 
 def test_no_more_calls_in_flight_than_allowed(server, model):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perslib.llm import parse
-from perslib.llm.parsing import is_strict
-from perslib.llm.reply import split_reasoning
+from perslib.llm.answerers.completions import split_reasoning
+from perslib.llm.structured.parsing import is_strict
 
 SCORE = {
     "type": "object",

@@ -6,7 +6,7 @@ import pytest
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Entry, Prices, backbone, entries
-from perslib.llm.registry import ENTRY, OURS, entry
+from perslib.llm.entries import ENTRY, OURS, entry
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from endpoint import status
 
-from perslib.llm import Cache, claims
-from perslib.llm.claims import Claims
+from perslib.llm import Cache
+from perslib.llm.cache import claims
+from perslib.llm.cache.claims import Claims
 
 SCRIPT = """
 import json, sys

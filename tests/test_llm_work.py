@@ -13,7 +13,7 @@ from endpoint import completion
 
 from perslib.llm import Cache, DryRun, Request, answered
 from perslib.llm.estimate import USUAL_REPLY
-from perslib.llm.types import Answer, changed
+from perslib.llm.request import Answer, changed
 from perslib.pal.tasks import counted
 
 

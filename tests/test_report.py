@@ -27,9 +27,9 @@ from perslib.cli import main
 from perslib.corpus import load, save
 from perslib.errors import DataError, ReportError, UnknownName
 from perslib.llm import Cache
+from perslib.llm.entries import entry as backbone_named
 from perslib.llm.probe import Probe
 from perslib.llm.probe import save as save_probe
-from perslib.llm.registry import entry as backbone_named
 from perslib.report import rehearse_report, run_report
 from perslib.report.execute import kernel_environment
 from perslib.report.index import write_index

@@ -20,7 +20,8 @@ from perslib.cli import main
 from perslib.corpus import load
 from perslib.errors import Refused, Unreachable
 from perslib.judge import Manner, Personal, evaluate
-from perslib.llm import Backbone, Cache, backbone, digit_distribution, local
+from perslib.llm import Backbone, Cache, backbone, digit_distribution
+from perslib.llm.answerers import embedded
 
 pytest.importorskip("xllamacpp", reason="needs the extra `server`")
 
@@ -39,12 +40,12 @@ def start() -> tuple[subprocess.Popen[str], str]:
     """A server of its own process, and its base URL."""
     program = Path(__file__).with_name("llama_server.py")
     process = subprocess.Popen(
-        [sys.executable, str(program), str(local.weights())],
+        [sys.executable, str(program), str(embedded.weights())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, **local.SLEEPING},
+        env={**os.environ, **embedded.SLEEPING},
     )
     assert process.stdout is not None
     return process, json.loads(process.stdout.readline())

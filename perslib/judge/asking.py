@@ -24,7 +24,7 @@ from perslib.corpus.schema import BAD, GOOD, NEUTRAL, legal_reason
 from perslib.errors import DataError, Problem
 from perslib.judge.base import Verdict
 from perslib.llm import Answer, Ask, Request, digit_distribution, parse
-from perslib.llm.reply import split_reasoning
+from perslib.llm.answerers.completions import split_reasoning
 from perslib.paths import read_toml
 from perslib.prompts import Prompt, PromptSettings
 

@@ -3,7 +3,7 @@
     await judge.fit(train, ask)      once, with the corpus of the train users; most judges have nothing to learn
     await judge.judge(block, ask)    one verdict a target, in the order of the targets
 
-Both are async methods that get `ask` (`perslib.llm.types`), which is all that a judge knows of a model: every judge
+Both are async methods that get `ask` (`perslib.llm.request`), which is all that a judge knows of a model: every judge
 can be run with every backbone, concurrently, from the cache, or in a test. A judge sees blocks only: evidence of other
 scenarios, targets without labels.
 

@@ -8,16 +8,16 @@
 back as data or as *unscored* with the reason.
 """
 
+from perslib.llm.answerers.completions import digit_distribution
+from perslib.llm.answerers.limits import Patience
 from perslib.llm.backbone import Backbone, DryRun, backbone
-from perslib.llm.cache import Cache
+from perslib.llm.cache.store import Cache
 from perslib.llm.embeddings import Embedder, embedder
+from perslib.llm.entries import Entry, Prices, entries
+from perslib.llm.event_loop import answered, compute
 from perslib.llm.ledger import Ledger, Spending
-from perslib.llm.loop import answered, compute
-from perslib.llm.parsing import parse
-from perslib.llm.registry import Entry, Prices, entries
-from perslib.llm.reply import digit_distribution
-from perslib.llm.retry import Patience
-from perslib.llm.types import Answer, Ask, Method, Request
+from perslib.llm.request import Answer, Ask, Method, Request
+from perslib.llm.structured.parsing import parse
 
 __all__ = [
     "Answer", "Ask", "Backbone", "Cache", "DryRun", "Embedder", "Entry", "Ledger", "Method",

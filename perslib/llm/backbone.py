@@ -21,19 +21,19 @@ from typing import Any, TypedDict, TypeVar, Unpack
 
 from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
-from perslib.llm import loop, probe
-from perslib.llm.address import content_address, weights
-from perslib.llm.cache import Cache, Policy
+from perslib.llm import event_loop, probe
+from perslib.llm.answerers.http import Transport
+from perslib.llm.answerers.limits import Client, Patience
+from perslib.llm.cache.address import content_address, weights
+from perslib.llm.cache.store import Cache, Policy
+from perslib.llm.entries import Entry, entry
 from perslib.llm.estimate import QUESTIONS, StandIn, is_rehearsal, rehearsal
-from perslib.llm.ladder import Ladder
 from perslib.llm.ledger import Ledger, Progress, Stages
-from perslib.llm.parsing import Rung
 from perslib.llm.probe import Probe
-from perslib.llm.registry import Entry, entry
-from perslib.llm.retry import Client, Patience
-from perslib.llm.transport import Transport
-from perslib.llm.types import Answer, Ask, Message, Method, Request
-from perslib.llm.work import Run, Work
+from perslib.llm.request import Answer, Ask, Message, Method, Request
+from perslib.llm.scheduler import Run, Work
+from perslib.llm.structured.fallbacks import Ladder
+from perslib.llm.structured.parsing import Rung
 
 Question = Request | str | Sequence[Message]
 T = TypeVar("T")
@@ -147,13 +147,13 @@ class Backbone:
     def work(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
         """What methods return, in their order; they are worked on side by side.
 
-        A method is an async function of `ask` (`perslib.llm.types`), begun when there is room for its questions.
+        A method is an async function of `ask` (`perslib.llm.request`), begun when there is room for its questions.
         """
-        return loop.run(self._all(methods, **shown))
+        return event_loop.run(self._all(methods, **shown))
 
     async def work_async(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
         """`work`, awaited; works in any event loop."""
-        return await loop.wait_for(self._all(methods, **shown))
+        return await event_loop.wait_for(self._all(methods, **shown))
 
     def map(self, method: Each[X, T], items: Iterable[X], **shown: Unpack[Shown]) -> list[T]:
         """`work` on `method(item, ask)` of each item; with a scheduler, on the machines of a cluster."""
@@ -166,7 +166,7 @@ class Backbone:
         if self.scheduler is not None:
             self._spread(method, items, sink, **shown)
         else:
-            loop.run(self._work((partial(method, item) for item in items), sink, **shown))
+            event_loop.run(self._work((partial(method, item) for item in items), sink, **shown))
 
     def begin(self, method: Method[T]) -> Future[T]:
         """Start on a method and do not wait; cancelling the future stops its questions."""
@@ -174,7 +174,7 @@ class Backbone:
         async def result() -> T:
             return (await self._all([method], progress=False))[0]
 
-        return loop.submit(result())
+        return event_loop.submit(result())
 
     async def _all(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
         results: list[T] = []
@@ -240,7 +240,7 @@ class Backbone:
         async def models() -> Mapping[str, Any]:
             return await client.transport.exchange("GET", "/models")
 
-        self._probe = loop.run(probe.take(self.name, address, self.model, send, models))
+        self._probe = event_loop.run(probe.take(self.name, address, self.model, send, models))
         probe.save(self._probe)
         return self._probe
 

@@ -33,14 +33,14 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from perslib.errors import BackboneError, DataError, Problem
-from perslib.llm import loop
-from perslib.llm.cache import Cache, Policy
+from perslib.llm import event_loop
+from perslib.llm.answerers.embedded import sleeping
+from perslib.llm.answerers.http import Fault, Transport
+from perslib.llm.answerers.limits import Client, Patience
+from perslib.llm.cache.store import Cache, Policy
+from perslib.llm.entries import Entry, entry
 from perslib.llm.estimate import QUESTIONS, is_rehearsal, note_computing, tokens_of
-from perslib.llm.local import sleeping
-from perslib.llm.registry import Entry, entry
-from perslib.llm.retry import Client, Patience
-from perslib.llm.transport import Fault, Transport
-from perslib.llm.types import digest
+from perslib.llm.request import digest
 
 CHARACTERS = 2000
 """Of a longer text only so much is read: a Chinese character takes about a millisecond of two cores."""
@@ -260,8 +260,8 @@ class Endpoint:
 
     def encode(self, texts: list[str], kind: Kind) -> Vectors:
         """The vectors as the endpoint gives them; on the background loop too, which waits meanwhile."""
-        if not loop.is_here():
-            return loop.run(self._ask(texts, self._client))
+        if not event_loop.is_here():
+            return event_loop.run(self._ask(texts, self._client))
         with ThreadPoolExecutor(1) as aside:
             return aside.submit(asyncio.run, self._apart(texts)).result()
 

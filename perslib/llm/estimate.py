@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perslib.llm.registry import Entry
-from perslib.llm.types import Answer, Message, Request
+from perslib.llm.entries import Entry
+from perslib.llm.request import Answer, Message, Request
 
 if TYPE_CHECKING:
-    from perslib.llm.ladder import Ladder
+    from perslib.llm.structured.fallbacks import Ladder
 
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")

@@ -24,7 +24,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.llm.estimate import PROGRESS
-from perslib.llm.types import NOT_IN_CACHE, Answer
+from perslib.llm.request import NOT_IN_CACHE, Answer
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from perslib.errors import GaveUp, Refused
-from perslib.llm.cache import Cache
-from perslib.llm.parsing import response_format
-from perslib.llm.registry import Entry
-from perslib.llm.types import Answer, Request, json_or
+from perslib.llm.cache.store import Cache
+from perslib.llm.entries import Entry
+from perslib.llm.request import Answer, Request, json_or
+from perslib.llm.structured.parsing import response_format
 from perslib.paths import state, write_whole
 
 _SCHEMA = {

@@ -1,6 +1,6 @@
 """What a memory is: statements about one user, each with the turns it rests on, and the scores as they were.
 
-    memory = await system.build(block, ask)     see perslib.llm.types
+    memory = await system.build(block, ask)     see perslib.llm.request
     memory.recall(target)                       what a judge of this reply is shown
 
 Counts and mean come from the data, never from what a model wrote. `resolved` finds again what a verdict cites; `Noting`

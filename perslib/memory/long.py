@@ -6,7 +6,7 @@
     store = await memory.hear_dialogue(store, session, ask)    once it is over
     store = await memory.build(user, sessions, ask)            all of that for a past, with every independence used
 
-A store is a value: methods return a new one. `ask` is live, from the answer cache, or a test's (`perslib.llm.types`). Mem-PAL (section 3) serves session j with what was
+A store is a value: methods return a new one. `ask` is live, from the answer cache, or a test's (`perslib.llm.request`). Mem-PAL (section 3) serves session j with what was
 learned from sessions before j and with the logs of j itself. `sessions_of` makes sessions of a corpus, `Space` finds
 texts by nearness.
 """

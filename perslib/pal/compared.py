@@ -19,7 +19,7 @@ import pandas as pd
 from perslib.corpus.files.records import csv_lines
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Backbone
-from perslib.memory.checked import Question, Reading
+from perslib.llm.structured.checked_questions import Question, Reading
 from perslib.pal.measures import RUNS, outcome, runs, vote
 from perslib.pal.multi_turn import Dialogue, shown_profile
 from perslib.pal.people import TOPIC

@@ -20,7 +20,7 @@ from typing import Any
 
 from perslib.corpus.loaders.palset_records import LOG_TYPES
 from perslib.llm import Ask
-from perslib.memory.checked import Reading
+from perslib.llm.structured.checked_questions import Reading
 from perslib.pal.persons import Persona, Read
 from perslib.pal.talks import Session
 from perslib.pal.writing import Writing, is_said

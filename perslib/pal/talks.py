@@ -14,7 +14,7 @@ from typing import Any
 
 from perslib.corpus.loaders.palset_records import ASSISTANT_ACTIONS, SIDES, USER_ACTIONS
 from perslib.llm import Ask
-from perslib.memory.checked import Reading
+from perslib.llm.structured.checked_questions import Reading
 from perslib.pal.persons import MINUTE, Persona, Read, Situation
 from perslib.pal.writing import Fault, Writing, by_id, collect, is_said
 from perslib.worlds.palset_months import Part, draw_steps

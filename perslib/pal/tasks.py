@@ -24,8 +24,8 @@ import pandas as pd
 from perslib.errors import UnknownName
 from perslib.llm import Answer, Ask, Backbone, Method
 from perslib.llm.estimate import tokens_of
-from perslib.llm.types import changed
-from perslib.memory.checked import Question, Reading, checked, read_text
+from perslib.llm.request import changed
+from perslib.llm.structured.checked_questions import Question, Reading, checked, read_text
 from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
 from perslib.pal.people import TOPIC, Person, Topic
 from perslib.prompts import PromptSettings

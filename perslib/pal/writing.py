@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from perslib.llm import Ask, Request
-from perslib.memory.checked import Question, Reading, checked
+from perslib.llm.structured.checked_questions import Question, Reading, checked
 from perslib.prompts import prompt
 from perslib.worlds.lives import Dice
 

@@ -19,7 +19,7 @@ import pandas as pd
 from jinja2 import FunctionLoader, Template
 
 from perslib.errors import DataError, Problem, PromptError, UnknownName
-from perslib.llm.types import Message, Request
+from perslib.llm.request import Message, Request
 from perslib.paths import bundled, workspace
 from perslib.prompts.fencing import visible
 from perslib.prompts.file import ENVIRONMENT, Sources, near, read_prompt_file

@@ -21,7 +21,7 @@ from perslib.corpus import TURN, Corpus, Target, coerce
 from perslib.corpus.files.reading import number_in
 from perslib.corpus.files.records import csv_lines, json_lines
 from perslib.errors import DataError, Problem
-from perslib.llm.types import whole_characters
+from perslib.llm.request import whole_characters
 from perslib.paths import read_toml
 from perslib.schemas import check, read_schema
 

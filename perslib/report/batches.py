@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import BackboneError, PerslibError
-from perslib.llm import backbone, batches
+from perslib.llm import backbone
+from perslib.llm.answerers import batches
+from perslib.llm.entries import entry
 from perslib.llm.probe import known
-from perslib.llm.registry import entry
 from perslib.paths import alone, scratch
 from perslib.report.plan import Planned, plan
 from perslib.report.progress import rehearsed

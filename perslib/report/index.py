@@ -120,7 +120,7 @@ def _href(path: Path) -> str:
 
 def list_backbones() -> pd.DataFrame:
     """Return the models that `backbones.toml` names, ours and the reader's own: name, model, place, and key, if it is set."""
-    from perslib.llm.registry import entries
+    from perslib.llm.entries import entries
 
     def key(variable: str) -> str:
         if not variable:

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.llm import entries, probe
-from perslib.llm.keys import hide_keys
+from perslib.llm.answerers.hidden_keys import hide_keys
 from perslib.paths import workspace, write_whole
 from perslib.schemas import check, read_schema, show
 

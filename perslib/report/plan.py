@@ -244,7 +244,7 @@ def plan(
 ) -> list[Planned]:
     """All pages to render; everything that can be wrong with what was asked for is found here."""
     from perslib.corpus import load
-    from perslib.llm.registry import entries
+    from perslib.llm.entries import entries
 
     studies = find_studies(notebooks)
     if further.get("limit", 0) is None:

@@ -21,10 +21,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from perslib.llm.entries import entries
 from perslib.llm.estimate import PROGRESS, QUESTIONS, VARIABLE
 from perslib.llm.ledger import Ledger, Spending, describe
 from perslib.llm.probe import seconds
-from perslib.llm.registry import entries
 from perslib.paths import scratch
 from perslib.report.execute import Run, execute
 from perslib.report.plan import Planned, read_notebook

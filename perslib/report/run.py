@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import ReportError
-from perslib.llm.registry import entries
+from perslib.llm.entries import entries
 from perslib.paths import alone, scratch
 from perslib.report.execute import LOOK_EVERY, Failure, Run, execute
 from perslib.report.index import write_index

@@ -163,7 +163,7 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.D
     """
     from perslib.judge import Generic, Manner
     from perslib.llm import backbone
-    from perslib.llm.registry import entries
+    from perslib.llm.entries import entries
     from perslib.replay import ORIGINAL
     from perslib.replay import scored as judge_replies
 

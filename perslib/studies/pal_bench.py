@@ -23,7 +23,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Backbone, Request
-from perslib.llm.types import changed, digest
+from perslib.llm.request import changed, digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
 from perslib.memory.h2 import H2Dialogues, H2Memory, OfficialMapping
 from perslib.memory.h2.recall import Part

@@ -18,7 +18,7 @@ from perslib.judge.base import frame
 from perslib.judge.evaluate import verdicts_on
 from perslib.judge.history import OfPopulation, OfTask, WithoutText, controls, history_baselines, nearest_baselines
 from perslib.llm import Backbone
-from perslib.llm.loop import compute
+from perslib.llm.event_loop import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
 from perslib.stats import Resamples, agreement, calibrated, fit_population, fit_thresholds, floats, histories, with_gold

@@ -23,7 +23,7 @@ from perslib.errors import DataError, Problem, UnknownName
 from perslib.judge import Judge
 from perslib.judge.asking import read_object
 from perslib.llm import Answer, Ask, Backbone, Request
-from perslib.llm.types import Message
+from perslib.llm.request import Message
 from perslib.prompts import PromptSettings, prompt
 from perslib.stats import Resamples, wilson
 from perslib.stats.detection import labels

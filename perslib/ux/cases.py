@@ -26,7 +26,7 @@ import pandas as pd
 from perslib.corpus import SCHEMA, SESSION, TURN, Block, Corpus, Target, coerce
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.llm.types import Message
+from perslib.llm.request import Message
 from perslib.stats import SEED
 
 Floats = npt.NDArray[np.float64]

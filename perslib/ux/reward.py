@@ -35,7 +35,7 @@ from perslib.errors import DataError, NotEnough, PerslibError, Problem
 from perslib.judge import Judge, Sees, Verdict, judge
 from perslib.judge.asking import SCORES
 from perslib.llm import Ask
-from perslib.llm.types import Message, digest
+from perslib.llm.request import Message, digest
 from perslib.saved import loaded, save
 from perslib.stats import SEED
 from perslib.stats.probabilities import (

@@ -25,8 +25,8 @@ from random import Random
 import numpy as np
 
 from perslib.llm import Ask
+from perslib.llm.structured.checked_questions import Question, checked, failures, read_text
 from perslib.memory.baselines.past import Baseline, Past, Shelf
-from perslib.memory.checked import Question, checked, failures, read_text
 from perslib.memory.long import Piece, Purpose, Session, Store
 
 

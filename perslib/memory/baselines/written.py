@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from perslib.llm import Ask
+from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures, read_text
 from perslib.memory.baselines.past import Baseline, Past, in_time, logs_of
-from perslib.memory.checked import Question, Reading, ask_checked, checked, failures, read_text
 from perslib.memory.long import Piece, Purpose, Session, Store
 
 LOGS_AT_ONCE = 300

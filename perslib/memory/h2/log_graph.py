@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from perslib.llm import Ask, Request
-from perslib.memory.checked import Question, Reading, ask_checked, checked, failures
+from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures
 from perslib.memory.h2.store import EMPTY, Chapter, Relation, Situation, State
 from perslib.memory.long import Log, Session
 

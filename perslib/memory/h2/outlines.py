@@ -23,7 +23,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from perslib.llm import Ask
-from perslib.memory.checked import Question, Reading, ask_checked, checked, failures, read_text
+from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures, read_text
 from perslib.memory.h2.log_graph import Render
 from perslib.memory.h2.store import Chapter, Outline, Principle, Situation, Solution, State
 from perslib.memory.long import Session, Space

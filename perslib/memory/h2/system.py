@@ -21,7 +21,7 @@ from typing import Any
 
 from perslib.errors import DataError
 from perslib.llm import Ask, Request
-from perslib.llm.types import changed
+from perslib.llm.request import changed
 from perslib.memory.h2 import log_graph, outlines
 from perslib.memory.h2.recall import Recall
 from perslib.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.llm import Ask
-from perslib.memory.checked import Question, Reading, checked
+from perslib.llm.structured.checked_questions import Question, Reading, checked
 from perslib.prompts import prompt
 from perslib.ux.construct.rules import Rules, clipped
 from perslib.ux.construct.sources import Talk

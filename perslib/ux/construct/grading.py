@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from perslib.llm import Ask
-from perslib.memory.checked import Reading
+from perslib.llm.structured.checked_questions import Reading
 from perslib.prompts import PromptSettings, phrases
 from perslib.stats import krippendorff
 from perslib.ux.construct.asking import Asking, shown

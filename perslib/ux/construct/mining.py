@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from perslib.corpus.loaders.log_records import Message
 from perslib.llm import Ask
-from perslib.memory.checked import Reading
+from perslib.llm.structured.checked_questions import Reading
 from perslib.prompts import phrases
 from perslib.signals import NEGATIVE, Reaction
 from perslib.signals.model import POSITIVE, PRECEDENCE

@@ -11,15 +11,15 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perslib.llm.transport import Fault
-from perslib.llm.types import Answer, TokenLogprob, json_or
+from perslib.llm.answerers.http import Fault
+from perslib.llm.request import Answer, TokenLogprob, json_or
 from perslib.paths import read_toml
 
 LONGEST_REASON = 200
 """Characters shown of why a reply cannot be read."""
 MOST = 10**12
 """No call takes so many tokens, or costs so much."""
-_ENDS = read_toml(__file__, "replies.toml")["ends"]
+_ENDS = read_toml(__file__, "ends.toml")
 BROKEN_OFF = {"insufficient_system_resource", "error", "abort", "aborted", "cancelled", "network_error"}
 """Ends that are the endpoint's trouble: half a reply, worth another try."""
 ROUNDING = 0.01

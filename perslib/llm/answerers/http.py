@@ -23,14 +23,14 @@ import aiohttp
 import certifi
 
 from perslib.errors import BackboneError, Refused, Unreachable
-from perslib.llm import loop
+from perslib.llm import event_loop
+from perslib.llm.answerers.hidden_keys import hide_keys
+from perslib.llm.entries import Entry
 from perslib.llm.estimate import is_rehearsal, plain_number
-from perslib.llm.keys import hide_keys
-from perslib.llm.registry import Entry
-from perslib.llm.types import json_or, whole_characters
+from perslib.llm.request import json_or, whole_characters
 
 if TYPE_CHECKING:
-    from perslib.llm import local
+    from perslib.llm.answerers import embedded as local
 
 CONNECT = 10.0
 """Seconds to open a connection."""
@@ -93,7 +93,7 @@ class Transport:
         status, headers, received, key = await self._sent(method, path, data, kind, _most(body))
         seconds, size = time.perf_counter() - started, len(received)
         read = partial(self._decoded, status, headers, received, key, body)
-        return {**await loop.apart(size, read), "seconds": seconds, "size": size}
+        return {**await event_loop.apart(size, read), "seconds": seconds, "size": size}
 
     async def upload(self, file: Path) -> dict[str, Any]:
         """Send a file of questions; returns what the endpoint says of it."""
@@ -131,7 +131,7 @@ class Transport:
 
     async def _local(self, content: bytes, body: Body) -> dict[str, Any]:
         """The same with the model that perslib runs itself, which lists no models."""
-        from perslib.llm import local
+        from perslib.llm.answerers import embedded as local
 
         if body is None:
             return {}
@@ -145,7 +145,7 @@ class Transport:
         return {**answer, "seconds": time.perf_counter() - started, "size": len(content)}
 
     async def _engine(self) -> local.Engine:
-        from perslib.llm import local
+        from perslib.llm.answerers import embedded as local
 
         return await asyncio.to_thread(local.engine, gguf(self.entry), self.entry.context)
 
@@ -165,7 +165,7 @@ class Transport:
                     timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
                     proxy=_proxy(self.base_url),
                 )
-                loop.on_close(self._session.close)
+                event_loop.on_close(self._session.close)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
-from perslib.llm.types import Answer, Ask, Method, Request, no_model
+from perslib.llm.request import Answer, Ask, Method, Request, no_model
 
 T = TypeVar("T")
 

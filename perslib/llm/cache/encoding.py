@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from perslib.llm.types import misfit
+from perslib.llm.request import misfit
 
 COMPRESSED_FROM = 512
 """Bytes; zlib gains nothing below."""

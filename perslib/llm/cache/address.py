@@ -9,11 +9,11 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.ladder import parameters
-from perslib.llm.parsing import schema_text
-from perslib.llm.registry import Entry
-from perslib.llm.transport import gguf
-from perslib.llm.types import Request, digest
+from perslib.llm.answerers.http import gguf
+from perslib.llm.entries import Entry
+from perslib.llm.request import Request, digest
+from perslib.llm.structured.fallbacks import parameters
+from perslib.llm.structured.parsing import schema_text
 
 PROTOCOL = 1
 """Raised when perslib puts the same request to a model in another way."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.llm import loop
+from perslib.llm import event_loop
+from perslib.llm.answerers.batches.results import Reader, Results, Taken, decode_file, find_results
 from perslib.llm.backbone import Backbone
-from perslib.llm.batches.results import Reader, Results, Taken, decode_file, find_results
-from perslib.llm.registry import Entry, Prices, restore_entry
-from perslib.llm.types import Request, digest
+from perslib.llm.entries import Entry, Prices, restore_entry
+from perslib.llm.request import Request, digest
 from perslib.paths import state, write_whole
 from perslib.schemas import Schema, check, read_schema
 
@@ -84,7 +84,7 @@ class Batch:
     def take(self, results: Results, problems: Collection[Problem] = ()) -> Taken:
         """Take results into the answer cache; each is read as if it had come at once."""
         reader = Reader(model := Backbone(self.entry))
-        taken = loop.run(reader.read(self.read_questions(), results))
+        taken = event_loop.run(reader.read(self.read_questions(), results))
         taken.problems += problems
         model.client.reasons |= reader.replies.reasons
         self.note(read=time.time())

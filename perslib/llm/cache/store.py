@@ -35,8 +35,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import CacheError, UnknownName
-from perslib.llm.coding import answer_of, encoded, packed, storable, unpacked, vector_of
-from perslib.llm.types import digest
+from perslib.llm.cache.encoding import answer_of, encoded, packed, storable, unpacked, vector_of
+from perslib.llm.request import digest
 from perslib.paths import state
 
 __all__ = ["Cache", "CacheWarning", "Policy", "digest"]

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perslib.errors import GaveUp, Problem, Refused
+from perslib.llm.answerers.completions import read
+from perslib.llm.answerers.http import LARGEST_FILE, Fault
+from perslib.llm.answerers.limits import Allowance, Client
 from perslib.llm.backbone import Backbone
 from perslib.llm.ledger import Ledger, describe
-from perslib.llm.reply import read
-from perslib.llm.retry import Allowance, Client
-from perslib.llm.transport import LARGEST_FILE, Fault
-from perslib.llm.types import Answer, Request, json_or
+from perslib.llm.request import Answer, Request, json_or
 
 Results = dict[str, list[dict[str, Any]]]
 """The results of each question, by its content address, in the order of their lines."""

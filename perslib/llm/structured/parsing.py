@@ -21,8 +21,8 @@ from typing import Any, Literal
 
 from jsonschema_rs import Draft202012Validator
 
-from perslib.llm.reply import split_reasoning
-from perslib.llm.types import Message, json_or, whole_characters
+from perslib.llm.answerers.completions import split_reasoning
+from perslib.llm.request import Message, json_or, whole_characters
 from perslib.paths import read_toml
 
 LONGEST = 200_000

@@ -16,7 +16,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from perslib.errors import CacheError
-from perslib.llm.cache import Cache
+from perslib.llm.cache.store import Cache
 
 STALE = 60.0
 """Seconds after which a claim that was not renewed holds no longer."""

@@ -10,13 +10,22 @@ from math import inf
 from typing import Any
 
 from perslib.errors import GaveUp, Refused
-from perslib.llm import loop
+from perslib.llm import event_loop
+from perslib.llm.answerers.limits import Allowance, Client
+from perslib.llm.entries import Entry
 from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
-from perslib.llm.parsing import RUNGS, Rung, asked_again, is_strict, language_of, parse, response_format, spelled_out
 from perslib.llm.probe import Probe, leave_out
-from perslib.llm.registry import Entry
-from perslib.llm.retry import Allowance, Client
-from perslib.llm.types import Answer, Message, Mode, Request
+from perslib.llm.request import Answer, Message, Mode, Request
+from perslib.llm.structured.parsing import (
+    RUNGS,
+    Rung,
+    asked_again,
+    is_strict,
+    language_of,
+    parse,
+    response_format,
+    spelled_out,
+)
 from perslib.paths import read_toml
 
 #: What refusals are about, by their words.
@@ -175,7 +184,7 @@ class Ladder:
         reply = replies[-1]
         if failure := _failure(request, reply):
             return self._made(replies, "unscored", error=failure), _would_be_cut_again(request, reply)
-        data, problem = await loop.apart(len(reply.raw), _read, reply, schema)
+        data, problem = await event_loop.apart(len(reply.raw), _read, reply, schema)
         if problem is None:
             mode: Mode = rung if is_strict(reply.text, data) else "text"
             return self._made(replies, mode, data=data), True
@@ -189,7 +198,7 @@ class Ladder:
         second = replies[-1]
         if failure := _failure(request, second):
             return self._made(replies, "unscored", error=f"{problem}; asked again: {failure}"), False
-        data, still = await loop.apart(len(second.raw), _read, second, schema)
+        data, still = await event_loop.apart(len(second.raw), _read, second, schema)
         if still is None:
             return self._made(replies, "reask", data=data), True
         return self._made(replies, "unscored", error=f"after a re-ask, {still}"), bool(second.text)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from perslib.llm import Answer, Ask, Request
-from perslib.llm.parsing import asked_again, faults, language_of
+from perslib.llm.structured.parsing import asked_again, faults, language_of
 
 T = TypeVar("T")
 S = TypeVar("S", covariant=True)

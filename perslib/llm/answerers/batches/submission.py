@@ -17,12 +17,12 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from perslib.errors import BackboneError, Problem, Refused
-from perslib.llm import loop
+from perslib.llm import event_loop
+from perslib.llm.answerers.batches.results import Taken, decode_file, find_results
+from perslib.llm.answerers.batches.store import QUESTIONS, URL, Batch, read_batch
+from perslib.llm.answerers.http import Fault, server_words
 from perslib.llm.backbone import Backbone
-from perslib.llm.batches.results import Taken, decode_file, find_results
-from perslib.llm.batches.store import QUESTIONS, URL, Batch, read_batch
-from perslib.llm.registry import Entry
-from perslib.llm.transport import Fault, server_words
+from perslib.llm.entries import Entry
 from perslib.paths import alone
 from perslib.schemas import show
 
@@ -58,7 +58,7 @@ def submit(batch: Batch) -> None:
     with alone(batch.folder):
         batch.state = read_batch(batch.folder).state  # another process may have sent it meanwhile
         if "id" not in batch.state:
-            loop.run(_Submission(batch).send())
+            event_loop.run(_Submission(batch).send())
 
 
 def fetch(batch: Batch) -> Taken:
@@ -66,12 +66,12 @@ def fetch(batch: Batch) -> Taken:
     submit(batch)
     model = Backbone(batch.entry)
     try:
-        ended = loop.run(_wait(batch, model))
+        ended = event_loop.run(_wait(batch, model))
     except Refused as error:
         if error.status not in _NOT_ALLOWED:  # it is gone: nobody waits for it any more
             batch.note(read=time.time())
         raise
-    texts, problems = loop.run(_download(batch, ended, model))
+    texts, problems = event_loop.run(_download(batch, ended, model))
     results, unusable = find_results(texts)
     if not results and ended.get("status") == "failed":
         batch.note(read=time.time())

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from perslib.errors import BackboneError, BudgetReached, GaveUp
-from perslib.llm.address import content_address
-from perslib.llm.cache import Cache, Meta
-from perslib.llm.claims import RENEWED, Claims
+from perslib.llm.cache.address import content_address
+from perslib.llm.cache.claims import RENEWED, Claims
+from perslib.llm.cache.store import Cache, Meta
 from perslib.llm.estimate import USUAL_REPLY, Collector, StandIn, tokens_of_messages
-from perslib.llm.ladder import Ladder, reread, unanswered
 from perslib.llm.ledger import Ledger
-from perslib.llm.types import NOT_IN_CACHE, Answer, Ask, Method, Request, whole_characters
+from perslib.llm.request import NOT_IN_CACHE, Answer, Ask, Method, Request, whole_characters
+from perslib.llm.structured.fallbacks import Ladder, reread, unanswered
 
 T = TypeVar("T")
 LOOK = 0.2

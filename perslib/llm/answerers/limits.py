@@ -17,10 +17,10 @@ from math import inf
 from typing import Any, TypeVar
 
 from perslib.errors import GaveUp
-from perslib.llm import loop
-from perslib.llm.reply import read
-from perslib.llm.transport import Fault, Transport
-from perslib.llm.types import Answer
+from perslib.llm import event_loop
+from perslib.llm.answerers.completions import read
+from perslib.llm.answerers.http import Fault, Transport
+from perslib.llm.request import Answer
 
 
 class Gate:
@@ -204,7 +204,7 @@ class Client:
 
         async def attempt() -> Answer:
             completion = await self.transport.exchange("POST", "/chat/completions", body)
-            return await loop.apart(completion["size"], read, completion)
+            return await event_loop.apart(completion["size"], read, completion)
 
         return await self.persist(attempt, tokens, allowance)
 

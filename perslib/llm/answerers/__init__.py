@@ -1,0 +1,1 @@
+"""What answers a question: an endpoint, the embedded model, a batch."""

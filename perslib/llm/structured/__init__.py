@@ -1,0 +1,1 @@
+"""From a question with a schema to an object that fits it."""
