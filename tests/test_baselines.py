@@ -23,7 +23,7 @@ from perslib.memory.baselines import (
     Vanilla,
     baselines,
 )
-from perslib.memory.long import Log, Session, Turn
+from perslib.memory.long_term import Log, Session, Turn
 
 LETTERS = Letters()
 PAST = [session(i, day) for i, day in enumerate(("09-01", "09-20", "10-10", "11-01"))]

@@ -31,7 +31,7 @@ from perslib.memory import (
 )
 from perslib.memory.baselines import TurnRetrieval
 from perslib.memory.h2 import H2Memory
-from perslib.memory.remembering import Remembered
+from perslib.memory.remembered import Remembered
 
 
 @pytest.fixture(scope="module")

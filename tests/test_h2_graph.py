@@ -11,7 +11,7 @@ from perslib.llm import Answer
 from perslib.memory.h2 import H2Memory
 from perslib.memory.h2.log_graph import components, hear, read_relations, windows
 from perslib.memory.h2.store import Relation
-from perslib.memory.long import Log, Session
+from perslib.memory.long_term import Log, Session
 
 MEMORY = H2Memory()
 

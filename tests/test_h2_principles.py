@@ -12,7 +12,7 @@ from perslib.llm import parse
 from perslib.memory.h2 import H2Memory
 from perslib.memory.h2.outlines import clusters, join, learn, revise
 from perslib.memory.h2.store import Outline, Principle
-from perslib.memory.long import nearest
+from perslib.memory.long_term import nearest
 
 RENDER = H2Memory()._render
 

@@ -117,7 +117,7 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     """H²Memory hands its parts to whoever asks, who sends back results, not answers."""
     server.reply = lambda body: "nothing of use"
     tfidf = functools.partial(H2Memory, embedder=embedder("tfidf"))
-    monkeypatch.setattr("perslib.memory.named.H2Memory", tfidf)
+    monkeypatch.setattr("perslib.memory.registry.H2Memory", tfidf)
     judge, notes = note_memories(study.make_judge_with("H²Memory", USUAL.manner("en")))
     backbone: Backbone = model()
     backbone.work([partial(judge.memory.build, next(targets(small, limit=2)))], progress=False)

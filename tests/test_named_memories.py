@@ -12,7 +12,7 @@ from perslib.errors import PromptError, UnknownName
 from perslib.judge import Manner, Personal, make_judges
 from perslib.llm import Answer
 from perslib.memory import make_memory, memory
-from perslib.memory.named import FREE
+from perslib.memory.registry import FREE
 from perslib.studies.extent import Extent
 from perslib.studies.replay import make_candidates
 

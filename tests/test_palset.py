@@ -16,7 +16,7 @@ from perslib.corpus.files.reading import Reading
 from perslib.corpus.loaders.palset import averages, per_user
 from perslib.corpus.loaders.palset_records import action, label, read_side, side_files
 from perslib.errors import DataError, UnknownName
-from perslib.memory.long import sessions_of
+from perslib.memory.long_term import sessions_of
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
 from perslib.llm.structured.parsing import faults as validation_problem
-from perslib.memory.long import sessions_of
+from perslib.memory.long_term import sessions_of
 from perslib.pal import estimate, synthesize, talks
 from perslib.pal.persons import Persona, Situation, _likings, _months, _people, _situations, _types
 from perslib.pal.rehearsal import StandIn

@@ -19,7 +19,7 @@ from perslib.llm import Answer, Request, answered
 from perslib.memory import Draft, UserMemory, resolved
 from perslib.memory.baselines import SessionRetrieval, TurnRetrieval
 from perslib.memory.h2 import H2Memory
-from perslib.memory.remembering import Recalled, Remembered, sessions
+from perslib.memory.remembered import Recalled, Remembered, sessions
 from perslib.replay.contexts import make_context
 
 ROWS: list[Row] = [

@@ -11,7 +11,7 @@ import pytest
 
 from perslib.corpus import load
 from perslib.corpus.loaders.palset import averages, write_release
-from perslib.memory.long import sessions_of
+from perslib.memory.long_term import sessions_of
 from perslib.worlds import palset
 from perslib.worlds.lives import Dice, book
 from perslib.worlds.palset import palset_files

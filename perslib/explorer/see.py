@@ -15,7 +15,7 @@ from perslib.explorer.parts import Asking, bar, button, columns, div, draw, head
 from perslib.explorer.past import by_scenario_html, over_time_html, past_html
 from perslib.llm import compute
 from perslib.memory import UserMemory, memory, saved_names
-from perslib.memory.named import EDITED, FREE
+from perslib.memory.registry import EDITED, FREE
 from perslib.report.show import profile_html
 from perslib.report.words import name_of
 from perslib.text import translate

@@ -3,7 +3,7 @@
 from perslib.memory.base import MemorySystem, Statement, UserMemory, profile_shown, resolved, score_counts, turns_by_id
 from perslib.memory.edited import Draft, Edited, Given, read_draft, save_draft, saved_names
 from perslib.memory.measured import Measured
-from perslib.memory.named import is_memory, make_memory, memory
+from perslib.memory.registry import is_memory, make_memory, memory
 from perslib.memory.retrieval import ANCHORS, DIALOGUES, EPISODES, Anchor, Retrieval, TextForm, chosen, rated, turn_id
 from perslib.memory.structured import Scores, Structured
 

@@ -29,7 +29,7 @@ from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory
 from perslib.memory.measured import Measured, MeasuredMemory
-from perslib.memory.remembering import Recalled
+from perslib.memory.remembered import Recalled
 from perslib.paths import workspace
 from perslib.schemas import unfit
 

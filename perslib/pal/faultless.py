@@ -25,7 +25,7 @@ from perslib.memory.h2 import H2Memory, H2Store
 from perslib.memory.h2 import outlines as clustering
 from perslib.memory.h2 import store as h2
 from perslib.memory.h2.log_graph import components, in_order
-from perslib.memory.long import Session, Store
+from perslib.memory.long_term import Session, Store
 from perslib.worlds.lives import book
 from perslib.worlds.palset_life import person
 from perslib.worlds.palset_months import Raised, situations

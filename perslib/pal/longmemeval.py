@@ -25,7 +25,7 @@ from perslib.corpus.files.reading import read_json, turns_of
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.llm.structured.checked_questions import Question, Reading, read_text
-from perslib.memory.long import LongTermMemory, Session, Turn
+from perslib.memory.long_term import LongTermMemory, Session, Turn
 from perslib.pal.tasks import ask_one, blocks, counted, error_of
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema

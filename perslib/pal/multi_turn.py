@@ -35,7 +35,7 @@ from perslib.corpus.loaders import palset_records
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.llm.structured.checked_questions import Question, ask_checked, read_text
-from perslib.memory.long import LongTermMemory, Purpose, Session, Store
+from perslib.memory.long_term import LongTermMemory, Purpose, Session, Store
 from perslib.pal.people import Person, Scene
 from perslib.pal.tasks import Spent, ask_one, blocks, counted, remembered, spent_on
 from perslib.prompts import PromptSettings

@@ -11,7 +11,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
-from perslib.memory.long import Session, sessions_of
+from perslib.memory.long_term import Session, sessions_of
 
 #: What tells a topic from every other.
 TOPIC = ("user", "session", "topic")

@@ -26,7 +26,7 @@ from perslib.llm import Answer, Ask, Backbone, Method
 from perslib.llm.estimate import tokens_of
 from perslib.llm.request import changed
 from perslib.llm.structured.checked_questions import Question, Reading, checked, read_text
-from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
+from perslib.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store
 from perslib.pal.people import TOPIC, Person, Topic
 from perslib.prompts import PromptSettings
 

@@ -26,7 +26,7 @@ from perslib.llm.estimate import tokens_of
 from perslib.memory import is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.memory.base import Note
-from perslib.memory.long import LongTermMemory
+from perslib.memory.long_term import LongTermMemory
 from perslib.stats import agreement
 from perslib.studies import verification
 from perslib.studies.extent import Extent, listed, require_replies

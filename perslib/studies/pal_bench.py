@@ -27,7 +27,7 @@ from perslib.llm.request import changed, digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
 from perslib.memory.h2 import H2Dialogues, H2Memory, OfficialMapping
 from perslib.memory.h2.recall import Part
-from perslib.memory.long import LongTermMemory
+from perslib.memory.long_term import LongTermMemory
 from perslib.pal import (
     Dialogue,
     Faultless,

@@ -27,7 +27,7 @@ import numpy as np
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Question, checked, failures, read_text
 from perslib.memory.baselines.past import Baseline, Past, Shelf
-from perslib.memory.long import Piece, Purpose, Session, Store
+from perslib.memory.long_term import Piece, Purpose, Session, Store
 
 
 @dataclass(frozen=True)

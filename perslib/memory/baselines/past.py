@@ -15,7 +15,7 @@ import numpy as np
 
 from perslib.llm import Ask, Embedder, Request
 from perslib.llm.embeddings import Vectors, unit
-from perslib.memory.long import Log, LongTermMemory, Piece, Purpose, Session, Space, Store, Turn
+from perslib.memory.long_term import Log, LongTermMemory, Piece, Purpose, Session, Space, Store, Turn
 from perslib.prompts import phrases, prompt
 from perslib.text import check_language
 

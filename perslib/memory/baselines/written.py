@@ -20,7 +20,7 @@ from typing import Any
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures, read_text
 from perslib.memory.baselines.past import Baseline, Past, in_time, logs_of
-from perslib.memory.long import Piece, Purpose, Session, Store
+from perslib.memory.long_term import Piece, Purpose, Session, Store
 
 LOGS_AT_ONCE = 300
 """Logs folded in by one question; a longer session takes several, one after another."""

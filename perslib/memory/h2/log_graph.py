@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 from perslib.llm import Ask, Request
 from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures
 from perslib.memory.h2.store import EMPTY, Chapter, Relation, Situation, State
-from perslib.memory.long import Log, Session
+from perslib.memory.long_term import Log, Session
 
 WINDOW = 10
 TOLD_AT_ONCE = 100

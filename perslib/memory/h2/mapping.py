@@ -15,7 +15,7 @@ import numpy as np
 from perslib.llm import Ask
 from perslib.memory.h2.store import H2Store
 from perslib.memory.h2.system import H2Memory
-from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store
+from perslib.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store
 
 
 class OfficialMapping(LongTermMemory):

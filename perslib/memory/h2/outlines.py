@@ -26,7 +26,7 @@ from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures, read_text
 from perslib.memory.h2.log_graph import Render
 from perslib.memory.h2.store import Chapter, Outline, Principle, Situation, Solution, State
-from perslib.memory.long import Session, Space
+from perslib.memory.long_term import Session, Space
 
 Outlines = tuple[tuple[Outline, ...], tuple[str, ...]]
 """Outlines, and what failed."""

@@ -17,7 +17,7 @@ from perslib.errors import UnknownName
 from perslib.llm import Embedder
 from perslib.memory.h2.outlines import behind, nearest_situations
 from perslib.memory.h2.store import FEEDBACK, Chapter, H2Store, Outline, Principle
-from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Space, Store
+from perslib.memory.long_term import LongTermMemory, Piece, Purpose, Session, Space, Store
 from perslib.prompts import phrases
 from perslib.text import check_language
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from perslib.corpus.loaders.palset_records import ASPECTS
-from perslib.memory.long import Store
+from perslib.memory.long_term import Store
 
 #: How a user took a solution.
 FEEDBACK = ("pos", "neg", "others")

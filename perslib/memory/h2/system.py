@@ -25,7 +25,7 @@ from perslib.llm.request import changed
 from perslib.memory.h2 import log_graph, outlines
 from perslib.memory.h2.recall import Recall
 from perslib.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
-from perslib.memory.long import Session, Store
+from perslib.memory.long_term import Session, Store
 from perslib.prompts import prompt
 
 

@@ -16,9 +16,9 @@ from perslib.memory.base import MemorySystem
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, SessionRetrieval, TurnRetrieval, Vanilla
 from perslib.memory.edited import Edited
 from perslib.memory.h2 import H2Memory
-from perslib.memory.long import LongTermMemory
+from perslib.memory.long_term import LongTermMemory
 from perslib.memory.measured import Measured
-from perslib.memory.remembering import Remembered
+from perslib.memory.remembered import Remembered
 from perslib.memory.structured import Scores, Structured
 from perslib.registry import Registry
 

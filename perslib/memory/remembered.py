@@ -25,7 +25,7 @@ import pandas as pd
 from perslib.corpus import Block, Target
 from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory, counted
-from perslib.memory.long import LongTermMemory, Piece, Purpose, Session, Store, logs_by_session, talk_of
+from perslib.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store, logs_by_session, talk_of
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import phrases
 from perslib.text import check_language
