@@ -21,10 +21,10 @@ from perslib import stats
 from perslib.corpus import Block, Corpus, save
 from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge import Computed, Constant, LearnedJudge, Manner, Nearest, Sees, UserMean
+from perslib.judge.extent import Extent
 from perslib.llm import Ask
 from perslib.report import run_report
 from perslib.studies import ablations, verification
-from perslib.studies.extent import Extent
 from perslib.worlds import world
 
 LOOK = Extent(6, 1, "full", 1200, True)

@@ -11,7 +11,7 @@ from scripted import first_asked
 
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Generic, Manner
-from perslib.judge.generic import PROMPTS, drawn, last_characters
+from perslib.judge.asking.generic import PROMPTS, drawn, last_characters
 from perslib.llm import answered
 
 

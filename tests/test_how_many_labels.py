@@ -14,11 +14,11 @@ import pytest
 from perslib.corpus import SESSION, TURN, Corpus, load, save
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Nearest
+from perslib.judge.extent import whole_numbers
 from perslib.replay import ORIGINAL, write_replies
 from perslib.report import name_of, run_report
 from perslib.stats import classical_mean, ppi_difference, ppi_mean
 from perslib.studies import how_many_labels as study
-from perslib.studies.extent import whole_numbers
 from perslib.studies.how_many_labels import ALONE, BOTH, LABELS, PLAIN
 from perslib.text import using_language
 

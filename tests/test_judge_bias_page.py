@@ -14,11 +14,11 @@ from scripted import Scripted
 from perslib.corpus import TURN, Block, Corpus, load
 from perslib.judge import Computed, Constant, Sees
 from perslib.judge.evaluate import evaluate
+from perslib.judge.extent import extent
 from perslib.replay.candidates import family_of
 from perslib.report import begin, plots
 from perslib.stats import bradley_terry, order_effects, own_family_gaps, preferences
 from perslib.studies import judge_bias as study
-from perslib.studies.extent import extent
 from perslib.ux import REWARD_MODEL, compare_with_best_baseline, families, published
 
 

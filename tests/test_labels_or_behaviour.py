@@ -10,8 +10,8 @@ import pytest
 
 from perslib.corpus import TURN, load
 from perslib.errors import DataError, NotEnough, UnknownName
+from perslib.judge.extent import Extent
 from perslib.studies import labels_or_behaviour as study
-from perslib.studies.extent import Extent
 
 LOOK = Extent(60, 5, "published", 6000, False)
 

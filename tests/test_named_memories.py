@@ -10,10 +10,10 @@ from scripted import Scripted
 from perslib.corpus import load
 from perslib.errors import PromptError, UnknownName
 from perslib.judge import Manner, Personal, make_judges
+from perslib.judge.extent import Extent
 from perslib.llm import Answer
 from perslib.memory import make_memory, memory
 from perslib.memory.registry import FREE
-from perslib.studies.extent import Extent
 from perslib.studies.replay import make_candidates
 
 

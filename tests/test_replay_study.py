@@ -16,6 +16,7 @@ from scripted import NOTES, Scripted
 from perslib.corpus import TURN, Corpus, load, save
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import Manner, Nearest, Personal, make_judges
+from perslib.judge.extent import Extent
 from perslib.llm import Answer
 from perslib.memory import Measured
 from perslib.replay import (
@@ -31,7 +32,6 @@ from perslib.replay import (
 from perslib.report import run_report
 from perslib.studies import replay as study
 from perslib.studies import replay_standings as results
-from perslib.studies.extent import Extent
 
 WHOLE = Extent(None, 5, "published", 6000, False)
 LOOK = Extent(6, 1, "full", 1200, True)

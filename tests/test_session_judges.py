@@ -26,12 +26,12 @@ from perslib.judge import (
     make_judges,
     session_judges,
 )
-from perslib.judge.session import conversation, written
+from perslib.judge.extent import extent
+from perslib.judge.sessions import conversation, written
 from perslib.llm import Answer, answered, backbone
 from perslib.memory import Scores
 from perslib.stats import calibrated, histories, with_gold
 from perslib.studies import verification
-from perslib.studies.extent import extent
 
 KEYS = ["user", "scenario", "session"]
 GOOD = {"score": 2, "reason": "unusable", "rationale": "It never answers."}

@@ -15,13 +15,13 @@ from perslib import stats, ux
 from perslib.corpus import load
 from perslib.errors import NotEnough
 from perslib.judge import UserMean
+from perslib.judge.extent import Extent
 from perslib.llm import Answer
 from perslib.prompts import PromptSettings
 from perslib.report.tables import labelled
 from perslib.studies import ux_bench as study
 from perslib.studies import ux_bench_replies as parts
 from perslib.studies import ux_bench_signals as signals
-from perslib.studies.extent import Extent
 from perslib.text import using_language
 from perslib.ux.construct import REASONS
 

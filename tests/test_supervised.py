@@ -12,7 +12,7 @@ from histories import Row, corpus_of
 from perslib.corpus import load
 from perslib.errors import PerslibError
 from perslib.judge import Bert, Supervised, Training
-from perslib.judge.supervised import distribution, lessons, summary
+from perslib.judge.learned.supervised import distribution, lessons, summary
 from perslib.llm import answered
 
 PRAISED, BLAMED = ("clear steps and prices", "clear steps for all"), ("vague advice again", "vague and short")

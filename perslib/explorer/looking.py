@@ -24,10 +24,10 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
 from perslib.corpus.files.records import json_lines
 from perslib.errors import DataError, FewTrainUsers, UnknownName
 from perslib.judge import Judge, LearnedJudge, Personal, Verdict
+from perslib.judge.extent import Extent, extent
 from perslib.llm import Ask, Backbone
 from perslib.memory import Draft, Given, MemorySystem, UserMemory, make_memory, turns_by_id
 from perslib.paths import state
-from perslib.studies.extent import Extent, extent
 from perslib.text import translate, using_language
 
 Key = tuple[str, str, str, int]

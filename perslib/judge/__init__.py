@@ -1,11 +1,12 @@
 """Judges: how satisfied is this user with this reply? One protocol for those that ask a model and those that compute."""
 
-from perslib.judge.asking import Manner
+from perslib.judge.asking.episodic import Episodic
+from perslib.judge.asking.generic import Generic
+from perslib.judge.asking.personal import Personal
+from perslib.judge.asking.settings import Manner
+from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Computed, Judge, Sees, Verdict, like_for_like
-from perslib.judge.bert import Bert, Training
-from perslib.judge.episodic import Episodic
 from perslib.judge.evaluate import evaluate, targets
-from perslib.judge.generic import Generic
 from perslib.judge.history import (
     Constant,
     Nearest,
@@ -21,12 +22,11 @@ from perslib.judge.history import (
     history_baselines,
     nearest_baselines,
 )
-from perslib.judge.learned import LearnedJudge
-from perslib.judge.named import asks_model, judge, judge_names, make_judge, make_judges
-from perslib.judge.personal import Personal
-from perslib.judge.session import OfSession, by_session, judgeable, session_judges
-from perslib.judge.spur import Spur
-from perslib.judge.supervised import Supervised
+from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.supervised import Supervised
+from perslib.judge.registry import asks_model, judge, judge_names, make_judge, make_judges
+from perslib.judge.sessions import OfSession, by_session, judgeable, session_judges
+from perslib.judge.tuned.bert import Bert, Training
 
 __all__ = [
     "Bert", "Computed", "Constant", "Episodic", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",

@@ -20,10 +20,10 @@ from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Personal, evaluate, make_judge
+from perslib.judge.extent import FEWEST_REPLIES, Extent, listed, require_replies
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.studies.extent import FEWEST_REPLIES, Extent, listed, require_replies
 from perslib.studies.verification import CONTROLS, SHOWN
 
 #: Rules for equal scores in a block: the published one, and those that use no position; `random` is tried beside them.

@@ -19,10 +19,10 @@ from perslib.corpus import TURN, Corpus
 from perslib.corpus.scale import gold_of
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Judge
+from perslib.judge.extent import FEWEST_REPLIES, listed
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, originals, read_labels, read_replies, recorded, scored
 from perslib.stats import Floats, estimate, floats, of_turns
-from perslib.studies.extent import FEWEST_REPLIES, listed
 from perslib.worlds.rating import satisfaction_of
 
 #: Turns that each candidate is judged on, unless told otherwise.

@@ -16,12 +16,12 @@ from perslib import stats, ux
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge
-from perslib.judge.asking import SCORES
+from perslib.judge.asking.settings import SCORES
 from perslib.judge.evaluate import evaluate, targets
+from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import scored as replay_scored
 from perslib.replay.candidates import family_of
-from perslib.studies.extent import FEWEST_REPLIES
 from perslib.ux import CASES, REWARD_MODEL, PairJudge, families, published
 
 #: Tasks of Table 3 by the column that holds their percentage.

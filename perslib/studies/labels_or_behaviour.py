@@ -29,6 +29,7 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import NotEnough
 from perslib.judge import OfTask, asks_model, make_judges
 from perslib.judge.evaluate import fit, targets, verdicts_on
+from perslib.judge.extent import Extent, extent, listed, require_replies, whole_numbers
 from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
 from perslib.report.tables import Shown, format_number
@@ -36,7 +37,6 @@ from perslib.signals import behavioural
 from perslib.stats import SEED, Resamples, estimate, floats, holm, resample_users
 from perslib.stats.measures import measure_under
 from perslib.stats.sums import Sums
-from perslib.studies.extent import Extent, extent, listed, require_replies, whole_numbers
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
 #: A kind of label, and how many of them.

@@ -21,6 +21,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, Manner, Personal, make_judge, targets
+from perslib.judge.extent import Extent, listed, require_replies
 from perslib.llm import Backbone, Embedder, embedder
 from perslib.llm.estimate import tokens_of
 from perslib.memory import is_memory, make_memory
@@ -29,7 +30,6 @@ from perslib.memory.base import Note
 from perslib.memory.long_term import LongTermMemory
 from perslib.stats import agreement
 from perslib.studies import verification
-from perslib.studies.extent import Extent, listed, require_replies
 from perslib.studies.rationales import note_memories
 
 NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"

@@ -22,6 +22,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
+from perslib.judge.extent import extent, listed
 from perslib.llm import Backbone, Request
 from perslib.llm.request import changed, digest
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
@@ -50,7 +51,6 @@ from perslib.pal.faultless import is_synthetic
 from perslib.pal.longmemeval import accuracies, answered, read_questions
 from perslib.pal.multi_turn import Template
 from perslib.prompts import PromptSettings
-from perslib.studies.extent import extent, listed
 from perslib.text import plural
 from perslib.worlds import palset
 
@@ -122,7 +122,7 @@ def months(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0,
     """Whole users of the corpus until there are `limit` topics (0: `TOPICS`, -1: all).
 
     `history` sessions and `logs` of each session are kept, the last ones; 0 keeps all. A first look (see
-    `perslib.studies.extent`) takes one topic of one user, where the truth of the corpus is known; elsewhere it takes as
+    `perslib.judge.extent`) takes one topic of one user, where the truth of the corpus is known; elsewhere it takes as
     much as any model.
     """
     known = people(corpus)

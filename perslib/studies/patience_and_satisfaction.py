@@ -21,6 +21,7 @@ from sklearn.linear_model import RidgeCV
 
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import UnknownName
+from perslib.judge.extent import FEWEST_REPLIES
 from perslib.memory.features import read, said_of
 from perslib.patience import FAILURE, SUCCESS, Dialogues, Patience
 from perslib.patience.personal import with_profiles
@@ -28,7 +29,6 @@ from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, read_t
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
 from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
-from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.patience_text import WORDS, encoder_of
 
 #: Ways to tell how a dialogue ended.

@@ -11,6 +11,7 @@ import pandas as pd
 
 from perslib.corpus import load
 from perslib.errors import NotEnough, UnknownName
+from perslib.judge.extent import FEWEST_REPLIES
 from perslib.patience.estimator import Patience, status_accuracy
 from perslib.patience.pipeline import Size
 from perslib.patience.published import LEVEL_MEANS_R as LEVEL_MEANS_R
@@ -18,7 +19,6 @@ from perslib.patience.text.compared import against_ratings, by_budget, by_rating
 from perslib.patience.text.crowd import KAPPA, crowd, parts
 from perslib.patience.text.dialogues import RATINGS, TextDialogue, as_dialogues, goal_names, rated, read_texts
 from perslib.patience.text.encoders import Bow, Embedded, Encoder, NextTurn
-from perslib.studies.extent import FEWEST_REPLIES
 
 #: Settings of `Patience` for words: many features, few dialogues, and patience that differs between people.
 WORDS: dict[str, Any] = {"actions": "none", "penalty": 0.01, "margin": 2.0}

@@ -24,13 +24,13 @@ from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import labels
 from perslib.errors import NotEnough
 from perslib.judge import Judge, Personal, evaluate, targets
+from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Note, Noting, turns_by_id
 from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
 from perslib.stats.gold import of_judges, with_gold
 from perslib.stats.reasons import order_of
-from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.grounding import HABIT, Grounding, Grounds
 from perslib.text import LANGUAGES
 

@@ -14,9 +14,9 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, Problem
+from perslib.judge.extent import listed
 from perslib.replay import ORIGINAL, against, official_interval, read_predictions, read_scored, summary
 from perslib.stats import SEED
-from perslib.studies.extent import listed
 
 WHO = ["judge", "backbone", "candidate"]
 #: Calibration of candidates' replies → the one that published files of the recorded replies have in its place.

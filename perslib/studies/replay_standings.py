@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
+from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, against, rank_sets, summary
 from perslib.replay.candidates import family_of
 from perslib.report.words import name_of
-from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.replay import Replay, select_replies
 
 #: The calibrations that a ranking should survive.

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from perslib.corpus import TURN
+from perslib.judge.extent import FEWEST_REPLIES, Extent
 from perslib.llm import Cache
 from perslib.report.tables import with_interval
 from perslib.report.words import name_of
 from perslib.stats import FEWEST_USERS
 from perslib.stats.measures import FEWEST_OF_CLASSES
-from perslib.studies.extent import FEWEST_REPLIES, Extent
 from perslib.text import as_paragraph, join, plural, translate
 
 

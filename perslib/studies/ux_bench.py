@@ -16,6 +16,7 @@ from perslib.corpus.loaders.logs import Source
 from perslib.errors import DataError, NotEnough
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
+from perslib.judge.extent import FEWEST_REPLIES, Extent
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.signals import Settings, behavioural
@@ -23,7 +24,6 @@ from perslib.signals.model import DEFAULT
 from perslib.stats import SEED, Resamples
 from perslib.stats.measures import measure_under
 from perslib.stats.sums import Sums
-from perslib.studies.extent import FEWEST_REPLIES, Extent
 from perslib.studies.judge_bias import sensitivity
 from perslib.ux.construct import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.judging import SHOTS, Strategy

@@ -12,10 +12,10 @@ import pandas as pd
 from perslib import ux
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, NotEnough
+from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.stats import SEED, floats, with_wilson
-from perslib.studies.extent import FEWEST_REPLIES
 from perslib.studies.ux_bench import draw_some
 from perslib.ux.answers import FEWEST_CASES
 from perslib.ux.construct import label_id

@@ -16,6 +16,7 @@ from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge, LearnedJudge, Manner, Supervised, Verdict, evaluate, session_judges, targets
 from perslib.judge.base import frame
 from perslib.judge.evaluate import verdicts_on
+from perslib.judge.extent import FEWEST_REPLIES, Extent
 from perslib.judge.history import OfPopulation, OfTask, WithoutText, controls, history_baselines, nearest_baselines
 from perslib.llm import Backbone
 from perslib.llm.event_loop import compute
@@ -26,7 +27,6 @@ from perslib.stats.calibrated import of_blocks
 from perslib.stats.calibration import SCORES as FIVE
 from perslib.stats.calibration import to_scale
 from perslib.stats.fitted import P
-from perslib.studies.extent import FEWEST_REPLIES, Extent
 
 #: The judges that no table of agreement is without.
 CONTROLS = tuple(judge.name for judge in controls())

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.judge.finetune import FineTuning, fine_tune, packages, padded, predict, validation_users
+from perslib.judge.tuned.training import FineTuning, fine_tune, packages, padded, predict, validation_users
 from perslib.prompts import fence, phrases
 from perslib.stats import SEED
 from perslib.ux.cases import Case, owners

@@ -18,7 +18,7 @@ import pandas as pd
 from perslib.corpus import SESSION, Block, Corpus, Target, by_reply
 from perslib.corpus.scale import scale_of
 from perslib.errors import DataError, Problem
-from perslib.judge.asking import Manner
+from perslib.judge.asking.settings import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Structured, profile_shown

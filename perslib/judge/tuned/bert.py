@@ -16,9 +16,9 @@ import numpy as np
 
 from perslib.corpus import Block, Corpus, Target
 from perslib.judge.base import Judge, Sees, Verdict, unfitted
-from perslib.judge.finetune import FineTuning, fine_tune, packages, padded, predict, validation_users
 from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
-from perslib.judge.supervised import distribution, no_lessons
+from perslib.judge.learned.supervised import distribution, no_lessons
+from perslib.judge.tuned.training import FineTuning, fine_tune, packages, padded, predict, validation_users
 from perslib.llm import Ask
 from perslib.prompts import phrases
 

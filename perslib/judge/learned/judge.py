@@ -2,7 +2,7 @@
 
 Three stages, all learned from train users in the cross-scenario form in which they are applied:
 
-1. `perslib.judge.mixed` predicts a score from the turn's features (`perslib.memory.features`), from its text, and from
+1. `perslib.judge.learned.mixed` predicts a score from the turn's features (`perslib.memory.features`), from its text, and from
    how this user's rated turns in other scenarios depart from what the population would have said.
 2. Proportional odds over that prediction give the probabilities of 1–5. They are fitted on predictions for train users
    who were held out of stage 1, so they know how far stage 1 is to be trusted. Another judge's verdicts can join here:
@@ -32,7 +32,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
 from perslib.judge.base import Judge, Sees, Verdict, unfitted
-from perslib.judge.mixed import Population, Turns, estimate
+from perslib.judge.learned.mixed import Population, Turns, estimate
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_by, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, histories

@@ -14,7 +14,7 @@ import pandas as pd
 
 from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.errors import NotEnough, PerslibError, UnknownName
-from perslib.judge.asking import Manner
+from perslib.judge.asking.settings import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
 from perslib.prompts.library import last_characters

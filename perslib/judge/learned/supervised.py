@@ -5,7 +5,7 @@ The "supervised" row of an agreement table in every install. One turn is
     TF-IDF of request and reply  +  count, mean and distribution of the user's scores in other scenarios,
 
 learned in the cross-scenario form in which it is applied: a train user's history never holds the scenario of
-the turn that is learned from. `perslib.judge.bert` learns from the same with a pretrained encoder.
+the turn that is learned from. `perslib.judge.tuned.bert` learns from the same with a pretrained encoder.
 """
 
 from __future__ import annotations

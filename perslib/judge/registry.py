@@ -16,16 +16,16 @@ from functools import partial
 from typing import Any
 
 from perslib.errors import UnknownName
-from perslib.judge.asking import Manner
+from perslib.judge.asking.episodic import Episodic
+from perslib.judge.asking.generic import PROMPTS, Generic
+from perslib.judge.asking.personal import Personal
+from perslib.judge.asking.settings import Manner
+from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Judge
-from perslib.judge.bert import Bert
-from perslib.judge.episodic import Episodic
-from perslib.judge.generic import PROMPTS, Generic
 from perslib.judge.history import Nearest, UserMean
-from perslib.judge.learned import LearnedJudge
-from perslib.judge.personal import Personal
-from perslib.judge.spur import Spur
-from perslib.judge.supervised import Supervised
+from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.supervised import Supervised
+from perslib.judge.tuned.bert import Bert
 from perslib.memory import Measured, is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.registry import Registry

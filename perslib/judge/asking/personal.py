@@ -17,7 +17,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import UnknownName
-from perslib.judge.asking import Manner
+from perslib.judge.asking.settings import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, UserMemory, profile_shown

@@ -1,0 +1,1 @@
+"""Judges that learn from ratings, without a model."""

@@ -1,0 +1,1 @@
+"""Judges whose model is fine-tuned on ratings."""
