@@ -12,7 +12,8 @@ from scripted import in_rounds
 
 from perslib.errors import DataError
 from perslib.judge import Manner
-from perslib.judge.asking.settings import pooled, read, read_digit, score_in
+from perslib.judge.asking.scores import read, read_digit, score_in
+from perslib.judge.asking.settings import pooled
 from perslib.llm import Answer
 
 SHOWN = {"scenario": "trip", "task": "plan", "conversation": [], "reply": "a plan", "written": True}

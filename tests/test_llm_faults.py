@@ -15,7 +15,7 @@ from histories import corpus_of, scored_past
 
 from perslib.errors import BudgetReached, GaveUp, MissingKey, Refused, Unreachable
 from perslib.judge import Generic, Manner, evaluate
-from perslib.judge.asking.settings import read as read_verdict
+from perslib.judge.asking.scores import read as read_verdict
 from perslib.llm import Patience, Request
 from perslib.llm.cache.store import CacheWarning
 from perslib.report.manifest import without_secrets

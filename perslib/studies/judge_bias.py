@@ -16,7 +16,7 @@ from perslib import stats, ux
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge
-from perslib.judge.asking.settings import SCORES
+from perslib.judge.asking.labels import SCORES
 from perslib.judge.evaluate import evaluate, targets
 from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone

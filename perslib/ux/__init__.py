@@ -9,7 +9,7 @@ published("table3")                                           # the paper's numb
 """
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
-from perslib.judge.asking.settings import parse_verdict
+from perslib.judge.asking.labels import parse_verdict
 from perslib.ux.answers import SYSTEMS, VARIANTS, Generation, Recovery, Reply, answered, good_share, scored_replies
 from perslib.ux.audits import padded, padding_audit, pairs_of, position_audit
 from perslib.ux.cases import (

@@ -21,7 +21,7 @@ import pandas as pd
 from perslib.corpus.schema import GOOD
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.judge import Judge
-from perslib.judge.asking.settings import read_object
+from perslib.judge.asking.labels import read_object
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.request import Message
 from perslib.prompts import PromptSettings, prompt

@@ -20,7 +20,9 @@ from perslib.corpus import Block, Target
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
 from perslib.judge import Judge, Sees, Verdict, judge
-from perslib.judge.asking.settings import NAMES, SCORES, TOP_LOGPROBS, read_label, read_object, spent
+from perslib.judge.asking.labels import NAMES, SCORES, read_label, read_object
+from perslib.judge.asking.scores import spent
+from perslib.judge.asking.settings import TOP_LOGPROBS
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.prompts import Prompt, PromptSettings

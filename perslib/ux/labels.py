@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from perslib.judge.asking.settings import read_object
+from perslib.judge.asking.labels import read_object
 from perslib.llm import Ask, Backbone, Request
 from perslib.paths import read_toml
 from perslib.prompts import PromptSettings

@@ -33,7 +33,7 @@ from perslib.corpus.corpus import group_shuffle_split
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, PerslibError, Problem
 from perslib.judge import Judge, Sees, Verdict, judge
-from perslib.judge.asking.settings import SCORES
+from perslib.judge.asking.labels import SCORES
 from perslib.llm import Ask
 from perslib.llm.request import Message, digest
 from perslib.saved import loaded, save

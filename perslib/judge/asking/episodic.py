@@ -13,7 +13,8 @@ from typing import Any
 
 from perslib.corpus import Block, Target
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.settings import Manner, read
+from perslib.judge.asking.scores import read
+from perslib.judge.asking.settings import Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Answer, Ask
 from perslib.memory import Anchor, Retrieval, profile_shown

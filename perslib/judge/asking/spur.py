@@ -20,7 +20,8 @@ from typing import Any
 from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.settings import Manner, spent
+from perslib.judge.asking.scores import spent
+from perslib.judge.asking.settings import Manner
 from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.llm import Answer, Ask, parse
 from perslib.memory import profile_shown

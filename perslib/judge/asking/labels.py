@@ -1,0 +1,117 @@
+"""What an answer says of a reply: a verdict, good or bad, or neutral where that is offered.
+
+A verdict is what was stated as one, in this order: the last JSON object with a verdict, a line "verdict: …", a message (or
+last line) that is nothing but a label. A "good" somewhere in a sentence is no verdict: "not good" and "a good try, but a bad
+reply" both contain one. How verdicts are worded is a table (`labels.toml`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from perslib.corpus.schema import BAD, GOOD, NEUTRAL
+from perslib.judge.asking.scores import spent, unscored, with_distribution
+from perslib.judge.base import Verdict
+from perslib.llm import Answer, parse
+from perslib.llm.answerers.completions import split_reasoning
+from perslib.paths import read_toml
+
+NAMES = {GOOD: "good", NEUTRAL: "neutral", BAD: "bad"}
+#: Good, neutral and bad on the scale of scores.
+SCORES = {GOOD: 5.0, NEUTRAL: 3.0, BAD: 1.0}
+
+
+def read_object(answer: Answer, key: str) -> Mapping[str, Any] | None:
+    """Read the object with this key: the answer's data, else the last one in its text."""
+    if isinstance(answer.data, Mapping):
+        return answer.data
+    found: Mapping[str, Any] | None = parse(answer.text, {"type": "object", "required": [key]})[0]
+    return found
+
+
+def read_label(answer: Answer, values: Sequence[float]) -> Verdict:
+    """The verdict in an answer to a prompt that asks for good or bad, or neutral where 3 is among the `values`.
+
+    What cannot be read is unscored, and `error` says why.
+    """
+    data = answer.data if isinstance(answer.data, dict) else {}
+    stated = data.get("verdict")
+    said = answer.text if stated is None else str(stated)
+    label, rule = parse_verdict(said, neutral=SCORES[NEUTRAL] in values)
+    if label is None:
+        return unscored(answer, f"no verdict in {answer.text[:40]!r}")
+    mode = rule if stated is None else answer.mode
+    verdict = replace(spent(answer), raw=SCORES[label], rationale=data.get("reason"), mode=mode)
+    names = {NAMES[label]: score for label, score in SCORES.items() if score in values}
+    return with_distribution(verdict, answer, names, key="verdict")
+
+
+LONGEST = 200_000
+_LABELS = read_toml(__file__, "labels.toml")
+KEYS: list[str] = _LABELS["keys"]
+_WORDS = {
+    word: label
+    for name, label in (("good", GOOD), ("bad", BAD), ("neutral", NEUTRAL))
+    for word in _LABELS["words"][name]
+}
+_FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.S)
+_OBJECT = {"type": "object", "anyOf": [{"required": [key]} for key in KEYS]}
+_STATED, _PERHAPS = (
+    re.compile(_LABELS["stated"].replace("{keys}", "|".join(sorted(keys, key=len, reverse=True))), re.I)
+    for keys in (KEYS, _LABELS["perhaps"])
+)
+
+
+class Read(NamedTuple):
+    """A label, or None, and the rule that read it: json, stated, alone, last line, first line; or none."""
+
+    label: int | None
+    rule: str
+
+
+def parse_verdict(text: str, *, neutral: bool = False) -> Read:
+    """The verdict in a text: good (1) or bad (-1), with `neutral` also 0; what else numbers mean is never guessed."""
+    said = unicodedata.normalize("NFKC", split_reasoning(text[:LONGEST])[0]).strip()
+    if not said:
+        return Read(None, "none")
+    inner = _FENCE.sub(lambda match: match[1], said).strip()
+    found, _ = parse(inner, _OBJECT)
+    if found:
+        return Read(_label(next(found[key] for key in KEYS if key in found), neutral), "json")
+    if stated := list(_STATED.finditer(inner)):
+        return Read(_label(stated[-1]["said"], neutral), "stated")
+    if (label := _label(inner, neutral)) is not None:
+        return Read(label, "alone")
+    if perhaps := [label for m in _PERHAPS.finditer(inner) if (label := _label(m["said"], neutral)) is not None]:
+        return Read(perhaps[-1], "stated")
+    lines = inner.splitlines()
+    for rule, line in (("last line", lines[-1]), ("first line", lines[0])):
+        if (label := _label(line, neutral)) is not None:
+            return Read(label, rule)
+    return Read(None, "none")
+
+
+def _label(value: Any, neutral: bool) -> int | None:
+    """A value that is a label and nothing else."""
+    if isinstance(value, bool):
+        return GOOD if value else BAD
+    if isinstance(value, int | float):
+        return _numbered(float(value), neutral)
+    if not isinstance(value, str):
+        return None
+    word = value.strip(_LABELS["trimmed"]).casefold()
+    if word in ("true", "false"):
+        return GOOD if word == "true" else BAD
+    if re.fullmatch(r"[+-]?\d+(?:\.0+)?|−\d+", word):
+        return _numbered(float(word.replace("−", "-")), neutral)
+    label = _WORDS.get(word)
+    return None if label == NEUTRAL and not neutral else label
+
+
+def _numbered(value: float, neutral: bool) -> int | None:
+    known = {1.0: GOOD, -1.0: BAD} | ({0.0: NEUTRAL} if neutral else {})
+    return known.get(value)
