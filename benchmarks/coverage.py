@@ -6,7 +6,7 @@ put it (`PERSLIB_REAL_DATA`), the test users of PersTurnBench. The judge is `lea
 ones (`cdf`); gains are over one control, and over whichever control does best in each sample.
 
 `python benchmarks/coverage.py` prints the coverage of every metric and gain for each number of users, also where a page
-shows no interval since it covers too rarely (`perslib.stats.measures.check_users`). It takes an hour.
+shows no interval since it covers too rarely (`perslib.stats.agreement.metrics.check_users`). It takes an hour.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from perslib.corpus import BLOCK, Corpus, load
 from perslib.judge import LearnedJudge
 from perslib.judge.history import controls
 from perslib.stats import METRICS, interval, with_gold
-from perslib.stats.measures import LOWER_IS_BETTER, measure_under, scale_of
-from perslib.stats.sums import Sums
+from perslib.stats.agreement.metrics import LOWER_IS_BETTER, measure_under, scale_of
+from perslib.stats.resample.sums import Sums
 from perslib.studies.verification import judged
 from perslib.worlds import world
 

@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 from perslib.stats import METRICS, estimate, leave_out
-from perslib.stats.measures import measure_under, scale_of
-from perslib.stats.sums import Sums
+from perslib.stats.agreement.metrics import measure_under, scale_of
+from perslib.stats.resample.sums import Sums
 
 
 def made(options: argparse.Namespace) -> list[Sums]:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import t
 
 from perslib.stats import correlation, holm, interval, leave_out, pearson, resample_users, sign_flip
-from perslib.stats.measures import METRICS, measure_under
-from perslib.stats.sums import Sums
+from perslib.stats.agreement.metrics import METRICS, measure_under
+from perslib.stats.resample.sums import Sums
 
 
 def test_weights_are_the_sample_itself_and_then_draws_of_as_many_users():

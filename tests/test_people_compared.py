@@ -15,7 +15,7 @@ from perslib.corpus import Scale, by_reply, describe_import, load, read_rows, sa
 from perslib.judge import make_judges
 from perslib.report import run_report
 from perslib.stats import picks, tastes
-from perslib.stats.picks import kendall
+from perslib.stats.compare.best_reply import kendall
 from perslib.studies import how_many_labels
 from perslib.studies import people_compared as study
 from perslib.worlds import rate, world

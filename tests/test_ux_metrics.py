@@ -26,9 +26,9 @@ from perslib.stats import (
     reward_numbers,
     wilson,
 )
-from perslib.stats.pairs import compare_unpaired
-from perslib.stats.probabilities import probability_metrics
-from perslib.stats.raters import count_ratings, gwet
+from perslib.stats.agreement.raters import count_ratings, gwet
+from perslib.stats.compare.paired import compare_unpaired
+from perslib.stats.detect.probabilities import probability_metrics
 from perslib.ux import REWARD_MODEL, published
 
 # -- published tables ----------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
 from perslib.stats import compare_auroc, resample_users, reward_numbers, selective_risk
-from perslib.stats.detection import auroc_under
-from perslib.stats.probabilities import Abstention, cheapest_threshold, fit_abstention, fit_calibration
+from perslib.stats.detect.detection import auroc_under
+from perslib.stats.detect.probabilities import Abstention, cheapest_threshold, fit_abstention, fit_calibration
 from perslib.ux.reward import Reward, swapped
 from perslib.ux.reward_features import Weighted, counted
 from perslib.ux.reward_linear import Words

@@ -19,7 +19,7 @@ from perslib.memory import Draft, UserMemory, resolved
 from perslib.report.show import conversation_html
 from perslib.report.words import beginning, controls_shown, name_of
 from perslib.stats import SCORES, Tilted
-from perslib.stats.calibrated import COUNTS
+from perslib.stats.calibrate.verdicts import COUNTS
 from perslib.text import mark, translate
 
 #: Verdicts of one reply that are kept in view, the newest first.

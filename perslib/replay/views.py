@@ -16,7 +16,7 @@ from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError, Problem
 from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge
 from perslib.stats import LEVEL, SEED, ratio, resample_users
-from perslib.stats.pairs import EXACT
+from perslib.stats.compare.paired import EXACT
 
 
 def ranking_views(

@@ -12,18 +12,30 @@
 Gold labels meet verdicts in `agreement` and `with_gold`, and nowhere else.
 """
 
-from perslib.stats.agreement import agreement, agreement_between
-from perslib.stats.calibrated import calibrated, fallbacks, histories
-from perslib.stats.calibration import SCORES, Ties, to_scale
-from perslib.stats.choices import bradley_terry, order_effects, preferences
-from perslib.stats.conformal import coverage, fit_conformal
-from perslib.stats.detection import compare_auroc, detection, escapes, measure_verdicts
-from perslib.stats.fitted import Tilted, fit_isotonic, fit_ordinal, fit_population, fit_tilt
-from perslib.stats.gold import disagreements, of_turns, reliability, with_gold
-from perslib.stats.measures import METRICS, measure
-from perslib.stats.pairs import compare_paired, mcnemar, rank_sets, rank_sets_of_shares, ranks_left_open
-from perslib.stats.picks import picks
-from perslib.stats.power import Components, cases_needed, components, power_of, users_needed
+from perslib.stats.agreement.gold import disagreements, of_turns, reliability, with_gold
+from perslib.stats.agreement.judges import agreement, agreement_between
+from perslib.stats.agreement.metrics import METRICS, measure
+from perslib.stats.agreement.raters import cohen, cohen_under, fleiss, krippendorff, raters_agreement
+from perslib.stats.agreement.reasons import reason_agreement, reason_confusion, reason_pairs
+from perslib.stats.calibrate.conformal import coverage, fit_conformal
+from perslib.stats.calibrate.fitted import Tilted, fit_isotonic, fit_ordinal, fit_population, fit_tilt
+from perslib.stats.calibrate.history import SCORES, Ties, to_scale
+from perslib.stats.calibrate.thresholds import fit_thresholds
+from perslib.stats.calibrate.verdicts import calibrated, fallbacks, histories
+from perslib.stats.compare.best_reply import picks
+from perslib.stats.compare.biases import centre_doubly, length_audit, own_family_gaps, own_family_preference
+from perslib.stats.compare.choices import bradley_terry, order_effects, preferences
+from perslib.stats.compare.paired import compare_paired, mcnemar, rank_sets, rank_sets_of_shares, ranks_left_open
+from perslib.stats.compare.power import Components, cases_needed, components, power_of, users_needed
+from perslib.stats.compare.tastes import tastes
+from perslib.stats.detect.detection import compare_auroc, detection, escapes, measure_verdicts
+from perslib.stats.detect.probabilities import (
+    at_learned_threshold,
+    best_threshold,
+    calibration_bins,
+    reward_numbers,
+    selective_risk,
+)
 from perslib.stats.ppi import (
     FEWEST_LABELLED,
     Estimate,
@@ -34,17 +46,7 @@ from perslib.stats.ppi import (
     ppi_mean,
     ppi_of_sums,
 )
-from perslib.stats.preference import centre_doubly, length_audit, own_family_gaps, own_family_preference
-from perslib.stats.probabilities import (
-    at_learned_threshold,
-    best_threshold,
-    calibration_bins,
-    reward_numbers,
-    selective_risk,
-)
-from perslib.stats.raters import cohen, cohen_under, fleiss, krippendorff, raters_agreement
-from perslib.stats.reasons import reason_agreement, reason_confusion, reason_pairs
-from perslib.stats.resamples import (
+from perslib.stats.resample.resamples import (
     FEWEST_FLIPPED,
     FEWEST_USERS,
     FLIPS,
@@ -68,8 +70,6 @@ from perslib.stats.resamples import (
     wilson,
     with_wilson,
 )
-from perslib.stats.tastes import tastes
-from perslib.stats.thresholds import fit_thresholds
 
 __all__ = [
     "FEWEST_FLIPPED", "FEWEST_LABELLED", "FEWEST_USERS", "FLIPS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED",

@@ -31,8 +31,8 @@ import pandas as pd
 from scipy import stats
 
 from perslib.errors import DataError
-from perslib.stats.power import proper_share
-from perslib.stats.resamples import LEVEL, Floats, floats
+from perslib.stats.compare.power import proper_share
+from perslib.stats.resample.resamples import LEVEL, Floats, floats
 
 #: Labelled users from which there is an interval: it rests on a mean over users, which holds from five on.
 FEWEST_LABELLED = 5

@@ -15,7 +15,7 @@ from perslib.replay import ORIGINAL
 from perslib.replay.scores import SCORE
 from perslib.replay.views import scores_of_one_judge
 from perslib.report.words import beginning, name_of
-from perslib.stats.pairs import EXACT
+from perslib.stats.compare.paired import EXACT
 from perslib.studies.rationales import Memories
 from perslib.studies.shared import thoughts_of
 from perslib.studies.verification import up_to

@@ -35,8 +35,8 @@ from perslib.llm import backbone as model_named
 from perslib.report.tables import Shown, format_number
 from perslib.signals import behavioural
 from perslib.stats import SEED, Resamples, estimate, floats, holm, resample_users
-from perslib.stats.measures import measure_under
-from perslib.stats.sums import Sums
+from perslib.stats.agreement.metrics import measure_under
+from perslib.stats.resample.sums import Sums
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
 #: A kind of label, and how many of them.

@@ -29,8 +29,8 @@ from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import Key, Note, Noting, turns_by_id
 from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
-from perslib.stats.gold import of_judges, with_gold
-from perslib.stats.reasons import order_of
+from perslib.stats.agreement.gold import of_judges, with_gold
+from perslib.stats.agreement.reasons import order_of
 from perslib.studies.grounding import HABIT, Grounding, Grounds
 from perslib.text import LANGUAGES
 

@@ -12,7 +12,7 @@ from perslib.llm import Cache
 from perslib.report.tables import with_interval
 from perslib.report.words import name_of
 from perslib.stats import FEWEST_USERS
-from perslib.stats.measures import FEWEST_OF_CLASSES
+from perslib.stats.agreement.metrics import FEWEST_OF_CLASSES
 from perslib.text import as_paragraph, join, plural, translate
 
 

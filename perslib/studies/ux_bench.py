@@ -22,8 +22,8 @@ from perslib.prompts import PromptSettings
 from perslib.signals import Settings, behavioural
 from perslib.signals.model import DEFAULT
 from perslib.stats import SEED, Resamples
-from perslib.stats.measures import measure_under
-from perslib.stats.sums import Sums
+from perslib.stats.agreement.metrics import measure_under
+from perslib.stats.resample.sums import Sums
 from perslib.studies.judge_bias import sensitivity
 from perslib.ux.construct import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.judging import SHOTS, Strategy

@@ -26,7 +26,7 @@ from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.request import Message
 from perslib.prompts import PromptSettings, prompt
 from perslib.stats import Resamples, wilson
-from perslib.stats.detection import labels
+from perslib.stats.detect.detection import labels
 from perslib.ux.cases import Case
 from perslib.ux.judging import judged_by
 

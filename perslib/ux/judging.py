@@ -27,7 +27,7 @@ from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.prompts import Prompt, PromptSettings
 from perslib.stats import SEED, compare_paired, floats
-from perslib.stats.detection import labels
+from perslib.stats.detect.detection import labels
 from perslib.ux.cases import Case, name_turns
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]

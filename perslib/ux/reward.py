@@ -38,7 +38,7 @@ from perslib.llm import Ask
 from perslib.llm.request import Message, digest
 from perslib.saved import loaded, save
 from perslib.stats import SEED
-from perslib.stats.probabilities import (
+from perslib.stats.detect.probabilities import (
     Abstention,
     Calibration,
     Kind,

@@ -26,9 +26,9 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
-from perslib.stats.calibration import to_scale
-from perslib.stats.gold import of_judges, with_gold
-from perslib.stats.resamples import FLIPS, LEVEL, SEED, Floats, Resamples, estimate, floats, holm, ratio
+from perslib.stats.agreement.gold import of_judges, with_gold
+from perslib.stats.calibrate.history import to_scale
+from perslib.stats.resample.resamples import FLIPS, LEVEL, SEED, Floats, Resamples, estimate, floats, holm, ratio
 
 _COLUMNS = [
     *("judge", "family", "own", "others", "preference", "preference_low", "preference_high", "preference_p"),

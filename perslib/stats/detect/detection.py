@@ -33,7 +33,7 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resamples import Floats, Resamples, Scale, estimate, floats, ratio, wilson
+from perslib.stats.resample.resamples import Floats, Resamples, Scale, estimate, floats, ratio, wilson
 
 #: Columns of weights under which AUROC is computed together.
 AT_ONCE = 200
@@ -178,7 +178,7 @@ def measure_verdicts(
     Parameters
     ----------
     frame : columns judge, gold (1, −1), said (1, −1, 0, or missing where the answer could not be read), and `unit`.
-    metrics : names in `perslib.stats.detection.METRICS`.
+    metrics : names in `perslib.stats.detect.detection.METRICS`.
     unit : what was sampled: the case, or the user where one user has several.
 
     Columns: judge, metric, value, value_low, value_high (over units), wilson_low, wilson_high (of

@@ -21,7 +21,7 @@ import pandas as pd
 from scipy.stats import binom, norm
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resamples import (
+from perslib.stats.resample.resamples import (
     FEWEST_FLIPPED,
     FLIPS,
     LEVEL,

@@ -13,8 +13,8 @@ import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.calibration import to_scale
-from perslib.stats.resamples import floats, mean_by
+from perslib.stats.calibrate.history import to_scale
+from perslib.stats.resample.resamples import floats, mean_by
 
 WHO = ["judge", "backbone"]
 

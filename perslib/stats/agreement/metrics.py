@@ -20,11 +20,11 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from perslib.errors import UnknownName
-from perslib.stats import resamples as _resamples
-from perslib.stats.calibration import to_scale
-from perslib.stats.detection import auroc_under
-from perslib.stats.resamples import Scale, ratio
-from perslib.stats.sums import Resampled, Sums
+from perslib.stats.calibrate.history import to_scale
+from perslib.stats.detect.detection import auroc_under
+from perslib.stats.resample import resamples as _resamples
+from perslib.stats.resample.resamples import Scale, ratio
+from perslib.stats.resample.sums import Resampled, Sums
 
 Measure = Callable[[Resampled], np.ndarray]
 

@@ -13,10 +13,10 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.corpus.schema import REASONS
 from perslib.corpus.schema import SATISFIED as IS_SATISFIED
-from perslib.stats.calibration import to_scale
-from perslib.stats.gold import of_judges, with_gold
-from perslib.stats.raters import cohen_under
-from perslib.stats.resamples import Resamples, floats
+from perslib.stats.agreement.gold import of_judges, with_gold
+from perslib.stats.agreement.raters import cohen_under
+from perslib.stats.calibrate.history import to_scale
+from perslib.stats.resample.resamples import Resamples, floats
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
 SATISFIED, NO_REASON = "satisfied", "none given"

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import NotEnough
-from perslib.stats.picks import DECIMALS, kendall
-from perslib.stats.resamples import SEED, Floats, holm, ratio
+from perslib.stats.compare.best_reply import DECIMALS, kendall
+from perslib.stats.resample.resamples import SEED, Floats, holm, ratio
 
 SHUFFLES = 1000
 #: What conversations may have in common, the most first.

@@ -18,8 +18,8 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from perslib.errors import DataError, Problem
-from perslib.stats.pairs import mcnemar
-from perslib.stats.resamples import LEVEL, Floats, Resamples, floats, holm, wilson
+from perslib.stats.compare.paired import mcnemar
+from perslib.stats.resample.resamples import LEVEL, Floats, Resamples, floats, holm, wilson
 
 CHOICES = ("a", "b", "tie")
 WINS = ["a_wins", "b_wins", "ties"]

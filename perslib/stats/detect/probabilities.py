@@ -26,9 +26,9 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
-from perslib.stats.conformal import quantile_over_users
-from perslib.stats.detection import METRICS, count_verdicts, labels, misplace_unread
-from perslib.stats.resamples import SEED, Floats, floats
+from perslib.stats.calibrate.conformal import quantile_over_users
+from perslib.stats.detect.detection import METRICS, count_verdicts, labels, misplace_unread
+from perslib.stats.resample.resamples import SEED, Floats, floats
 
 Bools = npt.NDArray[np.bool_]
 BINS, FOLDS = 10, 10

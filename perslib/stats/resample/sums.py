@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
-from perslib.stats.calibration import to_scale
+from perslib.stats.calibrate.history import to_scale
 
 #: Largest table of gold by score that intervals come from. Up to 204 different scores it is exact; finer scores are
 #: taken together to as many groups of neighbouring ranks (32 where gold is centred and thus fine as well). The

@@ -11,11 +11,11 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.calibration import to_scale
-from perslib.stats.gold import Row, find, of_judges, with_gold
-from perslib.stats.measures import LOWER_IS_BETTER, check_users, measure_under, metric, scale_of
-from perslib.stats.resamples import Resamples, estimate, floats, holm, leave_out
-from perslib.stats.sums import Sums
+from perslib.stats.agreement.gold import Row, find, of_judges, with_gold
+from perslib.stats.agreement.metrics import LOWER_IS_BETTER, check_users, measure_under, metric, scale_of
+from perslib.stats.calibrate.history import to_scale
+from perslib.stats.resample.resamples import Resamples, estimate, floats, holm, leave_out
+from perslib.stats.resample.sums import Sums
 
 _KEYS = ["candidate", *TURN]
 #: What an agreement table shows unless told otherwise: the paper's columns, both error rates, and what is

@@ -10,7 +10,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.calibration import MIN_HISTORY, Calibrated, Floats, Ints, Ties, cdf, mean_shift
+from perslib.stats.calibrate.history import MIN_HISTORY, Calibrated, Floats, Ints, Ties, cdf, mean_shift
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
 
@@ -62,7 +62,7 @@ def calibrated(
     reference : the same judges' verdicts on the recorded replies. With them the verdicts, on candidates' replies, are
         ranked among those of the block, and columns are called `reference_cdf`, `reference_mean_shift`. A block without
         recorded replies falls back; a judge without any is refused, for nothing of what it gave could be compared.
-    ties : as of `perslib.stats.calibration.cdf`.
+    ties : as of `perslib.stats.calibrate.history.cdf`.
     """
     pooled, by = verdicts, [*JUDGED_BY, "candidate"]
     if reference is not None:

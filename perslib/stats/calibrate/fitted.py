@@ -49,8 +49,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from perslib.corpus import BLOCK, Corpus
 from perslib.errors import DataError
-from perslib.stats.calibrated import COUNTS, JUDGED_BY, of_blocks, scores_of
-from perslib.stats.calibration import SCORES, Floats, Ints, history_mean, to_scale
+from perslib.stats.calibrate.history import SCORES, Floats, Ints, history_mean, to_scale
+from perslib.stats.calibrate.verdicts import COUNTS, JUDGED_BY, of_blocks, scores_of
 
 
 class Fitted(ABC):
@@ -133,7 +133,7 @@ class ProportionalOdds(Fitted):
 
 
 def fit_ordinal(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "raw") -> ProportionalOdds:
-    """Learn thresholds and slopes from train users (`perslib.stats.fitted` says what `train` holds)."""
+    """Learn thresholds and slopes from train users (`perslib.stats.calibrate.fitted` says what `train` holds)."""
     rows, gold = scored(train, [score])
     thresholds, slopes = proportional_odds(score_and_level(rows, histories, score), gold)
     return ProportionalOdds(thresholds, slopes, score)

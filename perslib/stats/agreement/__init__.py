@@ -1,0 +1,1 @@
+"""How well judges, users and raters agree."""

@@ -1,0 +1,1 @@
+"""Whether one method is better than another, and what a comparison needs."""

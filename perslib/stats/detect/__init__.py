@@ -1,0 +1,1 @@
+"""How well good is told from bad, with verdicts or with probabilities."""
