@@ -11,7 +11,7 @@ from scipy.special import expit
 from perslib.corpus import Corpus
 from perslib.errors import DataError
 from perslib.stats import calibrated, coverage, fit_conformal, fit_isotonic, fit_ordinal, fit_population, fit_tilt
-from perslib.stats.calibrate.fitted import Population
+from perslib.stats.calibrate.short_histories import Population
 
 P = [f"p{s}" for s in range(1, 6)]
 N = [f"n{s}" for s in range(1, 6)]
@@ -107,7 +107,8 @@ def test_the_gradients_are_right(monkeypatch):
         seen.append(check_grad(lambda x: loss(x)[0], lambda x: loss(x)[1], away))
         return type("Result", (), {"x": start})()
 
-    monkeypatch.setattr("perslib.stats.calibrate.fitted.minimize", spy)
+    for module in ("ordinal", "tilt"):
+        monkeypatch.setattr(f"perslib.stats.calibrate.{module}.minimize", spy)
     train, table = people(10, 8)
     fit_ordinal(train, table)
     fit_tilt(train.assign(**dict(zip(P, np.random.default_rng(0).dirichlet([1] * 5, len(train)).T))), table)

@@ -19,7 +19,7 @@ from perslib.judge import Judge, LearnedJudge, Sees, UserMean, Verdict, evaluate
 from perslib.llm import answered
 from perslib.memory.features import FEATURES, NAMES, read, said_in
 from perslib.report import begin
-from perslib.stats.calibrate.fitted import P
+from perslib.stats.calibrate.tilt import P
 from perslib.studies import verification
 from perslib.worlds import world
 

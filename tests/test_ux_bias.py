@@ -9,8 +9,8 @@ from scipy import stats
 
 from perslib.errors import DataError
 from perslib.stats import bradley_terry, centre_doubly, order_effects, own_family_gaps, preferences
-from perslib.stats.compare.biases import permutation_test
 from perslib.stats.compare.choices import exact_test
+from perslib.stats.compare.own_family import permutation_test
 from perslib.ux import families, published
 
 FAMILY = {

@@ -12,8 +12,10 @@ from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
 from perslib.stats import compare_auroc, resample_users, reward_numbers, selective_risk
+from perslib.stats.detect.abstention import Abstention, fit_abstention
+from perslib.stats.detect.calibration import fit_calibration
 from perslib.stats.detect.detection import auroc_under
-from perslib.stats.detect.probabilities import Abstention, cheapest_threshold, fit_abstention, fit_calibration
+from perslib.stats.detect.thresholds import cheapest_threshold
 from perslib.ux.reward import Reward, swapped
 from perslib.ux.reward_features import Weighted, counted
 from perslib.ux.reward_linear import Words

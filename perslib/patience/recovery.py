@@ -13,7 +13,7 @@ import pandas as pd
 from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
 from perslib.patience.estimator import Patience, status_rates
 from perslib.stats import Resamples, correlation, estimate, pearson, ratio
-from perslib.stats.resample.resamples import Scale
+from perslib.stats.resample.leave_out import Scale
 
 #: Levels with fewer turns are shown, and left out of correlation and slope of the level means.
 FEWEST_TURNS = 30

@@ -17,7 +17,7 @@ from perslib.replay.replies import ORIGINAL
 from perslib.replay.scores import SCORE, Groups, Scores, by_judge
 from perslib.stats import FEWEST_FLIPPED, SEED, estimate, holm, own_family_preference, sign_flip
 from perslib.stats.compare.paired import EXACT
-from perslib.stats.resample.resamples import ratio
+from perslib.stats.resample.leave_out import ratio
 
 _COUNTS = ("n", "users", "left_out", "left_out_other", "unscored")
 #: How columns begin → what has one vote each.

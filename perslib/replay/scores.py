@@ -15,7 +15,7 @@ from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.replay.replies import ORIGINAL
 from perslib.stats.calibrate.verdicts import scores_of
-from perslib.stats.resample.resamples import Floats, floats, leave_out, ratio
+from perslib.stats.resample.leave_out import Floats, floats, leave_out, ratio
 
 #: The score that candidates are compared by unless told otherwise.
 SCORE = "reference_cdf"

@@ -12,30 +12,32 @@
 Gold labels meet verdicts in `agreement` and `with_gold`, and nowhere else.
 """
 
-from perslib.stats.agreement.gold import disagreements, of_turns, reliability, with_gold
+from perslib.stats.agreement.gold import disagreements, of_turns, with_gold
 from perslib.stats.agreement.judges import agreement, agreement_between
 from perslib.stats.agreement.metrics import METRICS, measure
 from perslib.stats.agreement.raters import cohen, cohen_under, fleiss, krippendorff, raters_agreement
 from perslib.stats.agreement.reasons import reason_agreement, reason_confusion, reason_pairs
+from perslib.stats.agreement.reliability import reliability
 from perslib.stats.calibrate.conformal import coverage, fit_conformal
-from perslib.stats.calibrate.fitted import Tilted, fit_isotonic, fit_ordinal, fit_population, fit_tilt
 from perslib.stats.calibrate.history import SCORES, Ties, to_scale
+from perslib.stats.calibrate.isotonic import fit_isotonic
+from perslib.stats.calibrate.ordinal import fit_ordinal
+from perslib.stats.calibrate.short_histories import fit_population
 from perslib.stats.calibrate.thresholds import fit_thresholds
+from perslib.stats.calibrate.tilt import Tilted, fit_tilt
 from perslib.stats.calibrate.verdicts import calibrated, fallbacks, histories
 from perslib.stats.compare.best_reply import picks
-from perslib.stats.compare.biases import centre_doubly, length_audit, own_family_gaps, own_family_preference
-from perslib.stats.compare.choices import bradley_terry, order_effects, preferences
-from perslib.stats.compare.paired import compare_paired, mcnemar, rank_sets, rank_sets_of_shares, ranks_left_open
+from perslib.stats.compare.bradley_terry import bradley_terry
+from perslib.stats.compare.choices import order_effects, preferences
+from perslib.stats.compare.length import length_audit
+from perslib.stats.compare.own_family import centre_doubly, own_family_gaps, own_family_preference
+from perslib.stats.compare.paired import compare_paired, mcnemar
 from perslib.stats.compare.power import Components, cases_needed, components, power_of, users_needed
+from perslib.stats.compare.rank_sets import rank_sets, rank_sets_of_shares, ranks_left_open
 from perslib.stats.compare.tastes import tastes
 from perslib.stats.detect.detection import compare_auroc, detection, escapes, measure_verdicts
-from perslib.stats.detect.probabilities import (
-    at_learned_threshold,
-    best_threshold,
-    calibration_bins,
-    reward_numbers,
-    selective_risk,
-)
+from perslib.stats.detect.probabilities import calibration_bins, reward_numbers, selective_risk
+from perslib.stats.detect.thresholds import at_learned_threshold, best_threshold
 from perslib.stats.ppi import (
     FEWEST_LABELLED,
     Estimate,
@@ -46,7 +48,7 @@ from perslib.stats.ppi import (
     ppi_mean,
     ppi_of_sums,
 )
-from perslib.stats.resample.resamples import (
+from perslib.stats.resample.leave_out import (
     FEWEST_FLIPPED,
     FEWEST_USERS,
     FLIPS,
@@ -58,18 +60,15 @@ from perslib.stats.resample.resamples import (
     correlation,
     estimate,
     floats,
-    holm,
     interval,
-    joint_sign_flip,
     leave_out,
     mean_by,
     pearson,
     ratio,
     resample_users,
-    sign_flip,
-    wilson,
-    with_wilson,
 )
+from perslib.stats.resample.sign_flips import holm, joint_sign_flip, sign_flip
+from perslib.stats.resample.wilson import wilson, with_wilson
 
 __all__ = [
     "FEWEST_FLIPPED", "FEWEST_LABELLED", "FEWEST_USERS", "FLIPS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED",

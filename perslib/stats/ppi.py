@@ -32,7 +32,7 @@ from scipy import stats
 
 from perslib.errors import DataError
 from perslib.stats.compare.power import proper_share
-from perslib.stats.resample.resamples import LEVEL, Floats, floats
+from perslib.stats.resample.leave_out import LEVEL, Floats, floats
 
 #: Labelled users from which there is an interval: it rests on a mean over users, which holds from five on.
 FEWEST_LABELLED = 5

@@ -23,9 +23,9 @@ from perslib.llm.event_loop import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
 from perslib.stats import Resamples, agreement, calibrated, fit_population, fit_thresholds, floats, histories, with_gold
-from perslib.stats.calibrate.fitted import P
 from perslib.stats.calibrate.history import SCORES as FIVE
 from perslib.stats.calibrate.history import to_scale
+from perslib.stats.calibrate.tilt import P
 from perslib.stats.calibrate.verdicts import of_blocks
 
 #: The judges that no table of agreement is without.

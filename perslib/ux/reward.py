@@ -38,17 +38,10 @@ from perslib.llm import Ask
 from perslib.llm.request import Message, digest
 from perslib.saved import loaded, save
 from perslib.stats import SEED
-from perslib.stats.detect.probabilities import (
-    Abstention,
-    Calibration,
-    Kind,
-    best_threshold,
-    cheapest_threshold,
-    fit_abstention,
-    fit_calibration,
-    probability_metrics,
-    verdict_of,
-)
+from perslib.stats.detect.abstention import Abstention, fit_abstention
+from perslib.stats.detect.calibration import Calibration, Kind, fit_calibration
+from perslib.stats.detect.probabilities import probability_metrics
+from perslib.stats.detect.thresholds import best_threshold, cheapest_threshold, verdict_of
 from perslib.ux.cases import Case, goods, labelled, lessons_of, owners, weights
 from perslib.ux.judging import COLUMNS
 from perslib.ux.reward_linear import Backend, Embedded, Words

@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
 from perslib.stats import SEED, at_learned_threshold, compare_paired, measure_verdicts
-from perslib.stats.detect.probabilities import verdict_of
+from perslib.stats.detect.thresholds import verdict_of
 from perslib.ux.cases import Case, goods, owners
 from perslib.ux.reward import Reward
 

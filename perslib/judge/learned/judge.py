@@ -36,8 +36,9 @@ from perslib.judge.learned.mixed import Population, Turns, estimate
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_by, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, histories
-from perslib.stats.calibrate.fitted import P, proportional_odds
 from perslib.stats.calibrate.history import SCORES
+from perslib.stats.calibrate.ordinal import proportional_odds
+from perslib.stats.calibrate.tilt import P
 
 FOLDS = 5
 TURNS_AT_MOST = 1_500

@@ -14,7 +14,6 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.resamples import floats, mean_by
 
 WHO = ["judge", "backbone"]
 
@@ -119,28 +118,3 @@ def disagreements(
     table["error"] = wide.sub(gold, axis=0).abs().mean(axis=1)
     table["sides"] = satisfied.astype(float).nunique(axis=1) > 1
     return table.sort_values(["spread", "error"], ascending=False, kind="stable", ignore_index=True)
-
-
-def reliability(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", bins: int = 5) -> pd.DataFrame:
-    """Mean gold against predicted score, for a calibration plot: on the diagonal a judge is right on average.
-
-    Up to 2 · `bins` different scores each stand for themselves; finer ones fall into `bins` groups of about
-    equal size. Columns: judge, backbone, predicted (mean of the group), gold (mean), gold_low, gold_high (95 %, over
-    users), turns, users.
-    """
-    tables = []
-    for row, own in of_judges(with_gold(verdicts, corpus, [score])):
-        scores = floats(own[score])
-        gold = own["gold"].to_numpy(float, na_value=np.nan)
-        frame = pd.DataFrame({"user": own["user"].to_numpy(), "predicted": scores, "gold": gold}).dropna()
-        if frame.empty:
-            continue
-        few = frame["predicted"].nunique() <= 2 * bins
-        cut = frame["predicted"] if few else pd.qcut(frame["predicted"], bins, labels=False, duplicates="drop")
-        frame = frame.assign(group=cut)
-        predicted = frame.groupby("group")["predicted"].mean().to_numpy()
-        found = mean_by(frame, "gold", "group")
-        about = {"judge": row.judge, "backbone": row.backbone, "predicted": predicted}
-        tables.append(found.drop(columns="group").rename(columns=lambda c: c.replace("mean", "gold")).assign(**about))
-    columns = ["judge", "backbone", "predicted", "gold", "gold_low", "gold_high", "turns", "users"]
-    return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)

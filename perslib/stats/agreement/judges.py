@@ -14,7 +14,8 @@ from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats.agreement.gold import Row, find, of_judges, with_gold
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER, check_users, measure_under, metric, scale_of
 from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.resamples import Resamples, estimate, floats, holm, leave_out
+from perslib.stats.resample.leave_out import Resamples, estimate, floats, leave_out
+from perslib.stats.resample.sign_flips import holm
 from perslib.stats.resample.sums import Sums
 
 _KEYS = ["candidate", *TURN]

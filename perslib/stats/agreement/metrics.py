@@ -22,8 +22,8 @@ from scipy.stats import rankdata
 from perslib.errors import UnknownName
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.detect.detection import auroc_under
-from perslib.stats.resample import resamples as _resamples
-from perslib.stats.resample.resamples import Scale, ratio
+from perslib.stats.resample.leave_out import Scale, ratio
+from perslib.stats.resample.leave_out import pearson as correlate_moments
 from perslib.stats.resample.sums import Resampled, Sums
 
 Measure = Callable[[Resampled], np.ndarray]
@@ -38,7 +38,7 @@ _LARGEST_R = 0.9999
 
 def pearson(r: Resampled) -> np.ndarray:
     """Pearson's r."""
-    return _resamples.pearson(r.moments[:6])
+    return correlate_moments(r.moments[:6])
 
 
 def mae(r: Resampled) -> np.ndarray:

@@ -19,7 +19,7 @@ from krippendorff import alpha
 from sklearn.metrics import cohen_kappa_score
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resample.resamples import Floats, Resamples, ratio
+from perslib.stats.resample.leave_out import Floats, Resamples, ratio
 
 Level = Literal["nominal", "ordinal", "interval"]
 

@@ -16,7 +16,7 @@ from perslib.corpus.schema import SATISFIED as IS_SATISFIED
 from perslib.stats.agreement.gold import of_judges, with_gold
 from perslib.stats.agreement.raters import cohen_under
 from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.resamples import Resamples, floats
+from perslib.stats.resample.leave_out import Resamples, floats
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
 SATISFIED, NO_REASON = "satisfied", "none given"

@@ -24,7 +24,7 @@ import pandas as pd
 from perslib.errors import DataError
 from perslib.stats.calibrate.fitted import of_one_judge
 from perslib.stats.calibrate.history import SCORES, Floats, to_scale
-from perslib.stats.resample.resamples import Resamples, floats
+from perslib.stats.resample.leave_out import Resamples, floats
 
 SET = [f"set{s}" for s in range(1, 6)]
 

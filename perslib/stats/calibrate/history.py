@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perslib.errors import UnknownName
-from perslib.stats.resample.resamples import Floats
+from perslib.stats.resample.leave_out import Floats
 
 Ints = npt.NDArray[np.int64]
 

@@ -16,7 +16,8 @@ import pandas as pd
 
 from perslib.errors import NotEnough
 from perslib.stats.compare.best_reply import DECIMALS, kendall
-from perslib.stats.resample.resamples import SEED, Floats, holm, ratio
+from perslib.stats.resample.leave_out import SEED, Floats, ratio
+from perslib.stats.resample.sign_flips import holm
 
 SHUFFLES = 1000
 #: What conversations may have in common, the most first.

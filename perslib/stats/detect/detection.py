@@ -33,7 +33,8 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resample.resamples import Floats, Resamples, Scale, estimate, floats, ratio, wilson
+from perslib.stats.resample.leave_out import Floats, Resamples, Scale, estimate, floats, ratio
+from perslib.stats.resample.wilson import wilson
 
 #: Columns of weights under which AUROC is computed together.
 AT_ONCE = 200

@@ -28,23 +28,31 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import norm
 from scipy.stats import t as student
 
 Floats = npt.NDArray[np.float64]
+
 Scale = Literal["plain", "correlation", "share", "percent", "error"]
 """What kind of number it is; an interval stays within what such a number can be."""
+
 LEVEL = 0.95
+
 FLIPS, RESAMPLES = 10_000, 2000
+
 SEED = 42
+
 FEWEST_USERS = 10
 """With fewer users there are values, and no intervals: those would cover less than they promise."""
+
 MOST_GROUPS = 500
 """More units are left out in so many groups of neighbours."""
+
 FEWEST_FLIPPED = 5
 """Units from which the signs of differences are flipped: of fewer no p is small."""
+
 _FREEDOM = 1.5
 """Degrees of freedom for each unit that carries the variance."""
+
 _NOTHING = 1e-12
 
 _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -173,16 +181,6 @@ def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float = np
     return np.divide(part, whole, out=np.full(np.shape(whole), otherwise), where=whole > 0)
 
 
-def sign_flip(differences: np.ndarray, flips: int = FLIPS, seed: int = SEED) -> float:
-    """Two-sided p of "the mean difference over users is zero", one difference a user.
-
-    If the two judges do equally well, each user's difference is as likely to have the other sign, so the
-    observed |mean| is compared with those after random flips; the sample itself counts among them.
-    """
-    known = np.asarray(differences, dtype=float)
-    return float(joint_sign_flip(known[np.isfinite(known), None], flips, seed)[0])
-
-
 def pearson(moments: np.ndarray) -> np.ndarray:
     """Pearson's r from Σ1, Σx, Σy, Σx², Σy², Σxy (rows of `moments`); missing where x or y does not vary.
 
@@ -224,59 +222,3 @@ def correlation(x: pd.Series, y: pd.Series, user: pd.Series) -> tuple[float, flo
     values = pearson(np.array([users.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)]))
     found = users.estimate(values, "r", "correlation")
     return found["r"], found["r_low"], found["r_high"]
-
-
-def holm(p: np.ndarray | pd.Series) -> np.ndarray:
-    """Holm's step-down correction: p_(i) → max over j ≤ i of (m − j + 1) · p_(j), at most 1.
-
-    Missing p-values stay missing and do not count as tests.
-    """
-    given = np.asarray(p, dtype=float)
-    known = np.flatnonzero(np.isfinite(given))
-    order = known[np.argsort(given[known], kind="stable")]
-    stepped = given[order] * np.arange(len(order), 0, -1)
-    adjusted = np.full(given.shape, np.nan)
-    adjusted[order] = np.minimum(np.maximum.accumulate(stepped), 1.0)
-    return adjusted
-
-
-def joint_sign_flip(differences: np.ndarray, flips: int = FLIPS, seed: int = SEED) -> np.ndarray:
-    """Sign-flip p of several mean differences at once (users × tests), adjusted for all of them.
-
-    A flip turns all of a user's differences together, and each statistic |Σ d| / √Σ d² is compared with the
-    largest of those not yet rejected (step-down maxT: Westfall & Young 1993; Romano & Wolf 2005). So what tests
-    have in common is not paid for twice, and the least p is 1 / (flips + 1) however many there are. A missing
-    difference adds nothing; a test without any is missing.
-    """
-    known = np.nan_to_num(np.asarray(differences, dtype=float))
-    spread = np.sqrt((known**2).sum(axis=0))
-    scaled = known / np.where(spread > 1e-12, spread, 1.0)
-    observed = np.abs(scaled.sum(axis=0))
-    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(flips, len(known)))
-    order = np.argsort(-observed, kind="stable")
-    flipped = np.abs(signs @ scaled[:, order])
-    largest = np.maximum.accumulate(flipped[:, ::-1], axis=1)[:, ::-1]
-    reached = (largest >= observed[order] * (1 - 1e-12)).sum(axis=0)
-    adjusted = np.full(known.shape[1], np.nan)
-    adjusted[order] = np.maximum.accumulate((reached + 1) / (flips + 1))
-    adjusted[~np.isfinite(differences).any(axis=0)] = np.nan
-    return adjusted
-
-
-def wilson(successes: npt.ArrayLike, n: npt.ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats]:
-    """Wilson's score interval of a share, elementwise: it stays in [0, 1] and holds for few cases and rare outcomes.
-
-    (p + z²/2n ± z √(p (1 − p) / n + z² / 4n²)) / (1 + z² / n); missing without a case.
-    """
-    x, n = np.asarray(successes, dtype=float), np.asarray(n, dtype=float)
-    z = norm.ppf((1 + level) / 2)
-    n = np.where(n > 0, n, np.nan)
-    p = x / n
-    middle, reach = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    return np.maximum(0, (middle - reach) / (1 + z**2 / n)), np.minimum(1, (middle + reach) / (1 + z**2 / n))
-
-
-def with_wilson(frame: pd.DataFrame, column: str, n: npt.ArrayLike, level: float = LEVEL) -> pd.DataFrame:
-    """Add Wilson's bounds `x_low` and `x_high` of a column `x` of percentages of `n` cases."""
-    low, high = wilson(frame[column] / 100 * np.asarray(n), n, level)
-    return frame.assign(**{f"{column}_low": 100 * low, f"{column}_high": 100 * high})

@@ -1,0 +1,67 @@
+"""Tilted distributions: the judge's probabilities, given the shape of the user's history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+
+from perslib.stats.calibrate.fitted import Fitted, level_of, scored
+from perslib.stats.calibrate.history import Floats
+from perslib.stats.calibrate.verdicts import of_blocks
+
+P = [f"p{s}" for s in range(1, 6)]
+
+#: Probabilities below this are taken as this: a judge's "impossible" is worth that much.
+FLOOR = 1e-4
+
+
+@dataclass(frozen=True)
+class Tilted(Fitted):
+    """Judge's distribution to the power `trust`, history's to the power `history`, times exp(`offsets`)."""
+
+    trust: float
+    history: float
+    offsets: Floats
+    name: str = "tilted"
+
+    def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
+        """Probabilities of 1 to 5."""
+        return self.tilt(*_given(verdicts, histories))
+
+    def tilt(self, p: Floats, counts: Floats) -> Floats:
+        """Probabilities of 1 to 5 from those of the judge and the counts of the history, both a row a verdict."""
+        terms = _log_terms(p, counts)
+        return softmax(terms @ np.array([self.trust, self.history]) + self.offsets, axis=1)
+
+
+def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
+    """Learn trust, weight of the history and offsets from train users' verdicts with p1 … p5 and gold."""
+    rows, gold = scored(train, P)
+    terms, hit = _log_terms(*_given(rows, histories)), np.eye(5)[gold]
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        offsets = parameters[2:]
+        log_p = log_softmax(terms @ parameters[:2] + offsets, axis=1)
+        miss, off = np.exp(log_p) - hit, parameters - as_it_is
+        gradient = np.r_[np.einsum("nk,nkj->j", miss, terms), miss.sum(axis=0)]
+        return -log_p[np.arange(len(gold)), gold].sum() + float(off @ off) / 2, gradient + off
+
+    as_it_is, bounds = np.r_[1.0, np.zeros(6)], [(0, None)] * 2 + [(None, None)] * 5
+    best = minimize(loss, as_it_is, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return Tilted(float(best[0]), float(best[1]), best[2:] - best[2:].mean())
+
+
+def _given(verdicts: pd.DataFrame, histories: pd.DataFrame) -> tuple[Floats, Floats]:
+    """What the judge gave, and the counts of the history; DataError where a user has none."""
+    level_of(verdicts, histories)
+    return verdicts[P].to_numpy(dtype=float, na_value=np.nan), of_blocks(verdicts, histories)
+
+
+def _log_terms(p: Floats, counts: Floats) -> Floats:
+    """log p and log h of the five scores: verdicts × scores × 2."""
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    return np.log(np.maximum(np.stack([p, shares], axis=2), FLOOR))

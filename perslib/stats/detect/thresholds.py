@@ -1,0 +1,80 @@
+"""Where "good" begins: thresholds of a probability, learned on other users."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from perslib.corpus.schema import BAD, GOOD
+from perslib.stats.detect.detection import labels, misplace_unread
+from perslib.stats.detect.probabilities import FOLDS, Bools
+from perslib.stats.resample.leave_out import SEED, Floats, floats
+
+#: The threshold of a judge that has learned none.
+USUAL = 0.5
+
+# -- thresholds ---------------------------------------------------------------------------------------------------
+
+
+def at_learned_threshold(
+    gold: npt.ArrayLike, p_good: npt.ArrayLike, groups: npt.ArrayLike | None = None, *, seed: int = SEED
+) -> float:
+    """Balanced accuracy at the best threshold, cross-validated.
+
+    What a judge gains here over its accuracy as it stands it had lost to its criterion alone. Thresholds are learned on
+    the other folds; `groups` (users, say) stay in one fold. A case without a probability is wrong at any threshold;
+    missing where no case has one.
+    """
+    g, p = labels(gold, place="gold"), floats(p_good)
+    names = np.arange(len(g)) if groups is None else np.asarray(groups)
+    known = ~np.isnan(g)
+    good, p = g[known] == GOOD, p[known]
+    group, found = pd.factorize(names[known])
+    read = ~np.isnan(p)
+    if not 0 < good.sum() < len(good) or not read.any():
+        return float("nan")
+    p = misplace_unread(good, p)
+    fold = np.random.default_rng(seed).permutation(len(found))[group] % min(FOLDS, max(2, len(found)))
+    called = np.zeros(len(good), dtype=bool)
+    for one in np.unique(fold):
+        own = fold == one
+        called[own] = p[own] >= best_threshold(good[~own & read], p[~own & read])
+    return float((called[good].mean() + (~called[~good]).mean()) / 2)
+
+
+def best_threshold(good: Bools, p: Floats) -> float:
+    """The p from which on to say good, for the greatest balanced accuracy; halfway between neighbouring values."""
+    if not 0 < good.sum() < len(good):
+        return USUAL
+    ends = float(p.min()), float(np.nextafter(p.max(), np.inf))
+    return _threshold(good, p, (1 / (~good).sum(), 1 / good.sum()), USUAL, ends)
+
+
+def cheapest_threshold(good: Bools, p: Floats, cost: tuple[float, float]) -> float:
+    """The p from which on to say good so that errors cost least.
+
+    `cost` is what a bad reply called good costs, and a good one called bad. Of equal thresholds the one that is nearest to
+    passed / (passed + refused), where calibrated probabilities would have it.
+    """
+    known = ~np.isnan(p)
+    return _threshold(good[known], p[known], cost, cost[0] / sum(cost), (0.0, float(np.nextafter(1.0, 2.0))))
+
+
+def _threshold(good: Bools, p: Floats, cost: tuple[float, float], usual: float, ends: tuple[float, float]) -> float:
+    """The cheapest of the places that do not part equal values; of equally cheap ones the nearest to the usual."""
+    order = np.argsort(p, kind="stable")
+    q, y = p[order], good[order]
+    # With the first i cases called bad: their good ones are refused, the bad ones of the rest are passed.
+    passed, refused = (~y).sum() - np.r_[0, np.cumsum(~y)], np.r_[0, np.cumsum(y)]
+    paid = cost[0] * passed + cost[1] * refused
+    between = np.r_[True, q[1:] > q[:-1], True]
+    places = np.r_[ends[0], (q[1:] + q[:-1]) / 2, ends[1]]
+    best = np.flatnonzero(between & (paid <= paid[between].min() + 1e-12))
+    return float(places[best[np.argmin(np.abs(places[best] - usual))]])
+
+
+def verdict_of(p_good: npt.ArrayLike, threshold: float = 0.5) -> Floats:
+    """Labels from probabilities: good from the threshold on, missing where there is none."""
+    p = floats(p_good)
+    return np.where(np.isnan(p), np.nan, np.where(p >= threshold, GOOD, BAD))
