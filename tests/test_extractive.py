@@ -11,7 +11,7 @@ from perslib.llm.estimate import tokens_of
 from perslib.llm.event_loop import compute
 from perslib.memory.h2 import OfficialMapping
 from perslib.pal import Faultless, people, run
-from perslib.pal.extractive import RESTATED, Extractive
+from perslib.pal.bench.extractive import RESTATED, Extractive
 from perslib.prompts import PromptSettings, prompt
 from perslib.studies import pal_bench as study
 from perslib.worlds import palset

@@ -14,7 +14,7 @@ from endpoint import completion
 from perslib.llm import Cache, DryRun, Request, answered
 from perslib.llm.estimate import USUAL_REPLY
 from perslib.llm.request import Answer, changed
-from perslib.pal.tasks import counted
+from perslib.pal.bench.tasks import counted
 
 
 def asking(*batches, stage="ask"):

@@ -12,7 +12,7 @@ from perslib.errors import DataError
 from perslib.llm import Answer
 from perslib.memory.baselines import SessionRetrieval, Vanilla
 from perslib.memory.h2 import H2Dialogues
-from perslib.pal.longmemeval import accuracies, answered, read_questions
+from perslib.pal.bench.longmemeval import accuracies, answered, read_questions
 
 
 def said(*texts):

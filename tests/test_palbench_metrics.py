@@ -9,7 +9,7 @@ import pytest
 
 from perslib.errors import DataError, UnknownName
 from perslib.pal import best_bleu, bleu
-from perslib.pal.measures import names, outcome, points, runs, tokens_of, vote, words
+from perslib.pal.bench.measures import names, outcome, points, runs, tokens_of, vote, words
 from perslib.stats import fleiss
 
 NEED = "用户需要在频繁出差时保持规律饮食，并减轻胃部不适。"

@@ -30,8 +30,8 @@ from perslib.pal import (
     run,
     talked,
 )
-from perslib.pal.multi_turn import PATTERNS, template
-from perslib.pal.tasks import TASKS, asked, query_of, remembered, serve
+from perslib.pal.bench.multi_turn import PATTERNS, template
+from perslib.pal.bench.tasks import TASKS, asked, query_of, remembered, serve
 from perslib.prompts import PromptSettings, prompt
 
 LABELS = ("neu", "pos", "neg", "neu", "pos", "neu", "neg", "neu")

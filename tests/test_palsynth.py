@@ -18,11 +18,12 @@ from perslib.errors import BackboneError, DataError
 from perslib.llm import Answer, backbone
 from perslib.llm.structured.parsing import faults as validation_problem
 from perslib.memory.long_term import sessions_of
-from perslib.pal import estimate, synthesize, talks
-from perslib.pal.persons import Persona, Situation, _likings, _months, _people, _situations, _types
-from perslib.pal.rehearsal import StandIn
-from perslib.pal.talks import Topic
-from perslib.pal.writing import Fault, Writing
+from perslib.pal import estimate, synthesize
+from perslib.pal.synthesis import sessions as talks
+from perslib.pal.synthesis.estimate import StandIn
+from perslib.pal.synthesis.personas import Persona, Situation, _likings, _months, _people, _situations, _types
+from perslib.pal.synthesis.questions import Fault, Writing
+from perslib.pal.synthesis.sessions import Topic
 from perslib.prompts import prompt
 
 

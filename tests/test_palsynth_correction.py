@@ -12,9 +12,9 @@ from test_palsynth import ONE, OWN, Model
 
 from perslib.corpus.loaders.palset_records import LOG_TYPES
 from perslib.pal import synthesize
-from perslib.pal.correction import PARTS, _mended, correct, faults, filled, pattern_fault
-from perslib.pal.talks import Chapter, Entry, Script, Session, sessions
-from perslib.pal.writing import Writing
+from perslib.pal.synthesis.correction import PARTS, _mended, correct, faults, filled, pattern_fault
+from perslib.pal.synthesis.questions import Writing
+from perslib.pal.synthesis.sessions import Chapter, Entry, Script, Session, sessions
 
 GOOD = {
     "Web Search": "sore neck; two pages of stretches",

@@ -23,7 +23,7 @@ from perslib.llm import answered
 from perslib.memory.baselines import Vanilla
 from perslib.memory.h2 import H2Memory
 from perslib.pal import Faultless, differences, outcomes, people, results, shortened, win_tie_lose
-from perslib.pal.tasks import remembered
+from perslib.pal.bench.tasks import remembered
 from perslib.report import run_report
 from perslib.report.show import render_cards
 from perslib.studies import pal_bench as study

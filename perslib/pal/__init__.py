@@ -26,15 +26,15 @@ then recorded as rejected and left out. A run that was broken off, started again
 answered.
 """
 
-from perslib.pal.compared import judged, outcomes, read_votes, voted
-from perslib.pal.faultless import Faultless
-from perslib.pal.measures import best_bleu, bleu
-from perslib.pal.multi_turn import Dialogue, as_frame, begun, draw_templates, read_templates, talked
-from perslib.pal.people import Person, Scene, Topic, people, shortened
-from perslib.pal.rehearsal import estimate
-from perslib.pal.synthesis import synthesize
-from perslib.pal.tables import agreement_with_people, costs, differences, results, scored, win_tie_lose
-from perslib.pal.tasks import Served, graded, run
+from perslib.pal.bench.comparisons import judged, outcomes, read_votes, voted
+from perslib.pal.bench.faultless import Faultless
+from perslib.pal.bench.measures import best_bleu, bleu
+from perslib.pal.bench.multi_turn import Dialogue, as_frame, begun, draw_templates, read_templates, talked
+from perslib.pal.bench.tables import agreement_with_people, costs, differences, results, scored, win_tie_lose
+from perslib.pal.bench.tasks import Served, graded, run
+from perslib.pal.bench.topics import Person, Scene, Topic, people, shortened
+from perslib.pal.synthesis.estimate import estimate
+from perslib.pal.synthesis.pipeline import synthesize
 
 __all__ = [
     "Dialogue", "Faultless", "Person", "Scene", "Served", "Topic", "agreement_with_people", "as_frame",

@@ -45,11 +45,11 @@ from perslib.pal import (
     shortened,
     talked,
 )
-from perslib.pal.compared import EVALUATIONS
-from perslib.pal.extractive import Extractive
-from perslib.pal.faultless import is_synthetic
-from perslib.pal.longmemeval import accuracies, answered, read_questions
-from perslib.pal.multi_turn import Template
+from perslib.pal.bench.comparisons import EVALUATIONS
+from perslib.pal.bench.extractive import Extractive
+from perslib.pal.bench.faultless import is_synthetic
+from perslib.pal.bench.longmemeval import accuracies, answered, read_questions
+from perslib.pal.bench.multi_turn import Template
 from perslib.prompts import PromptSettings
 from perslib.text import plural
 from perslib.worlds import palset
@@ -375,7 +375,7 @@ def memories(embedder: str = "auto") -> list[LongTermMemory]:
 
 
 def preferences(path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42) -> pd.DataFrame:
-    """Accuracy in per cent with its interval: columns of `perslib.pal.longmemeval.accuracies`."""
+    """Accuracy in per cent with its interval: columns of `perslib.pal.bench.longmemeval.accuracies`."""
     questions = read_questions(path)
     table = accuracies(answered(memories(embedder), questions, model, judge, PromptSettings("en", seed=seed)))
     return table.drop(columns="backbone")

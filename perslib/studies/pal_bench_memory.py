@@ -16,7 +16,7 @@ from perslib.memory.h2 import ASPECTS, H2Memory, H2Store
 from perslib.memory.h2.log_graph import components, in_order
 from perslib.memory.h2.store import Chapter
 from perslib.pal import Person
-from perslib.pal.measures import tokens_of, words
+from perslib.pal.bench.measures import tokens_of, words
 from perslib.prompts import phrases
 from perslib.text import current_language
 

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from perslib.pal import Dialogue, Topic, agreement_with_people, as_frame, costs, differences, read_votes, voted
-from perslib.pal.compared import OUTCOMES
-from perslib.pal.measures import POINTS
-from perslib.pal.tables import scale_of
+from perslib.pal.bench.comparisons import OUTCOMES
+from perslib.pal.bench.measures import POINTS
+from perslib.pal.bench.tables import scale_of
 from perslib.paths import read_csv
 from perslib.report.tables import formatted, widen
 from perslib.report.words import name_of

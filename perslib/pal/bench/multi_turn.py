@@ -36,8 +36,8 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.llm.structured.checked_questions import Question, ask_checked, read_text
 from perslib.memory.long_term import LongTermMemory, Purpose, Session, Store
-from perslib.pal.people import Person, Scene
-from perslib.pal.tasks import Spent, ask_one, blocks, counted, remembered, spent_on
+from perslib.pal.bench.tasks import Spent, ask_one, blocks, counted, remembered, spent_on
+from perslib.pal.bench.topics import Person, Scene
 from perslib.prompts import PromptSettings
 
 ROLES = ("user", "assistant")

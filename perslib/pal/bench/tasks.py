@@ -27,7 +27,7 @@ from perslib.llm.estimate import tokens_of
 from perslib.llm.request import changed
 from perslib.llm.structured.checked_questions import Question, Reading, checked, read_text
 from perslib.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store
-from perslib.pal.people import TOPIC, Person, Topic
+from perslib.pal.bench.topics import TOPIC, Person, Topic
 from perslib.prompts import PromptSettings
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from typing import Any
 from perslib.corpus.loaders.palset_records import ASPECTS, TRAITS
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Reading
-from perslib.pal.writing import Fault, Writing, by_id, collect, is_said
+from perslib.pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
 from perslib.worlds.lives import words
 from perslib.worlds.palset_life import person
 from perslib.worlds.palset_months import draw_hours

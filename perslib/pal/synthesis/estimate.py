@@ -14,10 +14,10 @@ import pandas as pd
 from perslib.corpus.loaders.palset_records import ASPECTS, LOG_TYPES, TRAITS
 from perslib.llm import Backbone
 from perslib.llm.backbone import DryRun
-from perslib.pal.correction import filled
-from perslib.pal.persons import BATCH, MINUTE, profiles, span
-from perslib.pal.synthesis import user_files
-from perslib.pal.writing import Writing
+from perslib.pal.synthesis.correction import filled
+from perslib.pal.synthesis.personas import BATCH, MINUTE, profiles, span
+from perslib.pal.synthesis.pipeline import user_files
+from perslib.pal.synthesis.questions import Writing
 from perslib.prompts import phrases
 from perslib.worlds.lives import Dice
 

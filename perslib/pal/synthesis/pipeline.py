@@ -19,10 +19,10 @@ from perslib.corpus.loaders.palset import FOLDERS, read_contents, write_release
 from perslib.corpus.loaders.palset_records import ASPECTS, SIDES
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
-from perslib.pal.correction import correct
-from perslib.pal.persons import MINUTE, Persona, persona, profiles, situations
-from perslib.pal.talks import Chapter, Topic, sessions, write_chapter
-from perslib.pal.writing import Writing
+from perslib.pal.synthesis.correction import correct
+from perslib.pal.synthesis.personas import MINUTE, Persona, persona, profiles, situations
+from perslib.pal.synthesis.questions import Writing
+from perslib.pal.synthesis.sessions import Chapter, Topic, sessions, write_chapter
 from perslib.worlds.palset_months import QUERY_MONTH, draw_parts
 
 Files = dict[str, Any]

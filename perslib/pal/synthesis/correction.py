@@ -21,9 +21,9 @@ from typing import Any
 from perslib.corpus.loaders.palset_records import LOG_TYPES
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Reading
-from perslib.pal.persons import Persona, Read
-from perslib.pal.talks import Session
-from perslib.pal.writing import Writing, is_said
+from perslib.pal.synthesis.personas import Persona, Read
+from perslib.pal.synthesis.questions import Writing, is_said
+from perslib.pal.synthesis.sessions import Session
 from perslib.paths import read_toml
 
 _SAID = read_toml(__file__, "patterns.toml")

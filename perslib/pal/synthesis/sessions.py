@@ -15,8 +15,8 @@ from typing import Any
 from perslib.corpus.loaders.palset_records import ASSISTANT_ACTIONS, SIDES, USER_ACTIONS
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Reading
-from perslib.pal.persons import MINUTE, Persona, Read, Situation
-from perslib.pal.writing import Fault, Writing, by_id, collect, is_said
+from perslib.pal.synthesis.personas import MINUTE, Persona, Read, Situation
+from perslib.pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
 from perslib.worlds.palset_months import Part, draw_steps
 
 SHORTEST = 100

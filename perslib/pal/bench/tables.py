@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.pal.compared import OUTCOMES
-from perslib.pal.measures import Tokens, best_bleu, names, points, tokens_of
-from perslib.pal.people import TOPIC, Person
-from perslib.pal.tasks import Served, topics_by_key
+from perslib.pal.bench.comparisons import OUTCOMES
+from perslib.pal.bench.measures import Tokens, best_bleu, names, points, tokens_of
+from perslib.pal.bench.tasks import Served, topics_by_key
+from perslib.pal.bench.topics import TOPIC, Person
 from perslib.stats import SEED, Resamples, compare_paired, holm
 
 #: What a mean is multiplied with, as published; all others are BLEU.

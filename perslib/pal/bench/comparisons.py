@@ -20,10 +20,10 @@ from perslib.corpus.files.records import csv_lines
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Backbone
 from perslib.llm.structured.checked_questions import Question, Reading
-from perslib.pal.measures import RUNS, outcome, runs, vote
-from perslib.pal.multi_turn import Dialogue, shown_profile
-from perslib.pal.people import TOPIC
-from perslib.pal.tasks import Spent, ask_one, counted, error_of
+from perslib.pal.bench.measures import RUNS, outcome, runs, vote
+from perslib.pal.bench.multi_turn import Dialogue, shown_profile
+from perslib.pal.bench.tasks import Spent, ask_one, counted, error_of
+from perslib.pal.bench.topics import TOPIC
 from perslib.prompts import PromptSettings
 
 Dimension = Literal["requirement", "preference"]

@@ -26,7 +26,7 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.llm.structured.checked_questions import Question, Reading, read_text
 from perslib.memory.long_term import LongTermMemory, Session, Turn
-from perslib.pal.tasks import ask_one, blocks, counted, error_of
+from perslib.pal.bench.tasks import ask_one, blocks, counted, error_of
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson

@@ -1,0 +1,1 @@
+"""PAL-Sets written by a model: people, their months, and what they log and say."""
