@@ -22,7 +22,7 @@ from perslib.replay import (
     summary,
     view_means,
 )
-from perslib.replay.views import kendall
+from perslib.replay.rankings import kendall
 from perslib.stats import joint_sign_flip, resample_users, sign_flip
 
 KEYS = ["user", "scenario", "session", "turn"]

@@ -16,8 +16,8 @@ from perslib.errors import DataError, PerslibError
 from perslib.judge import LearnedJudge, Manner, Nearest, Personal, Supervised
 from perslib.llm import Answer
 from perslib.memory import Measured, Scores
+from perslib.replay.judging import judged_by_themselves, on_reference, reference, scored
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
 from perslib.stats import histories
 
 

@@ -12,8 +12,9 @@ from histories import corpus_of
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, UnknownName
-from perslib.replay import hard_set, profiles, sets, stratified_set
-from perslib.replay.sets import draw
+from perslib.replay import hard_set, profiles, stratified_set
+from perslib.replay import turn_sets as sets
+from perslib.replay.turn_sets import draw
 
 LONG, MIDDLING, SHORT, REPLY = (
     "a request of thirty characters",

@@ -3,14 +3,14 @@
 from perslib.replay.aggregates import leaderboard, official_interval, prediction_powered, rank_sets, summary
 from perslib.replay.candidates import Candidate, generated
 from perslib.replay.contexts import Context, Shown, context, make_context
+from perslib.replay.judging import judged_by_themselves, on_reference, reference, scored
 from perslib.replay.paired import against, differences, self_preference
-from perslib.replay.published import read_predictions, read_replies, read_scored, write_replies
+from perslib.replay.published_files import read_predictions, read_replies, read_scored, write_replies
 from perslib.replay.published_lines import read_labels, read_turns
+from perslib.replay.rankings import against_truth, differing_turns, ranking_views, view_means
 from perslib.replay.replies import ORIGINAL, checked, originals, recorded
-from perslib.replay.scoring import judged_by_themselves, on_reference, reference, scored
-from perslib.replay.sets import hard_set, profiles, stratified_set
-from perslib.replay.unlike import name_differences
-from perslib.replay.views import against_truth, differing_turns, ranking_views, view_means
+from perslib.replay.turn_sets import hard_set, profiles, stratified_set
+from perslib.replay.unusual_replies import name_differences
 
 __all__ = [
     "ORIGINAL", "Candidate", "Context", "Shown", "against", "against_truth", "checked", "context",

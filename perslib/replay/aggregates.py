@@ -16,9 +16,9 @@ import pandas as pd
 
 from perslib import stats
 from perslib.corpus import TURN, Corpus
+from perslib.replay.judging import judged_by_themselves
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import SCORE, Groups, Scores, aligned, by_judge
-from perslib.replay.scoring import judged_by_themselves
+from perslib.replay.score_arrays import SCORE, Groups, Scores, aligned, by_judge
 from perslib.stats import SEED, Estimate, classical_mean, estimate, ppi_mean, to_scale
 
 #: From here on a user counts as satisfied.

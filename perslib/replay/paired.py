@@ -14,7 +14,7 @@ import pandas as pd
 
 from perslib.corpus import TURN
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.scores import SCORE, Groups, Scores, by_judge
+from perslib.replay.score_arrays import SCORE, Groups, Scores, by_judge
 from perslib.stats import FEWEST_FLIPPED, SEED, estimate, holm, own_family_preference, sign_flip
 from perslib.stats.compare.paired import EXACT
 from perslib.stats.resample.leave_out import ratio

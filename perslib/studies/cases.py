@@ -12,8 +12,8 @@ from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import DataError, Problem
 from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
 from perslib.replay import ORIGINAL
-from perslib.replay.scores import SCORE
-from perslib.replay.views import scores_of_one_judge
+from perslib.replay.rankings import scores_of_one_judge
+from perslib.replay.score_arrays import SCORE
 from perslib.report.words import beginning, name_of
 from perslib.stats.compare.paired import EXACT
 from perslib.studies.rationales import Memories

@@ -14,7 +14,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError, Problem
-from perslib.replay.scores import SCORE, Floats, Scores, aligned, by_judge
+from perslib.replay.score_arrays import SCORE, Floats, Scores, aligned, by_judge
 from perslib.stats import LEVEL, SEED, ratio, resample_users
 from perslib.stats.compare.paired import EXACT
 
