@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from perslib.ux import Lesson, Reward
-from perslib.ux.reward_features import counted, dense
+from perslib.ux.reward.features import counted, dense
 
 WORDS = 8_000
 TOLD = 300

@@ -210,7 +210,7 @@ def test_a_split_is_known_by_its_name(tmp_path):
 
 
 def test_cases_go_into_the_tasks(tmp_path):
-    from perslib.ux.cases import from_frame
+    from perslib.ux.tasks.cases import from_frame
 
     corpus = read(write(tmp_path / "uxbench_task1_judge_bad_1k.jsonl", [bad()])).corpus
     (case,) = from_frame(corpus.extras["cases"])

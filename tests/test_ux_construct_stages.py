@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from ux_construct_made import COMPLAINED, LIKED, LONG, built, checked, extra, log, mined, model, numbers, of, talk
 
-from perslib.ux.construct import AXES, Rules
-from perslib.ux.construct.rules import quality
+from perslib.ux.build import AXES, Rules
+from perslib.ux.build.rules import quality
 
 # -- the miner ---------------------------------------------------------------------------------------------
 

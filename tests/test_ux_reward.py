@@ -20,9 +20,9 @@ from perslib.corpus import load
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import evaluate, make_judge
 from perslib.ux import good_share, judged_by, scored_replies
-from perslib.ux.cases import Lesson, lessons_of
-from perslib.ux.reward import Reward
-from perslib.ux.reward_linear import Embedded, Words
+from perslib.ux.reward.linear import Embedded, Words
+from perslib.ux.reward.model import Reward
+from perslib.ux.tasks.cases import Lesson, lessons_of
 
 
 @pytest.fixture(scope="module")
@@ -323,7 +323,7 @@ def test_an_embedding_head_learns_too(tmp_path):
 
 def test_the_encoder_of_the_workbench(tmp_path, monkeypatch):
     """By name it is found again, so that what rests on it can be loaded."""
-    monkeypatch.setattr("perslib.ux.reward_linear.embedder", lambda name, **more: Letters())
+    monkeypatch.setattr("perslib.ux.reward.linear.embedder", lambda name, **more: Letters())
     model = Reward(Embedded("embedded")).learn(made(8))
     new = made(2, seed=9, prefix="new")
     assert (Reward.load(model.save(tmp_path)).scores(new) == model.scores(new)).all()

@@ -16,10 +16,10 @@ from perslib.stats.detect.abstention import Abstention, fit_abstention
 from perslib.stats.detect.calibration import fit_calibration
 from perslib.stats.detect.detection import auroc_under
 from perslib.stats.detect.thresholds import cheapest_threshold
-from perslib.ux.reward import Reward, swapped
-from perslib.ux.reward_features import Weighted, counted
-from perslib.ux.reward_linear import Words
-from perslib.ux.wall import out_of_fold, wall
+from perslib.ux.reward.features import Weighted, counted
+from perslib.ux.reward.linear import Words
+from perslib.ux.reward.model import Reward, swapped
+from perslib.ux.tasks.baselines import out_of_fold, wall
 
 
 def frame(gold, p, said=None, user=None, judge="reward"):

@@ -9,9 +9,9 @@ from reward_made import ASIDES, ASKED, DISLIKED, LIKED, made
 
 from perslib.errors import PerslibError
 from perslib.prompts import phrases
-from perslib.ux import reward_lora
-from perslib.ux.reward import Reward
-from perslib.ux.reward_lora import Lora, Tuning, _without_middle
+from perslib.ux.reward import lora
+from perslib.ux.reward.lora import Lora, Tuning, _without_middle
+from perslib.ux.reward.model import Reward
 
 #: A notice of one library to another.
 pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing.*:FutureWarning")
@@ -88,7 +88,7 @@ def test_the_history_gives_way_first(model):
 
 def test_verdicts_that_look_alike_are_refused(tiny, monkeypatch):
     other = {**phrases("reward", "en"), "good": ["splendid"], "bad": ["dreadful"]}
-    monkeypatch.setattr(reward_lora, "phrases", lambda *_: other)
+    monkeypatch.setattr(lora, "phrases", lambda *_: other)
     with pytest.raises(PerslibError, match="do not tell splendid from dreadful"):
         Reward(Lora(tiny, tuning=QUICK)).learn(made(4))
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scripted import Scripted
 
-import perslib.ux.labels as topics
+import perslib.ux.tasks.labels as topics
 from perslib.llm import Answer, Request
 from perslib.prompts import PromptSettings
 from perslib.ux import INTENTS, SCENARIOS, Case, label_topic_by_rules, labeller_agreement, published, topics_of

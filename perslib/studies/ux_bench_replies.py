@@ -17,9 +17,9 @@ from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.stats import SEED, floats, with_wilson
 from perslib.studies.ux_bench import draw_some
-from perslib.ux.answers import FEWEST_CASES
-from perslib.ux.construct import label_id
-from perslib.ux.labels import OTHER
+from perslib.ux.build import label_id
+from perslib.ux.tasks.answers import FEWEST_CASES
+from perslib.ux.tasks.labels import OTHER
 
 RECORDED = "as recorded"
 REPLIES = ["case", "user", "model", "how", "reply", "truth"]

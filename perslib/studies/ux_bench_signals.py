@@ -21,7 +21,7 @@ from perslib.signals.model import DEFAULT
 from perslib.stats import SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
 from perslib.text import as_paragraph, join, translate
 from perslib.ux import name_turns, published
-from perslib.ux.answers import FEWEST_CASES
+from perslib.ux.tasks.answers import FEWEST_CASES
 
 STRENGTHS = ["explicit", "strong", "weak"]
 #: Signals of which only the primary one of a reply counts.

@@ -10,9 +10,23 @@ published("table3")                                           # the paper's numb
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.judge.asking.labels import parse_verdict
-from perslib.ux.answers import SYSTEMS, VARIANTS, Generation, Recovery, Reply, answered, good_share, scored_replies
-from perslib.ux.audits import padded, padding_audit, pairs_of, position_audit
-from perslib.ux.cases import (
+from perslib.ux.published import CASES, REWARD_MODEL, families, published
+from perslib.ux.reward.linear import Embedded, Words
+from perslib.ux.reward.lora import Lora, Tuning
+from perslib.ux.reward.model import Reward, swapped
+from perslib.ux.tasks.answers import (
+    SYSTEMS,
+    VARIANTS,
+    Generation,
+    Recovery,
+    Reply,
+    answered,
+    good_share,
+    scored_replies,
+)
+from perslib.ux.tasks.audits import padded, padding_audit, pairs_of, position_audit
+from perslib.ux.tasks.baselines import against_wall, compare_with_best_baseline, measure_beside_wall, out_of_fold, wall
+from perslib.ux.tasks.cases import (
     Case,
     Lesson,
     eval_cases,
@@ -23,8 +37,8 @@ from perslib.ux.cases import (
     recovery_cases,
     released_cases,
 )
-from perslib.ux.judging import PairJudge, UXJudge, judged_by, shots, strategy_gains, verdicts_of_scores
-from perslib.ux.labels import (
+from perslib.ux.tasks.judging import PairJudge, UXJudge, judged_by, shots, strategy_gains, verdicts_of_scores
+from perslib.ux.tasks.labels import (
     INTENTS,
     SCENARIOS,
     STRATEGIES,
@@ -36,11 +50,6 @@ from perslib.ux.labels import (
     strategy_shares,
     topics_of,
 )
-from perslib.ux.published import CASES, REWARD_MODEL, families, published
-from perslib.ux.reward import Reward, swapped
-from perslib.ux.reward_linear import Embedded, Words
-from perslib.ux.reward_lora import Lora, Tuning
-from perslib.ux.wall import against_wall, compare_with_best_baseline, measure_beside_wall, out_of_fold, wall
 
 __all__ = [
     "BAD", "CASES", "GOOD", "INTENTS", "NEUTRAL", "REWARD_MODEL", "SCENARIOS", "STRATEGIES", "SYSTEMS",

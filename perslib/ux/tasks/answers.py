@@ -27,8 +27,8 @@ from perslib.llm.request import Message
 from perslib.prompts import PromptSettings, prompt
 from perslib.stats import Resamples, wilson
 from perslib.stats.detect.detection import labels
-from perslib.ux.cases import Case
-from perslib.ux.judging import judged_by
+from perslib.ux.tasks.cases import Case
+from perslib.ux.tasks.judging import judged_by
 
 #: What a judge of a recovery is shown before the complaint: all, or the failed reply alone.
 JudgeContext = Literal["full", "reference"]

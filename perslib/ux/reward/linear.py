@@ -29,8 +29,8 @@ from sklearn.model_selection import StratifiedGroupKFold
 from perslib.errors import PerslibError, UnknownName
 from perslib.llm.embeddings import Embedder, embedder
 from perslib.stats import SEED
-from perslib.ux.cases import Case, owners
-from perslib.ux.reward_features import DENSE, LENGTHS, Weighted, counted, dense
+from perslib.ux.reward.features import DENSE, LENGTHS, Weighted, counted, dense
+from perslib.ux.tasks.cases import Case, owners
 
 Floats = npt.NDArray[np.float64]
 #: Inverse penalties to choose from, by cross-validated log loss.

@@ -23,8 +23,8 @@ from perslib.errors import PerslibError
 from perslib.judge.tuned.training import FineTuning, fine_tune, packages, padded, predict, validation_users
 from perslib.prompts import fence, phrases
 from perslib.stats import SEED
-from perslib.ux.cases import Case, owners
-from perslib.ux.reward_linear import explained
+from perslib.ux.reward.linear import explained
+from perslib.ux.tasks.cases import Case, owners
 
 Floats = npt.NDArray[np.float64]
 ADAPTER = "adapter"

@@ -1,7 +1,7 @@
 """The names that cases are labelled with: dimensions of failure and success, scenarios, axes, objections.
 
 The ids of dimensions and scenarios are the paper's (UXBench, Table 7 and the overview); scenarios are listed in
-`perslib.ux.labels`. What each means is said to the models in `prompts/*/_uxc_….md`, in words of our own.
+`perslib.ux.tasks.labels`. What each means is said to the models in `prompts/*/_uxc_….md`, in words of our own.
 
 `label_id` brings names as others write them to these ids. A name is looked up, not searched for words: "not verbose at
 all" is no verbosity. What is not in `labels.toml` is `other`, and should be kept as it was written beside the id.
@@ -14,7 +14,7 @@ from functools import cache
 
 from perslib.errors import UnknownName
 from perslib.paths import read_toml
-from perslib.ux.labels import SCENARIOS as SCENARIOS
+from perslib.ux.tasks.labels import SCENARIOS as SCENARIOS
 
 OTHER = "other"
 _NAMES = read_toml(__file__, "labels.toml")

@@ -20,7 +20,7 @@ from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
 from perslib.memory.features import NAMES, Said, read, tokens
 from perslib.signals import reading_seconds
-from perslib.ux.cases import Case
+from perslib.ux.tasks.cases import Case
 
 BUCKETS = 1 << 18
 MOST_TOKENS = 600

@@ -28,7 +28,7 @@ from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.prompts import Prompt, PromptSettings
 from perslib.stats import SEED, compare_paired, floats
 from perslib.stats.detect.detection import labels
-from perslib.ux.cases import Case, name_turns
+from perslib.ux.tasks.cases import Case, name_turns
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
 PROMPTS: dict[str, str] = {

@@ -42,10 +42,10 @@ from perslib.stats.detect.abstention import Abstention, fit_abstention
 from perslib.stats.detect.calibration import Calibration, Kind, fit_calibration
 from perslib.stats.detect.probabilities import probability_metrics
 from perslib.stats.detect.thresholds import best_threshold, cheapest_threshold, verdict_of
-from perslib.ux.cases import Case, goods, labelled, lessons_of, owners, weights
-from perslib.ux.judging import COLUMNS
-from perslib.ux.reward_linear import Backend, Embedded, Words
-from perslib.ux.reward_lora import Lora
+from perslib.ux.reward.linear import Backend, Embedded, Words
+from perslib.ux.reward.lora import Lora
+from perslib.ux.tasks.cases import Case, goods, labelled, lessons_of, owners, weights
+from perslib.ux.tasks.judging import COLUMNS
 
 Floats = npt.NDArray[np.float64]
 HELD, FOLDS = 0.2, 5

@@ -25,7 +25,7 @@ from perslib.llm import Ask, Backbone, Request
 from perslib.paths import read_toml
 from perslib.prompts import PromptSettings
 from perslib.stats import Resamples, cohen_under
-from perslib.ux.cases import Case
+from perslib.ux.tasks.cases import Case
 
 OTHER = "other"
 _HAN = re.compile(r"[\u3400-\u9fff]")

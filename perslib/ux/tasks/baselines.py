@@ -24,8 +24,8 @@ from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
 from perslib.stats import SEED, at_learned_threshold, compare_paired, measure_verdicts
 from perslib.stats.detect.thresholds import verdict_of
-from perslib.ux.cases import Case, goods, owners
-from perslib.ux.reward import Reward
+from perslib.ux.reward.model import Reward
+from perslib.ux.tasks.cases import Case, goods, owners
 
 FOLDS = 5
 MOST_CHARACTERS = 4_000

@@ -1,0 +1,1 @@
+"""Reward models: how likely a user likes this reply to this request."""
