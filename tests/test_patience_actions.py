@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from perslib.patience.actions import ATOMS, FILE, Atom, action_list
+from perslib.worlds.dialogues.actions import ATOMS, FILE, Atom, action_list
 
 #: How many actions have how many slots. Templates of five and six are there so that costs reach 7.
 SLOT_HISTOGRAM = {0: 11, 1: 185, 2: 72, 3: 20, 4: 8, 5: 3, 6: 1}

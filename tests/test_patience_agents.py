@@ -12,10 +12,10 @@ from perslib.errors import DataError, UnknownName
 from perslib.patience import Atom, Goal, Part, Patience, World, action_list, collect, exploring, patient, rule, shrewd
 from perslib.patience import pipeline as module
 from perslib.patience.agents import Agent, Settings, believe, learn, thrifty, try_policy
-from perslib.patience.goals import DOMAINS
 from perslib.patience.plans import estimate_best_plan
 from perslib.patience.policies import moment
-from perslib.patience.users import Belief, user2, user3
+from perslib.worlds.dialogues.goals import DOMAINS
+from perslib.worlds.dialogues.users import Belief, user2, user3
 
 ACTIONS = action_list()
 TAXI = Goal((Part("taxi", {"departure": 1, "leave_at": 2}, ("car", "phone"), {}),))

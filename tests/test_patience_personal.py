@@ -11,9 +11,9 @@ from perslib.errors import DataError
 from perslib.patience import Patience, recovered
 from perslib.patience.personal import apart, of_lives, relative_patience, with_profiles
 from perslib.patience.policies import collect, exploring, rule
-from perslib.patience.users import user2
 from perslib.stats import correlation
 from perslib.worlds import world
+from perslib.worlds.dialogues.users import user2
 
 
 def test_the_strict_are_less_patient():

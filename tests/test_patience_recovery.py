@@ -15,7 +15,7 @@ from perslib.patience.estimator import Patience, status_accuracy
 from perslib.patience.policies import collect, exploring, patient, rule
 from perslib.patience.published import LEVELS, REWARD_SHARES
 from perslib.patience.recovery import levels, recovered, reward_shares
-from perslib.patience.users import user2, user3
+from perslib.worlds.dialogues.users import user2, user3
 
 
 class Known:

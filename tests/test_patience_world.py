@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from perslib.errors import PerslibError
-from perslib.patience.actions import Atom, action_list
-from perslib.patience.goals import GOAL_INDEX, Goal, Part, sample_goal
 from perslib.patience.policies import at_random, collect, exploring, patient, rule, talk
-from perslib.patience.users import Item, outlook, user1, user2, user3
-from perslib.patience.world import STATE_NAMES, Seen, World
+from perslib.worlds.dialogues.actions import Atom, action_list
+from perslib.worlds.dialogues.goals import GOAL_INDEX, Goal, Part, sample_goal
+from perslib.worlds.dialogues.users import Item, outlook, user1, user2, user3
+from perslib.worlds.dialogues.world import STATE_NAMES, Seen, World
 
 ACTIONS = action_list()
 GOAL = Goal(

@@ -15,12 +15,13 @@ from perslib.corpus import load
 from perslib.corpus.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.paths import read_toml
-from perslib.worlds import ASSISTANTS, QUALITIES, slots, world
-from perslib.worlds import satisfaction as model
-from perslib.worlds.assistants import BY_NAME, plan
-from perslib.worlds.lives import SCENARIOS, Dice, book, life
-from perslib.worlds.satisfaction import reading_seconds
-from perslib.worlds.tasks import task
+from perslib.worlds import ASSISTANTS, QUALITIES, world
+from perslib.worlds.chats import satisfaction as model
+from perslib.worlds.chats import slots
+from perslib.worlds.chats.assistants import BY_NAME, plan
+from perslib.worlds.chats.satisfaction import reading_seconds
+from perslib.worlds.chats.tasks import task
+from perslib.worlds.lives import MODEL, SCENARIOS, Dice, book, life
 from perslib.worlds.world import sample
 
 KEY = ["user", "scenario", "session"]
@@ -397,7 +398,7 @@ def test_score_counts_the_thresholds_below_the_latent() -> None:
 def test_reason_names_the_largest_shortfall() -> None:
     one = life(0, 1, book("en"))
     one.weights = dict.fromkeys(QUALITIES, 0.4)
-    numbers = read_toml(model.__file__, "model.toml")
+    numbers = MODEL
     good = {q: min(1.0, own["centre"] + 1.2 * own["spread"]) for q, own in numbers["qualities"].items()}
     for quality in numbers["reasons"]["named"]:
         poor = {**good, quality: 0.0}

@@ -14,8 +14,8 @@ from perslib.corpus.loaders.palset import averages, write_release
 from perslib.memory.long_term import sessions_of
 from perslib.worlds import palset
 from perslib.worlds.lives import Dice, book
-from perslib.worlds.palset import palset_files
-from perslib.worlds.palset_months import draw_parts, draw_steps
+from perslib.worlds.months.palset import palset_files
+from perslib.worlds.months.situations import draw_parts, draw_steps
 
 LANGUAGES = ("en", "zh")
 

@@ -5,17 +5,17 @@
     fitted = Patience(v_b=-1.0).fit(train)
     fitted.turn_satisfaction(test), fitted.remaining_budget(test), recovered(fitted, test)
 
-The world is `perslib.patience.world`.
+The world is `perslib.worlds.dialogues.world`.
 """
 
-from perslib.patience.actions import Atom, action_list
-from perslib.patience.dialogues import FAILURE, SUCCESS, Actions, Dialogue, Dialogues
 from perslib.patience.estimator import Patience, status_accuracy
-from perslib.patience.goals import Goal, Part
 from perslib.patience.policies import at_random, collect, exploring, patient, rule, shrewd, talk
 from perslib.patience.recovery import levels, recovered, reward_shares
-from perslib.patience.users import User, user1, user2, user3
-from perslib.patience.world import World
+from perslib.worlds.dialogues.actions import Atom, action_list
+from perslib.worlds.dialogues.goals import Goal, Part
+from perslib.worlds.dialogues.records import FAILURE, SUCCESS, Actions, Dialogue, Dialogues
+from perslib.worlds.dialogues.users import User, user1, user2, user3
+from perslib.worlds.dialogues.world import World
 
 __all__ = [
     "FAILURE", "SUCCESS", "Actions", "Atom", "Dialogue", "Dialogues", "Goal", "Part", "Patience", "User",

@@ -24,14 +24,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from perslib.errors import DataError, Problem
-from perslib.patience.actions import action_list
-from perslib.patience.dialogues import SUCCESS, Dialogues
-from perslib.patience.goals import Goal, sample_goal
 from perslib.patience.networks import features
 from perslib.patience.policies import KINDS, Policy, is_asked_often, moment, talk
-from perslib.patience.users import Belief, User
-from perslib.patience.world import Seen, World
 from perslib.saved import loaded, save
+from perslib.worlds.dialogues.actions import action_list
+from perslib.worlds.dialogues.goals import Goal, sample_goal
+from perslib.worlds.dialogues.records import SUCCESS, Dialogues
+from perslib.worlds.dialogues.users import Belief, User
+from perslib.worlds.dialogues.world import Seen, World
 
 if TYPE_CHECKING:
     from perslib.patience.estimator import Patience

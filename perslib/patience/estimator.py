@@ -21,7 +21,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogues
 from perslib.patience.linear import Linear, fit_linear
 from perslib.patience.networks import (
     ActionFeatures,
@@ -37,6 +36,7 @@ from perslib.patience.networks import (
 )
 from perslib.saved import loaded, save
 from perslib.stats import Resamples, ratio
+from perslib.worlds.dialogues.records import CENSORED, FAILURE, SUCCESS, Dialogues
 
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {

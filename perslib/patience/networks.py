@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from perslib.errors import DataError, PerslibError
-from perslib.patience.dialogues import Dialogues
+from perslib.worlds.dialogues.records import Dialogues
 
 if TYPE_CHECKING:
     from torch import Tensor

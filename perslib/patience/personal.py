@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError
-from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
-from perslib.patience.users import User, user2
 from perslib.stats import SEED
+from perslib.worlds.dialogues.records import Dialogues
+from perslib.worlds.dialogues.users import User, user2
 from perslib.worlds.lives import book, life
 
 #: Patience = (usual − slope · strictness) · eq. 17, strictness held within ± 1.5; from about .9 to 2.1 times eq. 17.

@@ -26,11 +26,11 @@ from tqdm.auto import tqdm
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.patience.agents import Agent, Settings, believe, learn, thrifty, try_policy
-from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.policies import Policy, collect, exploring, patient, rule, shrewd
-from perslib.patience.users import Belief, User, user1, user2, user3
 from perslib.stats import with_wilson
+from perslib.worlds.dialogues.records import Dialogues
+from perslib.worlds.dialogues.users import Belief, User, user1, user2, user3
 
 
 @dataclass(frozen=True)

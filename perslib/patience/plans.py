@@ -21,8 +21,8 @@ from functools import cache
 import numpy as np
 from scipy.stats import t
 
-from perslib.patience.goals import COMBINATIONS, DOMAINS, Part, sample_part
 from perslib.patience.policies import nothing_more
+from perslib.worlds.dialogues.goals import COMBINATIONS, DOMAINS, Part, sample_part
 
 #: Probability that a constraint was the last; answers volunteered then, and with each answer.
 PLANS = [*itertools.product((0.2, 0.35, 0.5, 0.65, 0.8), (1, 2, 3), (0, 1, 2)), *((2.0, 0, more) for more in (0, 1, 2))]

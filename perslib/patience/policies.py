@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perslib.patience.actions import REQMORE, Atom, action_list
-from perslib.patience.dialogues import Dialogue, Dialogues
-from perslib.patience.goals import BOOKED, DOMAINS, GOAL_NAMES, INFO, REQUESTED, REQUESTED_ELSEWHERE
-from perslib.patience.users import User
-from perslib.patience.world import STATE_NAMES, Seen, World
+from perslib.worlds.dialogues.actions import REQMORE, Atom, action_list
+from perslib.worlds.dialogues.goals import BOOKED, DOMAINS, GOAL_NAMES, INFO, REQUESTED, REQUESTED_ELSEWHERE
+from perslib.worlds.dialogues.records import Dialogue, Dialogues
+from perslib.worlds.dialogues.users import User
+from perslib.worlds.dialogues.world import STATE_NAMES, Seen, World
 
 Policy = Callable[[Seen, np.random.Generator], int]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
 from perslib.patience.estimator import Patience, status_rates
 from perslib.stats import Resamples, correlation, estimate, pearson, ratio
 from perslib.stats.resample.leave_out import Scale
+from perslib.worlds.dialogues.records import FAILURE, SUCCESS, Dialogues
 
 #: Levels with fewer turns are shown, and left out of correlation and slope of the level means.
 FEWEST_TURNS = 30

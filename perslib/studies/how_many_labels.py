@@ -23,7 +23,7 @@ from perslib.judge.extent import FEWEST_REPLIES, listed
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, originals, read_labels, read_replies, recorded, scored
 from perslib.stats import Floats, estimate, floats, of_turns
-from perslib.worlds.rating import satisfaction_of
+from perslib.worlds.chats.rating import satisfaction_of
 
 #: Turns that each candidate is judged on, unless told otherwise.
 TURNS = 150

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.patience.dialogues import Dialogues
 from perslib.patience.estimator import Patience
 from perslib.patience.personal import apart, of_lives, relative_patience, with_profiles
 from perslib.patience.pipeline import MEANS, REFERENCES, THRIFTY, TRAINED, Collected, Size, collect_dialogues
@@ -23,9 +22,10 @@ from perslib.patience.policies import collect, exploring, rule, talk
 from perslib.patience.published import LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
 from perslib.patience.recovery import levels, recovered, reward_shares
 from perslib.patience.text.crowd import Wording
-from perslib.patience.users import User, user1, user2, user3
-from perslib.patience.world import World
 from perslib.stats import correlation
+from perslib.worlds.dialogues.records import Dialogues
+from perslib.worlds.dialogues.users import User, user1, user2, user3
+from perslib.worlds.dialogues.world import World
 
 MAIN, LIGHT, FORWARD, PLAIN = "full, v_b = -1", "light", "forward-looking", "not forward-looking"
 #: The full loss with each of the paper's candidates for v_b.

@@ -9,7 +9,7 @@ Texts come from `words/<language>/*.toml`: `book("zh").talk.DEMANDS`, `book("en"
 scenario's file has the same names in both languages: its things (destinations, gifts, dishes, skills), `TASKS`,
 `OPENINGS`, `LIMITS` (constraints: as said in the task, as asked for, honoured, broken) and `FOCUS` (what a reply can be
 about: how users ask for it, options, concrete facts, steps, usable and vague advice). Slots in braces are filled by
-`perslib.worlds.slots`.
+`perslib.worlds.chats.slots`.
 
 A user has latent taste, strictness and behaviour, and the life that the profile is written from.
 """
@@ -135,12 +135,13 @@ def book(language: str) -> Book:
     return Book(language)
 
 
-_MODEL = read_toml(__file__, "model.toml")
+#: What the world is made by: tastes, scores, habits, lengths (`model.toml`).
+MODEL = read_toml(__file__, "model.toml")
 #: Qualities of a reply, each between 0 and 1 and visible in its text.
-QUALITIES = tuple(_MODEL["qualities"])
-_TASTE = {q: own["taste"] for q, own in _MODEL["qualities"].items()}
+QUALITIES = tuple(MODEL["qualities"])
+_TASTE = {q: own["taste"] for q, own in MODEL["qualities"].items()}
 #: The spread of the users' personal thresholds, and of the noise of their ratings.
-STRICTNESS_SPREAD, NOISE = _MODEL["scores"]["strictness_spread"], _MODEL["scores"]["noise"]
+STRICTNESS_SPREAD, NOISE = MODEL["scores"]["strictness_spread"], MODEL["scores"]["noise"]
 
 
 @dataclass
@@ -171,7 +172,7 @@ class Life:
     def latents(self) -> dict[str, Any]:
         """The row of `truth_users`."""
         weights = {f"weight_{q}": round(w, 6) for q, w in self.weights.items()}
-        numbers = ("strictness", "top_shift", "noise", *_MODEL["habits"])
+        numbers = ("strictness", "top_shift", "noise", *MODEL["habits"])
         lifelong = tuple(f"{s}:{k}" for s, keys in self.limits.items() for k in keys)
         return {
             **{name: getattr(self, name) for name in ("user", "tone", "household")},
@@ -189,7 +190,7 @@ def _weights(dice: Dice) -> dict[str, float]:
 
 
 def _habits(dice: Dice) -> dict[str, Any]:
-    return {name: dice.uniform(low, high) for name, (low, high) in _MODEL["habits"].items()}
+    return {name: dice.uniform(low, high) for name, (low, high) in MODEL["habits"].items()}
 
 
 def _profile(life: Life, dice: Dice, book: Book) -> dict[str, Any]:
@@ -213,7 +214,7 @@ def _profile(life: Life, dice: Dice, book: Book) -> dict[str, Any]:
     young = life.job == words.OCCUPATIONS[0]
     return {
         "gender": dice.pick(["Female", "Male"]),
-        "age": dice.between(19, 26) if young else dice.between(*_MODEL["households"][life.household]["ages"]),
+        "age": dice.between(19, 26) if young else dice.between(*MODEL["households"][life.household]["ages"]),
         "occupation": life.job,
         "background": dice.pick(words.BACKGROUNDS),
         "personality": traits,
@@ -230,10 +231,10 @@ def life(number: int, seed: int, book: Book) -> Life:
     dice = Dice(seed, book.language, number, "life")
     weights = _weights(dice)
     jobs = book.life.OCCUPATIONS
-    household = dice.weighted({name: own["weight"] for name, own in _MODEL["households"].items()})
+    household = dice.weighted({name: own["weight"] for name, own in MODEL["households"].items()})
     job = dice.pick(jobs[1:]) if household in ("child", "partner") else dice.pick(jobs)
-    limits = {name: dice.some(keys, dice.between(1, 2)) for name, keys in _MODEL["lifelong"].items()}
-    recipients = {who: dice.pick(_MODEL["recipients"]["limits"]) for who in book.scenario("gift").RECIPIENTS}
+    limits = {name: dice.some(keys, dice.between(1, 2)) for name, keys in MODEL["lifelong"].items()}
+    recipients = {who: dice.pick(MODEL["recipients"]["limits"]) for who in book.scenario("gift").RECIPIENTS}
     one = Life(
         user=f"u{number:03d}",
         weights=weights,
@@ -241,7 +242,7 @@ def life(number: int, seed: int, book: Book) -> Life:
         top_shift=dice.normal(0.0, 0.3),
         noise=NOISE * dice.uniform(0.75, 1.25),
         **_habits(dice),
-        tone=dice.weighted(_MODEL["tones"]),
+        tone=dice.weighted(MODEL["tones"]),
         household=household,
         origin=dice.pick(book.scenario("travel").ORIGINS),
         job=job,

@@ -12,13 +12,13 @@ import pandas as pd
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.store import save
 from perslib.paths import bundled, read_toml
-from perslib.worlds.assistants import ASSISTANTS
-from perslib.worlds.conversation import Rows, converse
-from perslib.worlds.lives import LANGUAGES, NOISE, SCENARIOS, STRICTNESS_SPREAD, Book, Dice, Life, book, life
-from perslib.worlds.tasks import DAY, before_task, situations, task
+from perslib.worlds.chats.assistants import ASSISTANTS
+from perslib.worlds.chats.conversation import Rows, converse
+from perslib.worlds.chats.tasks import DAY, before_task, situations, task
+from perslib.worlds.lives import LANGUAGES, MODEL, NOISE, SCENARIOS, STRICTNESS_SPREAD, Book, Dice, Life, book, life
 
 VERSION = 1
-_SESSIONS = read_toml(__file__, "model.toml")["sessions"]
+_SESSIONS = MODEL["sessions"]
 #: Frame → its columns in order.
 COLUMNS: dict[str, list[str]] = read_toml(__file__, "frames.toml")["columns"]
 _TYPES = {name: kind for kind, names in read_toml(__file__, "frames.toml")["types"].items() for name in names}

@@ -27,8 +27,8 @@ from perslib.memory.h2 import store as h2
 from perslib.memory.h2.log_graph import components, in_order
 from perslib.memory.long_term import Session, Store
 from perslib.worlds.lives import book
-from perslib.worlds.palset_life import person
-from perslib.worlds.palset_months import Raised, situations
+from perslib.worlds.months.people import person
+from perslib.worlds.months.situations import Raised, situations
 
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s*")
 REMEMBERED = 2

@@ -16,8 +16,8 @@ from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Reading
 from perslib.pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
 from perslib.worlds.lives import words
-from perslib.worlds.palset_life import person
-from perslib.worlds.palset_months import draw_hours
+from perslib.worlds.months.people import person
+from perslib.worlds.months.situations import draw_hours
 
 BATCH = 10
 """People invented by one call; each call is given another example."""

@@ -23,7 +23,7 @@ from perslib.pal.synthesis.correction import correct
 from perslib.pal.synthesis.personas import MINUTE, Persona, persona, profiles, situations
 from perslib.pal.synthesis.questions import Writing
 from perslib.pal.synthesis.sessions import Chapter, Topic, sessions, write_chapter
-from perslib.worlds.palset_months import QUERY_MONTH, draw_parts
+from perslib.worlds.months.situations import QUERY_MONTH, draw_parts
 
 Files = dict[str, Any]
 #: Files that say something of a dialogue's date.

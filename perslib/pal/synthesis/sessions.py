@@ -17,7 +17,7 @@ from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Reading
 from perslib.pal.synthesis.personas import MINUTE, Persona, Read, Situation
 from perslib.pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
-from perslib.worlds.palset_months import Part, draw_steps
+from perslib.worlds.months.situations import Part, draw_steps
 
 SHORTEST = 100
 """Characters of an account."""

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from perslib.patience.dialogues import FAILURE, SUCCESS, Dialogues
 from perslib.stats import estimate, leave_out, mean_by
+from perslib.worlds.dialogues.records import FAILURE, SUCCESS, Dialogues
 
 
 def ceiling(dialogues: Dialogues, kappa: float) -> float:

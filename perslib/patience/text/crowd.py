@@ -22,13 +22,13 @@ import numpy as np
 
 from perslib.errors import UnknownName
 from perslib.paths import read_toml
-from perslib.patience.actions import Template
-from perslib.patience.dialogues import FAILURE, SUCCESS
-from perslib.patience.goals import GOAL_NAMES, VALUES, word
 from perslib.patience.policies import Policy, exploring, patient, rule, talk
 from perslib.patience.text.dialogues import TextDialogue
-from perslib.patience.users import Item, User
-from perslib.patience.world import World
+from perslib.worlds.dialogues.actions import Template
+from perslib.worlds.dialogues.goals import GOAL_NAMES, VALUES, word
+from perslib.worlds.dialogues.records import FAILURE, SUCCESS
+from perslib.worlds.dialogues.users import Item, User
+from perslib.worlds.dialogues.world import World
 
 LANGUAGES = ("en", "zh")
 Values = Mapping[tuple[str, str], int]

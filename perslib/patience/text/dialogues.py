@@ -19,8 +19,8 @@ import pandas as pd
 
 from perslib.corpus import SESSION, Corpus
 from perslib.errors import DataError
-from perslib.patience.dialogues import FAILURE, SUCCESS, Actions, Dialogue, Dialogues
 from perslib.patience.text.encoders import Encoder
+from perslib.worlds.dialogues.records import FAILURE, SUCCESS, Actions, Dialogue, Dialogues
 
 #: There is one action, to say something; what was said is in the state.
 SAYS = Actions(("says",), ("says",), np.ones((1, 1), np.float32))

@@ -20,8 +20,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from perslib.errors import PerslibError
-from perslib.patience.actions import Template, action_list
-from perslib.patience.goals import GOAL_INDEX, GOAL_NAMES, Goal, Part
+from perslib.worlds.dialogues.actions import Template, action_list
+from perslib.worlds.dialogues.goals import GOAL_INDEX, GOAL_NAMES, Goal, Part
 
 
 class Item(NamedTuple):

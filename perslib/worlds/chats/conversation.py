@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from perslib.paths import read_toml
-from perslib.worlds import satisfaction
-from perslib.worlds.assistants import BY_NAME, plan
-from perslib.worlds.lives import Book, Dice, Life
-from perslib.worlds.replies import Reply, write
-from perslib.worlds.slots import fresh
-from perslib.worlds.tasks import Task, opening
+from perslib.worlds.chats import satisfaction
+from perslib.worlds.chats.assistants import BY_NAME, plan
+from perslib.worlds.chats.replies import Reply, write
+from perslib.worlds.chats.slots import fresh
+from perslib.worlds.chats.tasks import Task, opening
+from perslib.worlds.lives import MODEL, Book, Dice, Life
 
 Rows: TypeAlias = dict[str, list[dict[str, Any]]]
 MOST_TURNS = 12
-_MODEL = read_toml(__file__, "model.toml")
 
 
 @dataclass
@@ -56,7 +54,7 @@ class _Talk:
         """Hold the conversation, from the first request to the last word."""
         life, dice, language = self.life, self.dice, self.book.language
         turns, truth = self.rows["turns"], self.rows["truth_turns"]
-        needs = self.task.focuses[: int(dice.weighted(_MODEL["needs"]))]
+        needs = self.task.focuses[: int(dice.weighted(MODEL["needs"]))]
         waiting, state = list(needs), self._first()
         clock, tries, spent = float(started), 0, 0.0
         while True:
@@ -131,7 +129,7 @@ class _Talk:
     def _once_more(self, state: State, reply: Reply, score: int, picky: bool, focus: str, reaction: list[str]) -> State:
         """The next request on the same topic: what was missing, or the same again."""
         life, book, dice, talk = self.life, self.book, self.dice, self.book.talk
-        short = len(state.plain) < _MODEL["lengths"][book.language]["insisted"]
+        short = len(state.plain) < MODEL["lengths"][book.language]["insisted"]
         if score <= 3 and state.demand is None and short and dice.chance(0.5 * life.insisting):
             return self._again(state, focus, reaction)
         gaps = satisfaction.shortfalls(life, reply.qualities)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perslib.patience.dialogues import Actions
-from perslib.patience.goals import DOMAINS
+from perslib.worlds.dialogues.goals import DOMAINS
+from perslib.worlds.dialogues.records import Actions
 
 FILE = Path(__file__).with_name("actions.json")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, Scale, coerce
-from perslib.worlds.satisfaction import borders
+from perslib.worlds.chats.satisfaction import borders
 
 FIVE = Scale()
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from perslib.paths import read_toml
-from perslib.worlds.lives import Dice
-
-_MODEL = read_toml(__file__, "model.toml")
+from perslib.worlds.lives import MODEL, Dice
 
 
 @dataclass(frozen=True)
@@ -20,7 +17,7 @@ class Assistant:
     chances: dict[str, float]
 
 
-ASSISTANTS: tuple[Assistant, ...] = tuple(Assistant(**own) for own in _MODEL["assistants"])
+ASSISTANTS: tuple[Assistant, ...] = tuple(Assistant(**own) for own in MODEL["assistants"])
 BY_NAME = {assistant.name: assistant for assistant in ASSISTANTS}
 
 
@@ -79,13 +76,13 @@ def plan(
     drawn = Plan(
         focus=dice.pick(others) if off_topic else focus,
         voice=assistant.voice,
-        **{name: _level(dice, assistant.levels[name], *own) for name, own in _MODEL["levels"].items()},
+        **{name: _level(dice, assistant.levels[name], *own) for name, own in MODEL["levels"].items()},
         limits=() if off_topic else tuple(states),
         off_topic=off_topic,
         demand=demand,
         heeded=heeded,
     )
-    changes = _MODEL["heeded"].get(demand, {}) if heeded else {}
+    changes = MODEL["heeded"].get(demand, {}) if heeded else {}
     improved = {
         name: min(most, max(least, getattr(drawn, name) + more)) for name, (more, least, most) in changes.items()
     }

@@ -24,8 +24,8 @@ from perslib.corpus.loaders.palset import FOLDERS, read_contents
 from perslib.corpus.loaders.palset_records import ASSISTANT_ACTIONS, PARTS, SIDES, USER_ACTIONS
 from perslib.errors import DataError, Problem
 from perslib.worlds.lives import Dice
-from perslib.worlds.palset_life import Person, person, preference
-from perslib.worlds.palset_months import Part, Raised, Situation, Step, draw_parts, draw_steps, situations
+from perslib.worlds.months.people import Person, person, preference
+from perslib.worlds.months.situations import Part, Raised, Situation, Step, draw_parts, draw_steps, situations
 
 ACTIONS = {"user": USER_ACTIONS, "assistant": ASSISTANT_ACTIONS}
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from perslib.corpus.loaders.palset_records import ASPECTS
+from perslib.worlds.chats.tasks import with_article
 from perslib.worlds.lives import Book, Dice, Life, book, life
-from perslib.worlds.tasks import with_article
 
 #: What a user likes (pos), dislikes (neg) and does not care for (neu) in one aspect: kinds of solutions.
 Taste: TypeAlias = dict[str, tuple[str, ...]]

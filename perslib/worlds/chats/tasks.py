@@ -10,12 +10,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from perslib.corpus.loaders.palset_records import ASPECTS
-from perslib.paths import read_toml
-from perslib.worlds.lives import Book, Dice, Life
-from perslib.worlds.numbers import clock
-from perslib.worlds.slots import facts, fresh
+from perslib.worlds.chats.numbers import clock
+from perslib.worlds.chats.slots import facts, fresh
+from perslib.worlds.lives import MODEL, Book, Dice, Life
 
-_TASKS = read_toml(__file__, "model.toml")["tasks"]
+_TASKS = MODEL["tasks"]
 
 
 @dataclass

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from perslib.errors import PerslibError
-from perslib.patience.actions import action_list
-from perslib.patience.dialogues import CENSORED, FAILURE, SUCCESS, Dialogue
-from perslib.patience.goals import DOMAINS, GOAL_INDEX, Goal, entities, sample_goal, vector
-from perslib.patience.users import Agenda, Belief, Item, User, outlook
+from perslib.worlds.dialogues.actions import action_list
+from perslib.worlds.dialogues.goals import DOMAINS, GOAL_INDEX, Goal, entities, sample_goal, vector
+from perslib.worlds.dialogues.records import CENSORED, FAILURE, SUCCESS, Dialogue
+from perslib.worlds.dialogues.users import Agenda, Belief, Item, User, outlook
 
 TELLABLE = tuple((n, s) for n, d in DOMAINS.items() for s in dict.fromkeys((*d.info, *d.book)))
 ASKABLE = tuple((n, s) for n, d in DOMAINS.items() for s in d.reqt)

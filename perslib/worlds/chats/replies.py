@@ -17,12 +17,11 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from perslib.paths import read_toml
-from perslib.worlds.assistants import Plan
-from perslib.worlds.lives import Book, Dice
-from perslib.worlds.numbers import number
-from perslib.worlds.slots import fresh
-from perslib.worlds.tasks import Task
+from perslib.worlds.chats.assistants import Plan
+from perslib.worlds.chats.numbers import number
+from perslib.worlds.chats.slots import fresh
+from perslib.worlds.chats.tasks import Task
+from perslib.worlds.lives import MODEL, Book, Dice
 
 PROSE, NUMBERED, BULLETS, HEADINGS = range(4)
 
@@ -300,7 +299,7 @@ def _qualities(plan: Plan, text: str, language: str) -> dict[str, float]:
         met *= 0.2
     if plan.demand and not plan.heeded:
         met *= 0.45
-    brief, long, _ = read_toml(__file__, "model.toml")["lengths"][language].values()
+    brief, long, _ = MODEL["lengths"][language].values()
     return {
         "detail": plan.detail / 4,
         "diversity": (plan.options - 1) / 4,

@@ -14,14 +14,14 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from perslib.paths import read_toml
-from perslib.worlds.lives import Book, Dice, Life
-from perslib.worlds.numbers import Numbers, number
+from perslib.worlds.chats.numbers import Numbers, number
+from perslib.worlds.lives import MODEL, Book, Dice, Life
 
 Slots: TypeAlias = dict[str, Any]
 Facts: TypeAlias = tuple[Slots, list[str]]
 
 
-_MODEL, _NUMBERS = read_toml(__file__, "model.toml"), read_toml(__file__, "numbers.toml")
+_NUMBERS = read_toml(__file__, "numbers.toml")
 
 
 def calculate(scenario: str, part: str, slot: Mapping[str, Any], book: Book, dice: Dice) -> Slots:
@@ -144,7 +144,7 @@ def _price_range(gift: tuple[Any, ...], budget: int) -> tuple[float, float]:
 
 def _suits(place: int, gift: tuple[Any, ...], who: str, budget: int, keys: list[str]) -> bool:
     _, low, _, kind, _ = gift
-    odd = _MODEL["gifts"]
+    odd = MODEL["gifts"]
     return not (
         low > 0.9 * budget
         or kind in keys
@@ -185,7 +185,7 @@ def _recipe(life: Life, book: Book, dice: Dice, month: int) -> Facts:
     slot: Slots = {"household": household, "who_task": who_task, "own": own, "n": n, "portions": portions}
     slot["when"] = dice.pick(words.WHEN)
     keys = limits("recipe", life, slot, dice)
-    banned = {tag for key, tag in _MODEL["banned"].items() if key in keys}
+    banned = {tag for key, tag in MODEL["banned"].items() if key in keys}
     slot["dishes"] = [d for d, row in words.DISHES.items() if not banned & set(row[1].split())]
     slot["count"] = dice.between(2, 3 if n < 3 else 4)
     slot["menu_names"] = dice.some(slot["dishes"], slot["count"])

@@ -16,16 +16,14 @@ from __future__ import annotations
 import math
 import re
 
-from perslib.paths import read_toml
-from perslib.worlds.lives import QUALITIES, Dice, Life
+from perslib.worlds.lives import MODEL, QUALITIES, Dice, Life
 
-_MODEL = read_toml(__file__, "model.toml")
-THRESHOLDS, POSITION = (tuple(_MODEL["scores"][name]) for name in ("thresholds", "position"))
+THRESHOLDS, POSITION = (tuple(MODEL["scores"][name]) for name in ("thresholds", "position"))
 
 
 def standardised(qualities: dict[str, float]) -> dict[str, float]:
     """z_q of every quality."""
-    return {q: (qualities[q] - own["centre"]) / own["spread"] for q, own in _MODEL["qualities"].items()}
+    return {q: (qualities[q] - own["centre"]) / own["spread"] for q, own in MODEL["qualities"].items()}
 
 
 def utility(life: Life, qualities: dict[str, float], turn: int) -> float:
@@ -67,12 +65,12 @@ def shortfalls(life: Life, qualities: dict[str, float]) -> dict[str, float]:
     brevity = life.weights["brevity"]
     gaps["brevity"] = max(0.0, brevity * (0.6 - z["brevity"]))
     gaps["length"] = max(0.0, brevity * (-0.6 - z["brevity"]))
-    return {q: _MODEL["salience"][q] * gap for q, gap in gaps.items()}
+    return {q: MODEL["salience"][q] * gap for q, gap in gaps.items()}
 
 
 def reason(life: Life, qualities: dict[str, float], dice: Dice) -> str:
     """The main reason of a score ≤ 3: the largest weighted shortfall, or "other"."""
-    gaps, named = shortfalls(life, qualities), _MODEL["reasons"]
+    gaps, named = shortfalls(life, qualities), MODEL["reasons"]
     felt = {q: gap + dice.normal(0.0, named["noise"]) for q, gap in gaps.items()}
     largest = max(felt, key=lambda q: felt[q])
     if felt[largest] < named["other"] or largest not in named["named"]:

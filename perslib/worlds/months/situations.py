@@ -22,9 +22,9 @@ from datetime import date, datetime, time, timedelta
 from itertools import chain
 from typing import Literal, NamedTuple
 
+from perslib.worlds.chats.tasks import AWAKE, ORDER, details, ordinal
 from perslib.worlds.lives import Dice
-from perslib.worlds.palset_life import Person
-from perslib.worlds.tasks import AWAKE, ORDER, details, ordinal
+from perslib.worlds.months.people import Person
 
 #: A situation is followed by a dialogue when a draw exceeds this, or when the last three were not.
 DROP, DROPS_IN_A_ROW = 0.4, 3

@@ -1,0 +1,1 @@
+"""Simulated users who chat with assistants and rate the replies."""
