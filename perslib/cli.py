@@ -143,7 +143,7 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
     done = read_release(path, kind, **how) if dry_run else import_release(kind, path, out=out, **how)
     click.echo(plain("\n".join(describe_import(done, kind, dry_run))))
     if kind == "uxbench" and "cases" in done.corpus.extras:
-        from perslib.ux.build import dimension_shares, split_statistics
+        from perslib.ux.construction import dimension_shares, split_statistics
 
         cases = done.corpus.extras["cases"]
         split = split_statistics(cases).set_index("split").T.to_string(float_format="{:,.1f}".format, na_rep="–")

@@ -93,7 +93,7 @@ def build(
     from perslib.corpus import load
     from perslib.llm import backbone
     from perslib.signals import mined
-    from perslib.ux import build as ux
+    from perslib.ux import construction as ux
 
     folder = folder or Path("bench")
     path = Path(source).expanduser()
@@ -134,7 +134,7 @@ def build(
 
 def _write_splits(folder: Path, cases: pd.DataFrame) -> str:
     """Write the splits of these cases, and say how many are in each, and why others are in none."""
-    from perslib.ux import build as ux
+    from perslib.ux import construction as ux
 
     made = ux.splits(cases)
     ux.write_splits(folder / "splits", made)
@@ -161,7 +161,7 @@ def review(folder: Path, sheets: tuple[Path, ...]) -> None:
     A case stays where more than half of its reviewers keep it; cases in doubt that nobody reviewed are left out, others
     stay. A dimension that most reviewers correct is corrected. Prints how far reviewers agree.
     """
-    from perslib.ux import build as ux
+    from perslib.ux import construction as ux
 
     cases, doubtful = ux.read_cases(folder), ux.read_cases(folder, "doubtful")
     reviews = ux.import_review(sheets, pd.concat([cases, doubtful]))

@@ -107,7 +107,7 @@ def test_no_module_imports_itself_by_a_detour():
             "report",
             "signals",
             "ux",
-            "ux.build",
+            "ux.construction",
         )
     ],
 )

@@ -23,7 +23,7 @@ from perslib.studies import ux_bench as study
 from perslib.studies import ux_bench_replies as parts
 from perslib.studies import ux_bench_signals as signals
 from perslib.text import using_language
-from perslib.ux.build import REASONS
+from perslib.ux.construction import REASONS
 
 
 class Bench(NamedTuple):

@@ -17,7 +17,7 @@ from two_workers import two_workers
 from perslib.llm import backbone
 from perslib.prompts import PromptSettings
 from perslib.ux import Case, Recovery, UXJudge, answered, judged_by, strategies_of
-from perslib.ux.build import construct
+from perslib.ux.construction import construct
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 TOOK = ["seconds", "cost", "backbone"]

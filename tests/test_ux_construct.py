@@ -35,7 +35,7 @@ from perslib.llm import Request, backbone
 from perslib.prompts import prompt
 from perslib.signals.gate import GateSettings
 from perslib.ux import from_frame
-from perslib.ux.build import (
+from perslib.ux.construction import (
     AXES,
     DIMENSIONS,
     REASONS,
@@ -52,7 +52,7 @@ from perslib.ux.build import (
     taxonomy,
     write_splits,
 )
-from perslib.ux.build.taxonomy import KINDS, OBJECTIONS
+from perslib.ux.construction.taxonomy import KINDS, OBJECTIONS
 
 # -- from a log to files -----------------------------------------------------------------------------------
 

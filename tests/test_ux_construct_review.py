@@ -7,8 +7,8 @@ import pytest
 from ux_construct_made import COMPLAINED, LIKED, log, model, talk
 
 from perslib.errors import DataError
-from perslib.ux.build import REASONS, construct, export_review, import_review, review_agreement, reviewed
-from perslib.ux.build.review import CELL
+from perslib.ux.construction import REASONS, construct, export_review, import_review, review_agreement, reviewed
+from perslib.ux.construction.review import CELL
 
 
 @pytest.fixture(scope="module")

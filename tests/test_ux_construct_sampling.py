@@ -13,8 +13,16 @@ from uxbench_made import judged, to_answer
 from perslib.cli import main
 from perslib.corpus import load
 from perslib.errors import DataError
-from perslib.ux.build import count_unused, dimension_shares, matched, sampled, split_statistics, splits, systematic
-from perslib.ux.build.splits import binned
+from perslib.ux.construction import (
+    count_unused,
+    dimension_shares,
+    matched,
+    sampled,
+    split_statistics,
+    splits,
+    systematic,
+)
+from perslib.ux.construction.splits import binned
 
 RNG = np.random.default_rng(7)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from ux_construct_made import COMPLAINED, LIKED, LONG, built, checked, extra, log, mined, model, numbers, of, talk
 
-from perslib.ux.build import AXES, Rules
-from perslib.ux.build.rules import quality
+from perslib.ux.construction import AXES, Rules
+from perslib.ux.construction.rules import quality
 
 # -- the miner ---------------------------------------------------------------------------------------------
 

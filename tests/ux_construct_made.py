@@ -12,7 +12,7 @@ from prompt_fields_uxc import ANSWERS
 from scripted import Scripted
 
 from perslib.llm import Answer, Request
-from perslib.ux.build import construct
+from perslib.ux.construction import construct
 
 PLAN = "The baths in the morning, a walk along the river after lunch, then the train home at six."
 LONG = " ".join(f"{PLAN} Stop number {i} is worth an hour." for i in range(12))

@@ -25,7 +25,7 @@ from perslib.stats import SEED, Resamples
 from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.sums import Sums
 from perslib.studies.judge_bias import sensitivity
-from perslib.ux.build import Rejection, Rules, Talk, candidates, talks
+from perslib.ux.construction import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.tasks.judging import SHOTS, Strategy
 
 #: Baselines of `perslib.ux.wall`: what one thing alone tells of cases.

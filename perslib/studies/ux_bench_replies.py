@@ -17,7 +17,7 @@ from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.stats import SEED, floats, with_wilson
 from perslib.studies.ux_bench import draw_some
-from perslib.ux.build import label_id
+from perslib.ux.construction import label_id
 from perslib.ux.tasks.answers import FEWEST_CASES
 from perslib.ux.tasks.labels import OTHER
 

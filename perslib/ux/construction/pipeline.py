@@ -25,11 +25,11 @@ from perslib.llm.backbone import DryRun
 from perslib.llm.ledger import Spending
 from perslib.prompts import prompt
 from perslib.stats import cohen
-from perslib.ux.build.questions import Asking
-from perslib.ux.build.grading import Check, Grades, checked, checkers_agreement, graded, why_not
-from perslib.ux.build.mining import SAID, Candidate, Mined, candidates, mined
-from perslib.ux.build.rules import SIDES, Rejection, Rules, Side, plain, readable, tier
-from perslib.ux.build.sources import Talk, cleaned, talks
+from perslib.ux.construction.grading import Check, Grades, checked, checkers_agreement, graded, why_not
+from perslib.ux.construction.mining import SAID, Candidate, Mined, candidates, mined
+from perslib.ux.construction.questions import Asking
+from perslib.ux.construction.rules import SIDES, Rejection, Rules, Side, plain, readable, tier
+from perslib.ux.construction.sources import Talk, cleaned, talks
 
 T = TypeVar("T")
 X = TypeVar("X")

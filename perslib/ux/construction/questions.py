@@ -13,8 +13,8 @@ from typing import Any
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Question, Reading, checked
 from perslib.prompts import prompt
-from perslib.ux.build.rules import Rules, clipped
-from perslib.ux.build.sources import Talk
+from perslib.ux.construction.rules import Rules, clipped
+from perslib.ux.construction.sources import Talk
 
 ROOM = 250
 """Tokens that an answer takes for each case, and as many once; so that a small model that rambles comes to an end."""

@@ -8,7 +8,7 @@ how often they do not follow from its axes says how far it can be trusted with e
 Quality assurance fails closed: a case is in only where every checker, read without doubt, says so.
 
 rejected   every checker rejects it
-doubtful   a checker doubts or objects, or checkers differ; such cases are for people (`perslib.ux.build.review`)
+doubtful   a checker doubts or objects, or checkers differ; such cases are for people (`perslib.ux.construction.review`)
 unread     an answer of a checker could not be used
 """
 
@@ -23,11 +23,11 @@ from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Reading
 from perslib.prompts import PromptSettings, phrases
 from perslib.stats import krippendorff
-from perslib.ux.build.questions import Asking, shown
-from perslib.ux.build.mining import Mined
-from perslib.ux.build.rules import Rejection, clipped, quality, readable
-from perslib.ux.build.sources import Talk
-from perslib.ux.build.taxonomy import AXES, OBJECTIONS
+from perslib.ux.construction.mining import Mined
+from perslib.ux.construction.questions import Asking, shown
+from perslib.ux.construction.rules import Rejection, clipped, quality, readable
+from perslib.ux.construction.sources import Talk
+from perslib.ux.construction.taxonomy import AXES, OBJECTIONS
 
 ROUNDING = 0.11
 """A stated mean may be rounded to one decimal."""

@@ -24,8 +24,8 @@ from perslib.signals import Reaction, reactions, sessions_of
 from perslib.signals.gate import Duplicates, Gate, masked
 from perslib.signals.private import audit, deidentified
 from perslib.signals.similarity import words
-from perslib.ux.build.rules import Rejection, Rules, readable
-from perslib.ux.build.taxonomy import OTHER
+from perslib.ux.construction.rules import Rejection, Rules, readable
+from perslib.ux.construction.taxonomy import OTHER
 
 
 class Talk(NamedTuple):

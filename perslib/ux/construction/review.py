@@ -22,8 +22,8 @@ import pandas as pd
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.stats import cohen, raters_agreement
-from perslib.ux.build.rules import Rejection
-from perslib.ux.build.taxonomy import DIMENSIONS
+from perslib.ux.construction.rules import Rejection
+from perslib.ux.construction.taxonomy import DIMENSIONS
 
 VERDICTS = ("keep", "reject", "unsure")
 SHOWN = ("case", "side", "history", "query", "reply", "after", "signal", "scenario", "dimension", "explanation")

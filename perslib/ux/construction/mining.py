@@ -26,10 +26,10 @@ from perslib.prompts import phrases
 from perslib.signals import NEGATIVE, Reaction
 from perslib.signals.model import POSITIVE, PRECEDENCE
 from perslib.signals.private import audit
-from perslib.ux.build.questions import Asking, shown
-from perslib.ux.build.rules import Rejection, Rules, Side, readable
-from perslib.ux.build.sources import Talk
-from perslib.ux.build.taxonomy import DIMENSIONS, SCENARIOS
+from perslib.ux.construction.questions import Asking, shown
+from perslib.ux.construction.rules import Rejection, Rules, Side, readable
+from perslib.ux.construction.sources import Talk
+from perslib.ux.construction.taxonomy import DIMENSIONS, SCENARIOS
 
 #: Strength of a signal → how far it is to be trusted, in the words of the released splits.
 CONFIDENCE = {"explicit": "high", "strong": "medium", "weak": "low"}

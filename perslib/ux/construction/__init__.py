@@ -11,12 +11,12 @@ cases and of what kind; the judge grades five axes, from which all else is count
 and doubt is no; rules take out what is double, private or cannot be judged. All that is left out has a reason.
 """
 
-from perslib.ux.build.mining import candidates
-from perslib.ux.build.pipeline import Construction, construct, estimate, read_cases
-from perslib.ux.build.review import export_review, import_review, review_agreement, reviewed
-from perslib.ux.build.rules import REASONS, Rejection, Rules
-from perslib.ux.build.sources import Talk, cleaned, talks
-from perslib.ux.build.splits import (
+from perslib.ux.construction.mining import candidates
+from perslib.ux.construction.pipeline import Construction, construct, estimate, read_cases
+from perslib.ux.construction.review import export_review, import_review, review_agreement, reviewed
+from perslib.ux.construction.rules import REASONS, Rejection, Rules
+from perslib.ux.construction.sources import Talk, cleaned, talks
+from perslib.ux.construction.splits import (
     count_unused,
     dimension_shares,
     matched,
@@ -26,7 +26,7 @@ from perslib.ux.build.splits import (
     systematic,
     write_splits,
 )
-from perslib.ux.build.taxonomy import AXES, DIMENSIONS, SCENARIOS, label_id
+from perslib.ux.construction.taxonomy import AXES, DIMENSIONS, SCENARIOS, label_id
 
 __all__ = [
     "AXES", "DIMENSIONS", "REASONS", "SCENARIOS", "Construction", "Rejection", "Rules", "Talk", "candidates",

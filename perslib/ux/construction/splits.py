@@ -30,8 +30,8 @@ from perslib.corpus.loaders.uxbench import SPLITS
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.signals.fast import counts
 from perslib.stats import SEED
-from perslib.ux.build.rules import plain
-from perslib.ux.build.taxonomy import AXES, label_id
+from perslib.ux.construction.rules import plain
+from perslib.ux.construction.taxonomy import AXES, label_id
 from perslib.ux.published import published
 
 #: Units (Chinese characters or words) of a request at which a length bin ends.
