@@ -1,6 +1,6 @@
 """Where gold labels meet verdicts: here, and nowhere else.
 
-`disagreements` shows single turns where judges disagree; `reliability`, whether scores are right on average.
+`disagreements` shows single turns where judges disagree.
 """
 
 from __future__ import annotations

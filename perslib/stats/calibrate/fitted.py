@@ -1,4 +1,11 @@
-"""What calibrators share that are learned from train users: what they learn from, and how they are applied."""
+"""Calibrators learned from train users: what they learn from, and how they are applied.
+
+    fitted = fit_ordinal(train, histories)      # verdicts of ONE judge on train users, with their gold scores
+    fitted.transform(verdicts, histories)       # verdicts of the same judge on other users, without
+
+`train` carries a column `gold`. It must hold train users only: gold of the users under test never goes in. Give
+both calls histories of the same kind, shrunk ones if any (`Population`).
+"""
 
 from __future__ import annotations
 

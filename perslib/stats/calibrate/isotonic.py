@@ -1,4 +1,4 @@
-"""Isotonic calibration: a rising step function of the judge's score."""
+"""Isotonic calibration keeps the index β · x of `ordinal` and replaces the logistic shape by any shape that never falls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Ordinal calibration: proportional odds of the score, given the verdict and the user's level."""
+"""Ordinal calibration goes from a judge's score and the user's level to a distribution.
+
+Proportional odds (cumulative logit):   P(gold ≤ k) = σ(θ_k − β · x),   θ_1 < θ_2 < θ_3 < θ_4
+
+with x the judge's score and the mean of the user's history. β says how far the judge is to be trusted beside the
+history; that of the judge's score is never negative, so that few train users cannot turn a judge upside down.
+"""
 
 from __future__ import annotations
 

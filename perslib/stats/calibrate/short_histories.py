@@ -1,4 +1,14 @@
-"""Short histories, shrunk towards what train users scored."""
+"""Short histories are shrunk towards the population: no cliff at five turns, and a value for a user without any.
+
+A user's score shares are taken as drawn from a Dirichlet distribution around the population's, so that a history
+of counts n has the posterior mean
+
+    (n + strength · shares) / (Σn + strength)
+
+With `strength` imaginary turns of the population, a user without history has the population's distribution, and
+one with a long history their own. The strength is estimated on train users by the likelihood of their counts
+(Dirichlet-multinomial, empirical Bayes).
+"""
 
 from __future__ import annotations
 

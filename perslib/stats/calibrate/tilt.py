@@ -1,4 +1,12 @@
-"""Tilted distributions: the judge's probabilities, given the shape of the user's history."""
+"""Tilting calibrates distributions as distributions: a judge's probabilities, tempered and tilted to the user.
+
+    log p'_k = a · log p_k + b · log h_k + c_k + const,    a, b ≥ 0
+
+with p the judge's distribution and h the user's history distribution (shrunk, so that no score is impossible).
+a < 1 tempers an overconfident judge, b says how far the history counts, c what the judge is wrong about for all
+users alike. The likelihood of train users' scores is concave in (a, b, c): there is one best answer. Few train users
+leave the distribution as it is: (a, b, c) are normal around (1, 0, 0).
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""What judges of pairs choose: who is preferred, what the order of showing does, and strengths with ties.
+"""What judges of pairs choose: who is preferred, and what the order of showing does.
 
     preferences(counts)                        # who wins pairs, ties and all (UXBench, Table 10)
-    bradley_terry(counts, families)            # strengths with ties, own family and the order of showing
     order_effects(choices)                     # pairs that a judge saw in both orders
 
 Choices are a frame, one row a judgment: judge, a, b (whose replies), case, first ("a" or "b": which was shown
-first), choice ("a", "b", "tie", or missing where the answer could not be read).
+first), choice ("a", "b", "tie", or missing where the answer could not be read). Strengths: `perslib.stats.compare.bradley_terry`.
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ from perslib.stats.agreement.gold import of_judges, with_gold
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.resample.leave_out import Floats, Resamples, estimate, floats
 
-# -- length ---------------------------------------------------------------------------------------------------------
-
 
 def length_audit(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Measure whether a judge likes long replies more than the users do, one row a judge and backbone.

@@ -1,4 +1,17 @@
-"""Whether judges prefer replies of their own family."""
+"""Whether judges prefer replies of their own family.
+
+    own_family_gaps(shares, families)                          # from shares of "good", models × judges (UXBench, Table 9)
+    own_family_preference(scores, made_by, users, families)    # from judges' scores of the same replies
+
+A judge's raw gap, own family less the others, mixes three things: that its family's replies may be
+better, that judges differ in strictness, and preference. With M[model, judge] the share of replies called good, double
+centring
+
+    R = M − row means − column means + grand mean
+
+takes out how good a model is to all judges and how mild a judge is to all models; what is left of the gap in R is the
+judge's alone. (Of J judges, an own preference of γ shows in R as γ (1 − 1/J), and less if others share it.)
+"""
 
 from __future__ import annotations
 

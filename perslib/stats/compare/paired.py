@@ -1,4 +1,11 @@
-"""Methods compared on the same rows: paired differences with their intervals and tests."""
+"""Methods compared on the same rows: paired differences with their intervals and tests.
+
+    compare_paired(scores, unit=users)               # every two columns of rows × methods
+    compare_paired(scores, unit=users, base="none")  # every other column against one
+
+Rows are what all methods were tried on (turns, cases, samples), missing where one was not; units are what was
+sampled (users, or the rows themselves).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The ranks that data leave open."""
+"""The ranks that data leave open; rows, methods and units as of `perslib.stats.compare.paired`.
+
+rank_sets(scores, unit=users)                    # for each column the ranks that the data do not rule out
+rank_sets_of_shares(percents, n=500)             # the same where only percentages were published
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""When a judge of good and bad says nothing."""
+"""When a judge of good and bad says nothing, learned on cases of users whom the model has not seen.
+
+fit_abstention(logits, good, users, alpha=0.1)     # sets of labels with a promise; elsewhere no verdict
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,6 @@ from perslib.errors import DataError, Problem
 from perslib.stats.calibrate.conformal import quantile_over_users
 from perslib.stats.detect.probabilities import Bools
 from perslib.stats.resample.leave_out import Floats
-
-# -- abstention -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

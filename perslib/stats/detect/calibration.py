@@ -1,4 +1,7 @@
-"""Probabilities of "good", calibrated: Platt's way, by a temperature, or isotonic."""
+"""Probabilities of "good", calibrated on cases of users whom the model has not seen.
+
+fit_calibration("platt", logits, good)             # from log odds to probabilities
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,6 @@ from sklearn.isotonic import IsotonicRegression
 from perslib.errors import NotEnough, UnknownName
 from perslib.stats.detect.probabilities import Bools
 from perslib.stats.resample.leave_out import Floats
-
-# -- calibration --------------------------------------------------------------------------------------------------
 
 Kind = Literal["platt", "temperature", "isotonic", "none"]
 

@@ -1,4 +1,10 @@
-"""Judges that give a probability of "good": discrimination, calibration in bins, and the risk of what is kept."""
+"""Judges that give a probability of "good": discrimination, calibration in bins, and the risk of what is kept.
+
+    probability_metrics(gold, p_good)                  # AUROC, Brier score and its parts, ECE
+
+What could not be read counts as wrong, as in `perslib.stats.detect.detection`; Brier score, ECE and the curves describe
+the probabilities that were given.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Where "good" begins: thresholds of a probability, learned on other users."""
+"""Where "good" begins: thresholds of a probability, learned on cases of users whom the model has not seen.
+
+    at_learned_threshold(gold, p_good, users)          # what a better threshold would bring, cross-validated
+
+A judge's gain is mostly a matter of where it draws the line (UXBench, section 5), so the line is drawn on purpose.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,6 @@ from perslib.stats.resample.leave_out import SEED, Floats, floats
 
 #: The threshold of a judge that has learned none.
 USUAL = 0.5
-
-# -- thresholds ---------------------------------------------------------------------------------------------------
 
 
 def at_learned_threshold(

@@ -15,9 +15,6 @@ an error), y₋ᵢ the same without user i, and dᵢ = mean(y₋) − y₋ᵢ ov
 
 K is how many users carry the variance. Where few do, the interval is wide, as it has to be: `benchmarks/coverage.py`
 measures how often it holds the truth. Nothing is drawn at random, so the same data give the same interval.
-
-`holm` and `joint_sign_flip` correct the p-values of many tests; `wilson` is the interval of a share of independent
-cases.
 """
 
 from __future__ import annotations
@@ -31,30 +28,20 @@ import pandas as pd
 from scipy.stats import t as student
 
 Floats = npt.NDArray[np.float64]
-
 Scale = Literal["plain", "correlation", "share", "percent", "error"]
 """What kind of number it is; an interval stays within what such a number can be."""
-
 LEVEL = 0.95
-
 FLIPS, RESAMPLES = 10_000, 2000
-
 SEED = 42
-
 FEWEST_USERS = 10
 """With fewer users there are values, and no intervals: those would cover less than they promise."""
-
 MOST_GROUPS = 500
 """More units are left out in so many groups of neighbours."""
-
 FEWEST_FLIPPED = 5
 """Units from which the signs of differences are flipped: of fewer no p is small."""
-
 _FREEDOM = 1.5
 """Degrees of freedom for each unit that carries the variance."""
-
 _NOTHING = 1e-12
-
 _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "plain": (np.asarray, np.asarray),
     "correlation": (lambda x: np.arctanh(np.clip(x, -0.9999, 0.9999)), np.tanh),
