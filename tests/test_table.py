@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
 from perslib.corpus import import_release, load, read_release
@@ -359,3 +360,10 @@ def test_columns_of_mixed_kinds_are_named(tmp_path, values):
         import_release("table", file, out=tmp_path / "out", skip_bad=True)
     file = write(tmp_path / "mine.jsonl", [{**row, "tag": v} for row, v in zip(ROWS, (1, 2.5, None))])
     assert import_release("table", file, out=tmp_path / "out").corpus.turns["tag"].tolist()[:2] == [1, 2.5]
+
+
+def test_a_parquet_file_may_have_a_named_column_without_values(tmp_path):
+    frame = pd.DataFrame([{k: row[k] for k in ("user", "request", "response")} for row in ROWS]).assign(why=None)
+    frame.to_parquet(tmp_path / "mine.parquet")
+    reading = read_release(tmp_path / "mine.parquet", "table", columns={"reason": "why"})
+    assert reading.corpus.turns["reason"].isna().all() and len(reading.corpus.turns) == len(ROWS)

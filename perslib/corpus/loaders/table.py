@@ -74,8 +74,8 @@ def read(
         records_of(path, columns or {}), reading, None, partial(_rename, columns=columns or {}), sessions=0
     )
     names = dict.fromkeys(column for _, row in rows if row for column in row)
-    if names and (missing := [own for ours, own in (columns or {}).items() if ours not in names]):
-        raise DataError(Problem(path.name, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
+    if names and path.suffix.lower().startswith(".json"):  # without a header: it has the columns that some row has
+        _refuse_missing([own for ours, own in (columns or {}).items() if ours not in names], names, path.name)
     return read_placed(rows, reading, name or path.stem, language, scale)
 
 
@@ -142,10 +142,15 @@ def _is_missing(value: Any) -> bool:
     return value is None or (not isinstance(value, list | dict | tuple) and bool(pd.isna(value)))
 
 
+def _refuse_missing(missing: list[str], names: Iterable[str], place: str) -> None:
+    """Raise an error that names the columns that are missing, where there are any."""
+    if missing:
+        raise DataError(Problem(place, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
+
+
 def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: str) -> None:
     names = [str(c) for c in found]
-    if missing := [own for own in columns.values() if own not in names]:
-        raise DataError(Problem(place, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
+    _refuse_missing([own for own in columns.values() if own not in names], names, place)
     known = {*names, *columns}
     required: tuple[str, ...] = REQUIRED
     if "messages" in known:
