@@ -48,7 +48,7 @@ def main() -> None:
     from perslib.judge import evaluate, make_judge, targets
     from perslib.llm import Backbone, Cache
     from perslib.llm.entries import Entry
-    from perslib.report.tables import formatted
+    from perslib.report.show.tables import formatted
     from perslib.stats import agreement, calibrated, histories
 
     def reply(body: dict[str, Any]) -> str:

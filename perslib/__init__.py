@@ -9,7 +9,7 @@ __version__ = version("perslib")
 def __getattr__(name: str) -> Any:
     """`runs`, `verdicts` and `replies`, loaded when they are first used: importing perslib stays quick."""
     if name in ("runs", "verdicts", "replies"):
-        from perslib.report import runs
+        from perslib.report.run import results
 
-        return getattr(runs, name)
+        return getattr(results, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

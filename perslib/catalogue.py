@@ -63,8 +63,8 @@ def messages() -> Iterator[tuple[Message, str]]:
         yield from ((m, f"notebooks/{file.name}") for m in in_notebook(file))
     for file in sorted(package.rglob("*.j2")):
         yield from ((m, f"perslib/{file.relative_to(package)}") for m in in_template(file.read_text("utf-8")))
-    labels = read_toml(str(package / "report" / "words.py"), "labels.toml")
-    yield from ((label, "perslib/report/labels.toml") for label in labels.values() if label)
+    labels = read_toml(str(package / "report" / "show" / "words.py"), "labels.toml")
+    yield from ((label, "perslib/report/show/labels.toml") for label in labels.values() if label)
 
 
 def in_code(source: str) -> Iterator[Message]:
@@ -100,7 +100,7 @@ def literals(node: ast.expr) -> Iterator[ast.Constant]:
 
 def in_notebook(file: Path) -> Iterator[Message]:
     """The blocks of Markdown, the texts in code, and the comments behind parameters."""
-    from perslib.report.plan import read_notebook
+    from perslib.report.run.plan import read_notebook
 
     for cell in read_notebook(file).cells:
         if cell.cell_type == "markdown":
@@ -132,7 +132,7 @@ def copy_notebook(name: str, language: str, out: Path | None = None) -> Path:
     """Write a translated copy of a notebook; return its path, `notebooks/<language>/<name>.ipynb` if none is given."""
     import nbformat
 
-    from perslib.report.plan import find_studies, read_notebook
+    from perslib.report.run.plan import find_studies, read_notebook
 
     source = find_studies(name)[0].path
     path = out or workspace() / "notebooks" / language / source.name

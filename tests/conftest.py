@@ -47,7 +47,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 def own_page() -> Iterator[None]:
     """The tests of a file do not see the page, with its language, that another file began."""
     from perslib import text
-    from perslib.report import page
+    from perslib.report.page import page
 
     before = page._current
     yield

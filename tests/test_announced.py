@@ -66,7 +66,7 @@ def test_calls_that_are_announced_are_those_made(page, small, home, asked):
 
 
 def test_every_page_that_takes_a_backbone_is_among_them():
-    from perslib.report.plan import numbered_studies
+    from perslib.report.run.plan import numbered_studies
 
     takes = {study.name[:2] for study in numbered_studies() if "backbone" in study.declared}
     assert takes == set(PAGES)

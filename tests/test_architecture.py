@@ -35,7 +35,7 @@ ORDER = [
         "judge",
     ],
     *["replay", "pal", "patience", "signals", "ux"],
-    *["report", "studies", "catalogue", "explorer", "cli_making", "cli_models", "cli_pages", "cli", "__main__"],
+    *["report", "studies", "catalogue", "explorer", "cli", "__main__"],
 ]
 
 

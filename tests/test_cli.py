@@ -113,7 +113,7 @@ def test_what_the_disk_does_not_take_is_a_sentence(run, tmp_path, monkeypatch):
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "/somewhere/manifest.json")
 
-    monkeypatch.setattr("perslib.report.manifest.write_text", full)
+    monkeypatch.setattr("perslib.report.run.manifest.write_text", full)
     done = run("report", "00", "--corpus", "sample/en", "--out", tmp_path / "out")
     assert done.exit_code == 1
     assert done.stderr.splitlines()[-1] == "perslib: /somewhere/manifest.json: No space left on device"

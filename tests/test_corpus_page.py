@@ -20,7 +20,7 @@ from scipy.stats import t as student
 from perslib.corpus import Corpus, save
 from perslib.errors import NotEnough
 from perslib.report import run_report
-from perslib.report.words import name_of
+from perslib.report.show.words import name_of
 from perslib.stats import correlation, mean_by
 from perslib.studies import corpus as study
 from perslib.text import LANGUAGES, using_language

@@ -22,9 +22,9 @@ import perslib
 from perslib.corpus import save
 from perslib.errors import DataError, ReportError
 from perslib.report import run_report
-from perslib.report.index import write_index
-from perslib.report.manifest import write_manifest
-from perslib.report.plan import backbone_folder, plan
+from perslib.report.page.index import write_index
+from perslib.report.run.manifest import write_manifest
+from perslib.report.run.plan import backbone_folder, plan
 from perslib.studies import compare
 
 RUN = f"""{JUDGING}
@@ -329,7 +329,7 @@ def test_a_folder_that_another_corpus_took_meanwhile_is_not_written_to(tmp_path,
         write_manifest(out / "a-b" / "embedded" / "page.json", {"status": "success", "corpus": {"label": "a/b"}})
         return pages
 
-    monkeypatch.setattr("perslib.report.run.plan", slow)
+    monkeypatch.setattr("perslib.report.run.runner.plan", slow)
     with pytest.raises(ReportError, match="a-b has pages of another corpus"):
         run_report(study, "a-b", out=out)
     assert [json.loads(file.read_text("utf-8"))["status"] for file in out.rglob("*.json")] == ["success"]

@@ -12,17 +12,17 @@ import pytest
 from asked import Asked
 from judging_endpoint import judging
 
-import perslib.explorer.see as see_module
+import perslib.explorer.user_panel as see_module
 import perslib.text
 from perslib.corpus import TURN, import_release, load, save
 from perslib.explorer import Explorer, Looking, explore
 from perslib.explorer.app import Tabs
-from perslib.explorer.change import Change
-from perslib.explorer.judging import Judging, calibrated
-from perslib.explorer.parts import Asking
-from perslib.explorer.past import past_html, rated_turns
-from perslib.explorer.see import memory_html, see
-from perslib.explorer.users import Users, rater_table
+from perslib.explorer.change_panel import Change
+from perslib.explorer.controls import Asking
+from perslib.explorer.judge_panel import Judging, calibrated
+from perslib.explorer.past_turns import past_html, rated_turns
+from perslib.explorer.user_panel import memory_html, see
+from perslib.explorer.users_panel import Users, rater_table
 from perslib.judge import Verdict
 from perslib.llm import answered
 from perslib.memory import Draft, Edited, Measured, Scores, Statement, UserMemory

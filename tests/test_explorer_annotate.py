@@ -10,8 +10,8 @@ from asked import Asked, verdict
 from made import tiny_corpus
 
 from perslib.corpus import TURN, load
-from perslib.explorer.annotate import Annotating, drawn, next_unrated, ratings_file, scale
-from perslib.explorer.looking import Looking, keys_of
+from perslib.explorer.open_case import Looking, keys_of
+from perslib.explorer.rate_panel import Annotating, drawn, next_unrated, ratings_file, scale
 from perslib.explorer.ratings import read_ratings
 from perslib.judge import Verdict
 from perslib.report import begin

@@ -11,8 +11,8 @@ from asked import Asked, verdict
 from made import tiny_corpus
 
 from perslib.corpus import TURN, load
-from perslib.explorer.compare import DRAFT, NONE, Replayed, Two, compare
-from perslib.explorer.looking import Looking
+from perslib.explorer.compare_panel import DRAFT, NONE, Replayed, Two, compare
+from perslib.explorer.open_case import Looking
 from perslib.llm import answered
 from perslib.memory import Draft
 from perslib.report import begin

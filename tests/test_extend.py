@@ -20,7 +20,7 @@ from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Manner, Personal, asks_model, evaluate, judge, make_judge, make_judges
 from perslib.memory import make_memory, memory
 from perslib.replay import context, make_context
-from perslib.report.execute import kernel_environment
+from perslib.report.run.execution import kernel_environment
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extend.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from perslib import report
-from perslib.report import style
+from perslib.report.show import style
 from perslib.text import translate, using_language
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,7 +16,8 @@ from perslib.judge import Computed, Constant, Sees
 from perslib.judge.evaluate import evaluate
 from perslib.judge.extent import extent
 from perslib.replay.candidates import family_of
-from perslib.report import begin, plots
+from perslib.report import begin
+from perslib.report.show import plots
 from perslib.stats import bradley_terry, order_effects, own_family_gaps, preferences
 from perslib.studies import judge_bias as study
 from perslib.ux import REWARD_MODEL, compare_with_best_baseline, families, published

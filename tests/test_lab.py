@@ -18,9 +18,11 @@ import nbformat
 import psutil
 import pytest
 
-from perslib.report import app, begin, index, show
-from perslib.report.plan import find_studies
-from perslib.report.render import title_of
+from perslib.report import app, begin
+from perslib.report.page import index
+from perslib.report.page.rendering import title_of
+from perslib.report.run.plan import find_studies
+from perslib.report.show import html
 from perslib.text import set_language, translate_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +33,7 @@ NOTEBOOKS = ROOT / "notebooks"
 def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The HTML that the index shows."""
     pieces: list[str] = []
-    for module in (index, show):
+    for module in (index, html):
         monkeypatch.setattr(module, "show_html", lambda body, plain="", record=None: pieces.append(body))
     begin()
     return pieces

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from perslib import catalogue, report
-from perslib.report.latex import escaped
-from perslib.report.tables import formatted
+from perslib.report.show.latex import escaped
+from perslib.report.show.tables import formatted
 
 SYMBOLS = "αβγδεζηθικλμνξοπρςστυφχψωΑΓΔΘΛΞΠΣΦΨΩ✓✗→←↑↓↦≤≥≠≈−±×÷·√∞∑′½²³⁻₁₂–—…“”‘’•àéüñçȳ⟨⟩µ\u00a0"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from perslib.report.index import write_index
-from perslib.report.leaderboard import standings, write_leaderboard
-from perslib.report.manifest import pages_under, write_manifest
+from perslib.report.page.index import write_index
+from perslib.report.page.leaderboard import standings, write_leaderboard
+from perslib.report.run.manifest import pages_under, write_manifest
 
 EARLY, LATE = "2026-05-01T10:00:00+00:00", "2026-05-09T10:00:00+00:00"
 

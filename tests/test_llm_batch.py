@@ -19,7 +19,7 @@ from perslib.errors import BackboneError, DataError, Refused
 from perslib.llm import Backbone, Cache, Request, backbone
 from perslib.llm.answerers import batches
 from perslib.llm.entries import Entry
-from perslib.report.batches import open_batches
+from perslib.report.run.batches import open_batches
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from perslib.judge import Generic, Manner, evaluate
 from perslib.judge.asking.scores import read as read_verdict
 from perslib.llm import Patience, Request
 from perslib.llm.cache.store import CacheWarning
-from perslib.report.manifest import without_secrets
+from perslib.report.run.manifest import without_secrets
 
 KEY = "sk-live-0123456789abcdefghij"
 SCORE = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from perslib.errors import Refused
 from perslib.llm import Request
 from perslib.llm.answerers.hidden_keys import hide_keys
-from perslib.report.manifest import without_secrets
+from perslib.report.run.manifest import without_secrets
 
 KEY = "sk-proj_0123/456789<abc>DEF.ghi"
 

@@ -17,7 +17,7 @@ from sklearn import metrics as sk
 
 from perslib.corpus import Corpus, load
 from perslib.errors import DataError, UnknownName
-from perslib.report.tables import agreement_table, format_number
+from perslib.report.show.tables import agreement_table, format_number
 from perslib.stats import (
     METRICS,
     agreement,

@@ -68,7 +68,7 @@ def test_a_wheel_carries_prompts_notebooks_and_the_sample(wheel):
     for folder in ("prompts", "notebooks", "data/sample"):
         ours = [p.relative_to(ROOT).as_posix() for p in (ROOT / folder).rglob("*.[mpi]*") if p.is_file()]
         assert ours and {f"perslib/_bundled/{f}" for f in ours if "checkpoint" not in f} <= inside
-    assert {"perslib/llm/backbones.toml", "perslib/report/perslib.mplstyle"} <= inside
+    assert {"perslib/llm/backbones.toml", "perslib/report/show/perslib.mplstyle"} <= inside
 
 
 def test_an_installed_wheel_finds_what_it_carries(wheel, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from perslib.corpus import load
 from perslib.errors import UnknownName
-from perslib.report.tables import agreement_table
+from perslib.report.show.tables import agreement_table
 from perslib.studies import patience_and_satisfaction as study
 
 

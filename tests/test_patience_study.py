@@ -17,9 +17,9 @@ from perslib.errors import NotEnough, UnknownName
 from perslib.patience import Dialogues, user2, user3
 from perslib.patience.pipeline import ALONE, MEANS, SIZES, size_of
 from perslib.patience.text import TextDialogue, crowd
-from perslib.report import plots
-from perslib.report.tables import formatted, interval, widen
-from perslib.report.words import name_of
+from perslib.report.show import plots
+from perslib.report.show.tables import formatted, interval, widen
+from perslib.report.show.words import name_of
 from perslib.studies import patience as study
 from perslib.studies import patience_text as written
 from perslib.text import using_language

@@ -11,8 +11,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from perslib import report
-from perslib.report import plots
-from perslib.report.style import CATEGORIES, FAINT
+from perslib.report.show import plots
+from perslib.report.show.style import CATEGORIES, FAINT
 
 JUDGES = ["personal", "user mean", "costs $5 and $6"]
 

@@ -17,8 +17,8 @@ from perslib.llm import Cache
 from perslib.memory import Statement, UserMemory
 from perslib.replay import ORIGINAL, differing_turns
 from perslib.report import begin
-from perslib.report.markup import safe_html
-from perslib.report.show import conversation_html, render_cards, score_chip
+from perslib.report.page.markup import safe_html
+from perslib.report.show.html import conversation_html, render_cards, score_chip
 from perslib.studies.cases import describe_turn
 
 HOSTILE = "<script>alert(1)</script> ![p](https://tracker.example/p.png) \x1b[31mred \u202eevil"

@@ -31,12 +31,12 @@ from perslib.llm.entries import entry as backbone_named
 from perslib.llm.probe import Probe
 from perslib.llm.probe import save as save_probe
 from perslib.report import rehearse_report, run_report
-from perslib.report.execute import kernel_environment
-from perslib.report.index import write_index
-from perslib.report.manifest import write_manifest, write_text
-from perslib.report.plan import check_choices, find_studies, fitted, plan, read_study
-from perslib.report.progress import Progress
-from perslib.report.render import warnings_in
+from perslib.report.page.index import write_index
+from perslib.report.page.rendering import warnings_in
+from perslib.report.run.execution import kernel_environment
+from perslib.report.run.manifest import write_manifest, write_text
+from perslib.report.run.plan import check_choices, find_studies, fitted, plan, read_study
+from perslib.report.run.progress import Progress
 
 FIXTURES = Path(__file__).parent / "notebooks"
 KEY = "sk-never-to-be-written-0123456789"
@@ -482,7 +482,7 @@ def test_a_page_that_cannot_be_written_keeps_the_last_good_one(home, tmp_path, m
     def full(*_: object) -> str:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("perslib.report.run.render_page", full)
+    monkeypatch.setattr("perslib.report.run.runner.render_page", full)
     with pytest.raises(OSError, match="No space left"):
         run_report(own, **where)
     assert "good words" in page.read_text("utf-8")
@@ -514,7 +514,7 @@ def test_a_plan_that_takes_long_to_work_out_holds_up_no_run(home, tmp_path, caps
         "import os, time\nfrom perslib.llm.estimate import VARIABLE\nif os.environ.get(VARIABLE):\n    time.sleep(60)",
         tags={1: "asks"},
     )
-    monkeypatch.setattr("perslib.report.progress.LONGEST", 3.0)
+    monkeypatch.setattr("perslib.report.run.progress.LONGEST", 3.0)
     began = time.monotonic()
     run_report(own, corpus="tiny/en", backbones="far", out=home / "late")
     assert time.monotonic() - began < 45

@@ -16,11 +16,11 @@ from made import tiny_corpus
 from perslib.corpus import save
 from perslib.errors import ReportError
 from perslib.report import run_report
-from perslib.report.latex import latex_table
-from perslib.report.markup import narrative, prose, reply, safe_html
-from perslib.report.render import output_html
-from perslib.report.show import conversation_html, reply_html, table_html
-from perslib.report.words import controls_shown, without_ansi
+from perslib.report.page.markup import narrative, prose, reply, safe_html
+from perslib.report.page.rendering import output_html
+from perslib.report.show.html import conversation_html, reply_html, table_html
+from perslib.report.show.latex import latex_table
+from perslib.report.show.words import controls_shown, without_ansi
 
 FIXTURES = Path(__file__).parent / "notebooks"
 

@@ -11,8 +11,8 @@ from perslib import report
 from perslib.corpus import load, save
 from perslib.judge import Constant, Nearest, UserMean, evaluate
 from perslib.report import run_report
-from perslib.report.show import table_html
-from perslib.report.tables import agreement_table
+from perslib.report.show.html import table_html
+from perslib.report.show.tables import agreement_table
 from perslib.stats import agreement, disagreements
 
 CODE = """

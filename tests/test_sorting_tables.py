@@ -9,8 +9,8 @@ import re
 import nbformat
 import pandas as pd
 
-from perslib.report.render import render_page
-from perslib.report.show import SORTABLE, table_html
+from perslib.report.page.rendering import render_page
+from perslib.report.show.html import SORTABLE, table_html
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 

@@ -25,7 +25,7 @@ from perslib.memory.h2 import H2Memory
 from perslib.pal import Faultless, differences, outcomes, people, results, shortened, win_tie_lose
 from perslib.pal.bench.tasks import remembered
 from perslib.report import run_report
-from perslib.report.show import render_cards
+from perslib.report.show.html import render_cards
 from perslib.studies import pal_bench as study
 from perslib.studies import pal_bench_memory as grown
 from perslib.studies import pal_bench_tables as tables

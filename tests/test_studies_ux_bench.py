@@ -18,7 +18,7 @@ from perslib.judge import UserMean
 from perslib.judge.extent import Extent
 from perslib.llm import Answer
 from perslib.prompts import PromptSettings
-from perslib.report.tables import labelled
+from perslib.report.show.tables import labelled
 from perslib.studies import ux_bench as study
 from perslib.studies import ux_bench_replies as parts
 from perslib.studies import ux_bench_signals as signals

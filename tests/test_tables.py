@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from perslib.report.tables import bounds, formatted, interval, label, number, p_value, written
+from perslib.report.show.tables import bounds, formatted, interval, label, number, p_value, written
 from perslib.text import using_language
 
 FRAME = pd.DataFrame({

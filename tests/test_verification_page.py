@@ -13,7 +13,7 @@ from pages import run_cells
 
 from perslib.corpus import BLOCK, SESSION, TURN, Corpus, save
 from perslib.judge import Constant, WithoutText, evaluate, targets
-from perslib.report.tables import agreement_table
+from perslib.report.show.tables import agreement_table
 from perslib.studies import shared, verification
 
 BACKBONE = '[loop]\nbase_url = "{address}"\nmodel = "m"\nstructured = "json"\n'

@@ -13,19 +13,19 @@ import ipywidgets as widgets
 
 from perslib.corpus import Corpus, corpus_names, load
 from perslib.errors import PerslibError
-from perslib.explorer.annotate import Annotating
-from perslib.explorer.change import Change
-from perslib.explorer.compare import compare
-from perslib.explorer.judging import Judging
-from perslib.explorer.looking import Looking
-from perslib.explorer.parts import Asking, bar, button, columns, div, failure, heading, line, make_field, watch
-from perslib.explorer.see import build_asking, build_now, is_free, not_built, see, system_name, systems
-from perslib.explorer.users import Users
+from perslib.explorer.change_panel import Change
+from perslib.explorer.compare_panel import compare
+from perslib.explorer.controls import Asking, bar, button, columns, div, failure, heading, line, make_field, watch
+from perslib.explorer.judge_panel import Judging
+from perslib.explorer.open_case import Looking
+from perslib.explorer.rate_panel import Annotating
+from perslib.explorer.user_panel import build_asking, build_now, is_free, not_built, see, system_name, systems
+from perslib.explorer.users_panel import Users
 from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
-from perslib.report.page import begin
-from perslib.report.show import stylesheet
-from perslib.report.words import controls_shown, name_of
+from perslib.report.page.page import begin
+from perslib.report.show.html import stylesheet
+from perslib.report.show.words import controls_shown, name_of
 from perslib.text import LANGUAGES, translate, using_language
 
 

@@ -1,12 +1,12 @@
 """Notebooks as pages: run them, show untrusted text safely, save figures and tables for papers."""
 
-from perslib.report.batches import answer_in_batches, collect_questions
-from perslib.report.export import save_figure, save_replies, save_table, save_verdicts
-from perslib.report.page import answer, begin, say, section
-from perslib.report.run import compare_runs, rehearse_report, run_report
-from perslib.report.show import show_conversation, show_profile, show_table
-from perslib.report.style import CATEGORIES, OUTCOMES, SCORES, chinese_font, figure_style, literal
-from perslib.report.words import name_of
+from perslib.report.page.export import save_figure, save_replies, save_table, save_verdicts
+from perslib.report.page.page import answer, begin, say, section
+from perslib.report.run.batches import answer_in_batches, collect_questions
+from perslib.report.run.runner import compare_runs, rehearse_report, run_report
+from perslib.report.show.html import show_conversation, show_profile, show_table
+from perslib.report.show.style import CATEGORIES, OUTCOMES, SCORES, chinese_font, figure_style, literal
+from perslib.report.show.words import name_of
 from perslib.text import translate
 
 __all__ = [

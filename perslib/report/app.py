@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 from perslib.paths import workspace
-from perslib.report.plan import assigned_parameters
+from perslib.report.run.plan import assigned_parameters
 from perslib.text import LANGUAGES, translate_markdown, using_language
 
 SETTINGS = str(Path(__file__).parent / "jupyter")

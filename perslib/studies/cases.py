@@ -14,7 +14,7 @@ from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
 from perslib.replay import ORIGINAL
 from perslib.replay.rankings import scores_of_one_judge
 from perslib.replay.score_arrays import SCORE
-from perslib.report.words import beginning, name_of
+from perslib.report.show.words import beginning, name_of
 from perslib.stats.compare.paired import EXACT
 from perslib.studies.rationales import Memories
 from perslib.studies.shared import thoughts_of

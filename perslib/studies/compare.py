@@ -23,10 +23,10 @@ import pandas as pd
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, NotEnough
 from perslib.judge import judgeable
-from perslib.report.manifest import Page, find_pages
-from perslib.report.runs import rows_of
-from perslib.report.tables import format_number, widen
-from perslib.report.words import name_of
+from perslib.report.run.manifest import Page, find_pages
+from perslib.report.run.results import rows_of
+from perslib.report.show.tables import format_number, widen
+from perslib.report.show.words import name_of
 from perslib.stats import agreement, compare_paired, holm
 from perslib.studies.verification import SHOWN
 from perslib.text import as_paragraph, join, plural, translate

@@ -10,7 +10,7 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus, by_reply
 from perslib.errors import NotEnough, PerslibError
 from perslib.paths import read_csv
-from perslib.report.markup import literally
+from perslib.report.page.markup import literally
 from perslib.stats import correlation, mean_by, of_turns
 
 

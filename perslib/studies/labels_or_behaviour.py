@@ -32,7 +32,7 @@ from perslib.judge.evaluate import fit, targets, verdicts_on
 from perslib.judge.extent import Extent, extent, listed, require_replies, whole_numbers
 from perslib.llm import Backbone
 from perslib.llm import backbone as model_named
-from perslib.report.tables import Shown, format_number
+from perslib.report.show.tables import Shown, format_number
 from perslib.signals import behavioural
 from perslib.stats import SEED, Resamples, estimate, floats, holm, resample_users
 from perslib.stats.agreement.metrics import measure_under

@@ -14,8 +14,8 @@ from perslib.pal.bench.comparisons import OUTCOMES
 from perslib.pal.bench.measures import POINTS
 from perslib.pal.bench.tables import scale_of
 from perslib.paths import read_csv
-from perslib.report.tables import formatted, widen
-from perslib.report.words import name_of
+from perslib.report.show.tables import formatted, widen
+from perslib.report.show.words import name_of
 from perslib.studies.pal_bench import Bench, Months
 from perslib.text import join, mark, translate
 

@@ -13,7 +13,7 @@ from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, against, rank_sets, summary
 from perslib.replay.candidates import family_of
-from perslib.report.words import name_of
+from perslib.report.show.words import name_of
 from perslib.studies.replay import Replay, select_replies
 
 #: The calibrations that a ranking should survive.

@@ -9,8 +9,8 @@ import pandas as pd
 from perslib.corpus import TURN
 from perslib.judge.extent import FEWEST_REPLIES, Extent
 from perslib.llm import Cache
-from perslib.report.tables import with_interval
-from perslib.report.words import name_of
+from perslib.report.show.tables import with_interval
+from perslib.report.show.words import name_of
 from perslib.stats import FEWEST_USERS
 from perslib.stats.agreement.metrics import FEWEST_OF_CLASSES
 from perslib.text import as_paragraph, join, plural, translate

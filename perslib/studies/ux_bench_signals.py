@@ -15,7 +15,7 @@ from perslib.corpus import SESSION, TURN, Corpus
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
 from perslib.judge.extent import FEWEST_REPLIES
-from perslib.report.tables import labelled
+from perslib.report.show.tables import labelled
 from perslib.signals import NEGATIVE, POSITIVE, PRECEDENCE, VOTES, Settings, fit_votes, mined, signals_of, weak_labels
 from perslib.signals.model import DEFAULT
 from perslib.stats import SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson

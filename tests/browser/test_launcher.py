@@ -7,7 +7,7 @@ import json
 from test_sorting import TABLE
 from test_sorting_tables import rendered
 
-from perslib.report.index import write_index
+from perslib.report.page.index import write_index
 
 
 def a_report(folder) -> None:

@@ -1,0 +1,61 @@
+"""The `perslib` command: a thin shell over the library, one file a group of commands."""
+
+from __future__ import annotations
+
+import errno
+import signal
+from typing import Any
+
+import click
+
+from perslib import __version__
+from perslib.cli import batches, cache, construction, imports, models, notebooks, pages, synthesis
+from perslib.cli.options import plain
+from perslib.errors import PerslibError
+
+#: Signals that end a command as Ctrl-C does, so that nothing is left behind.
+_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
+
+
+class _Sentences(click.Group):
+    """Shows perslib's own errors as what they say, without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        for number in _ENDINGS:
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+                signal.signal(number, signal.default_int_handler)
+        try:
+            return super().invoke(ctx)
+        except PerslibError as error:
+            said = str(error)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise  # `perslib … | head`: click ends without a word
+            said = (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
+        except KeyboardInterrupt:
+            click.echo("perslib: stopped; what was answered is kept, run the same command to go on", err=True)
+            ctx.exit(130)
+        click.echo(plain(f"perslib: {said}"), err=True)
+        ctx.exit(1)
+
+
+@click.group(cls=_Sentences, context_settings=_SETTINGS)
+@click.version_option(__version__, prog_name="perslib")
+def main() -> None:
+    """A research workbench for personalized satisfaction with AI assistants.
+
+    \b
+    perslib report                        render the studies on the bundled sample
+    perslib check my-vllm                 test what a model can do
+    perslib import persturnbench FOLDER   check a downloaded release and store it under data/
+    perslib report --corpus persturnbench --backbone my-vllm
+    perslib notebook 01 --language zh     write a Chinese copy of a notebook to work in
+    """
+
+
+for command in (
+    *(pages.report, pages.compare, batches.batch, imports.import_, notebooks.app, notebooks.notebook, notebooks.new),
+    *(synthesis.synthesize, construction.build, construction.review, models.check, cache.cache),
+):
+    main.add_command(command)

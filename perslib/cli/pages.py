@@ -1,0 +1,141 @@
+"""`perslib report` and `perslib compare`: render pages, compare their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from perslib.cli.options import FOLDER, LANGUAGE, USE
+
+#: What `--parameter` is not for.
+OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "limit", "seed", "out")}
+OPTIONS |= {"backbones": "--backbone", "notebooks": "the arguments of `perslib report`"}
+
+
+class _WithNames(click.Command):
+    """A command whose help lists the names that parameters take."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the judges, memories and contexts there are."""
+        from perslib.judge import judge
+        from perslib.memory import memory
+        from perslib.replay import context
+
+        names = {"judges": list(judge), "memories": list(memory), "contexts": list(context)}
+        with formatter.section("Names for -p (a memory is a judge and a context, too)"):
+            formatter.write_dl([(kind, ", ".join(known)) for kind, known in names.items()])
+
+
+def _read_parameters(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+    """NAME=VALUE, the values as YAML has them: numbers, yes or no, lists, texts."""
+    import yaml
+
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals:
+            raise click.BadParameter(f"{text!r} is not NAME=VALUE")
+        if name in OPTIONS:
+            raise click.BadParameter(f"{name} has an option of its own: {OPTIONS[name]}")
+        try:
+            read = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise click.BadParameter(f"the value of {name} cannot be read: {value!r}") from None
+        found[name] = value.strip() if isinstance(read, dict) else read  # "edited: mine" is a text
+    return found
+
+
+_PAGES = (
+    click.argument("notebooks", nargs=-1),
+    click.option("--corpus", default="sample/en", help="Name under data/, or path of a release."),
+    click.option(
+        "--backbone",
+        "-b",
+        "backbones",
+        multiple=True,
+        default=["embedded"],
+        help="Entry of backbones.toml. Repeat the option to run every notebook for each.",
+    ),
+    click.option("--language", type=LANGUAGE, help="Language of the page. Default: that of the corpus."),
+    click.option(
+        "--limit",
+        type=click.IntRange(min=-1),
+        help="Number of items for the model: judgments per judge, or what the notebook counts (turns answered, topics, cases). 0: default of the notebook, -1: all.",
+    ),
+    click.option("--seed", default=42, help="Random seed."),
+    click.option("--out", type=FOLDER, help="Output folder instead of reports/."),
+    click.option(
+        "--parameter",
+        "-p",
+        "parameters",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=_read_parameters,
+        help="Any other parameter of a notebook.",
+    ),
+    USE,
+)
+
+
+def choose_pages(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which pages are made, and of what."""
+    for option in reversed(_PAGES):
+        command = option(command)
+    return command
+
+
+@click.command(cls=_WithNames)
+@choose_pages
+@click.option("--batch", is_flag=True, help="Ask in batches, which take hours and cost less.")
+@click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
+def report(
+    notebooks: tuple[str, ...],
+    use: tuple[str, ...],
+    parameters: dict[str, Any],
+    batch: bool,
+    dry_run: bool,
+    **shared: Any,
+) -> None:
+    """Run NOTEBOOKS (default: all bundled ones) and render them as pages.
+
+    A notebook is a name or number (00_corpus, 00) or a path. Pages, figures and tables are written to
+    reports/<corpus>/<backbone>/; reports/index.html links all of them.
+
+    \b
+    perslib report 01 04 --corpus persturnbench --backbone my-vllm -p judges="learned, nearest"
+    """  # fmt: skip
+    from perslib.registry import use_plugins
+
+    use_plugins(*use)
+    from perslib.report import answer_in_batches, rehearse_report, run_report
+
+    if batch:
+        answer_in_batches(notebooks or None, dry_run=dry_run, **shared, **parameters)
+    elif dry_run:
+        for line in rehearse_report(notebooks or None, **shared, **parameters):
+            click.echo(line)
+    if not dry_run:
+        click.echo(f"Open {run_report(notebooks or None, **shared, **parameters)}")
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--language", type=LANGUAGE, help="Language of the page. Default: that of the first run.")
+@click.option("--score", default="real", help="Score to compare: real, cdf or mean_shift.")
+@click.option("--seed", default=42, help="Random seed.")
+@click.option("--out", type=FOLDER, help="Output folder instead of that of the runs.")
+def compare(runs: tuple[str, ...], **how: Any) -> None:
+    """Compare RUNS of one corpus: what differs in them, and paired differences on the same replies.
+
+    A run is a page that was rendered: its path, or that under reports/ without an ending. Of one run, its judges are
+    compared. A report with several backbones ends with this page by itself.
+
+    \b
+    perslib compare sample-en/embedded/01_verification sample-en/my-vllm/01_verification
+    """
+    from perslib.report import compare_runs
+
+    click.echo(f"Open {compare_runs(runs, **how)}")

@@ -1,0 +1,227 @@
+"""Change: a memory's statements edited, switched off or reordered, what leaving each out would do, undo and saving."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from perslib.corpus import TURN
+from perslib.errors import PerslibError
+from perslib.explorer.controls import Asking, bar, button, div, draw, make_field, watch
+from perslib.explorer.judge_panel import score_of
+from perslib.explorer.open_case import Looking, keys_of
+from perslib.explorer.user_panel import missing_memory
+from perslib.judge import Verdict
+from perslib.llm import Ask
+from perslib.memory import Draft, save_draft
+from perslib.memory.edited import Line
+from perslib.paths import workspace
+from perslib.report.show.words import controls_shown
+from perslib.text import mark, translate
+
+Edit = Callable[[Draft], Draft]
+#: Replies judged to find statements that mislead.
+MOST = 10
+
+
+class Change(widgets.VBox):
+    """The draft that is open, with everything that can be done to it."""
+
+    def __init__(self, looking: Looking):
+        self.looking = looking
+        self.statements = Statements(looking, self.edit)
+        self.counts, self.saved, self.effects = (widgets.HTML() for _ in range(3))
+        self.text = make_field(widgets.Textarea, "", "your own statement", "100%", rows=2)
+        self.name = make_field(widgets.Text, "", "name to save as", "14em")
+        self.asking = Asking(looking)
+        self.add = button(looking, "Add", self._add, "plus", "add this statement at the end")
+        self.undo = button(looking, "Undo", lambda: self.edit(Draft.undo), "undo", "undo the last edit")
+        tip = mark("what if the user had scored every past reply one lower?")
+        self.stricter = button(looking, "Stricter", lambda: self._shift(1), "minus", tip)
+        tip = mark("what if the user had scored every past reply one higher?")
+        self.milder = button(looking, "Milder", lambda: self._shift(-1), "plus", tip)
+        tip = mark("score the reply without each statement in turn")
+        self.leave_out = button(looking, "Leave each one out", self._leave_out, "bar-chart", tip)
+        tip = mark("judge rated replies of this scenario with reasons; the user's own scores are shown then")
+        self.mislead = button(looking, "Which statements mislead?", self._mislead, "search", tip)
+        tip = mark("save the edited memory for studies; it stays marked as edited by hand")
+        self.save = button(looking, "Save", self._save, "save", tip)
+        super().__init__(
+            [
+                *(self.counts, self.statements, widgets.HBox([self.text, self.add])),
+                *(bar(self.undo, self.stricter, self.milder, self.leave_out, self.mislead), self.asking, self.effects),
+                bar(self.name, self.save, self.saved),
+            ]
+        )
+        looking.observe(self.show, ["draft", "verdict"])
+        looking.observe(self._forget, ["at", "reply", "draft"])
+        looking.observe(self._leave, "opened")
+        self.show()
+
+    def edit(self, what: Edit) -> None:
+        """Do something to the draft; panels that watch it follow."""
+        if self.looking.draft is not None:
+            self.looking.draft = what(self.looking.draft)
+            self.show()
+
+    def show(self, change: Any = None) -> None:
+        """Show the draft as it is."""
+        draft, verdict = self.looking.draft, self.looking.verdict
+        self.statements.show(draft, {id.strip().upper() for id in verdict.evidence} if verdict else ())
+        self.undo.disabled = draft is None or draft.before is None
+        for each in (self.add, self.stricter, self.milder, self.leave_out, self.mislead):
+            each.disabled = draft is None
+        self.save.disabled = draft is None or not draft.changed
+        self.counts.value = draw("counts", memory=draft.memory, edited=draft.changed) if draft else ""
+
+    def _add(self) -> None:
+        text, self.text.value = self.text.value, ""
+        self.edit(lambda draft: draft.add(text))
+
+    def _shift(self, by: int) -> None:
+        self.edit(lambda draft: draft.stricter(by))
+
+    def _leave_out(self) -> None:
+        """Ask for the score alone, with the memory as it is and without each of its statements."""
+        draft, block = self.looking.draft, self.looking.asked()
+        if draft is None or block is None:
+            return
+        statements = draft.memory.statements
+        memories = [draft.memory, *(draft.without(s.id) for s in statements)]
+        self.effects.value = ""
+
+        async def judged(ask: Ask) -> list[Sequence[Verdict]]:
+            judges = [self.looking.judge(memory, written=False) for memory in memories]
+            return list(await asyncio.gather(*(judge.judge(block, ask) for judge in judges)))
+
+        def done(found: list[Sequence[Verdict]]) -> None:
+            if not statements:
+                self.effects.value = div("empty", missing_memory(draft.memory))
+                return
+            scores = pd.Series([score_of(v[0]) for v in found], dtype=float)
+            effects = scores[0] - scores[1:]
+            most = max(0.05, effects.abs().max())  # NaN, where nothing has a score, is not greater
+            rows = [
+                {"id": s.id, "text": s.text, "effect": e, "width": e / most * 50, "known": e == e}
+                for s, e in zip(statements, effects)
+            ]
+            error = next((v[0].error for v in found if v[0].error), "")
+            self.effects.value = draw("effects", rows=rows, error=error)
+
+        said = translate("Requesting {n} scores …", n=len(memories))
+        self.asking.start(judged, done, said)
+
+    def _mislead(self) -> None:
+        """Judge some rated replies of the open scenario; say how wrong verdicts are that cite each statement."""
+        draft, looking = self.looking.draft, self.looking
+        targets = looking.block.targets.merge(looking.corpus.turns[[*TURN, "score"]].dropna(subset=["score"]), on=TURN)
+        if draft is None or targets.empty:
+            return
+        targets = targets.head(MOST)
+        block = replace(looking.block, targets=targets.drop(columns="score"))
+        memory = draft.memory
+
+        def done(found: Sequence[Verdict]) -> None:
+            looking.show_gold()
+            for key in keys_of(block.targets):
+                looking.journal.note("verdict", key)
+            scores = pd.Series([score_of(verdict) for verdict in found], dtype=float)
+            wrong = (scores - targets["score"].astype(float)).abs()
+            cited = {s.id: [s.id in {e.strip().upper() for e in v.evidence} for v in found] for s in memory.statements}
+            rows = [
+                {"id": s.id, "text": s.text, "cited": sum(cited[s.id]), "error": wrong[cited[s.id]].mean()}
+                for s in memory.statements
+            ]
+            rows.sort(key=lambda row: (row["error"] != row["error"], -row["error"]))
+            self.effects.value = draw("misleading", rows=rows, replies=int(wrong.count()), error=wrong.mean())
+
+        said = translate("The judge reads {n} replies …", n=len(targets))
+        self.asking.start(partial(looking.judge(memory, written=True).judge, block), done, said)
+
+    def _forget(self, change: Any) -> None:
+        self.asking.clear()
+        self.effects.value = ""
+
+    def _leave(self, change: Any) -> None:
+        """Nothing that was written about one user is offered for the next."""
+        self.text.value = self.name.value = self.saved.value = ""
+
+    def _save(self) -> None:
+        name = self.name.value.strip()
+        try:
+            path = save_draft(self.looking.draft, name)  # type: ignore[arg-type]
+        except PerslibError as error:
+            self.saved.value = div("nowhere", error, "alert")
+            return
+        where, how = path.relative_to(workspace()).as_posix(), f"judges='edited: {name}'"
+        said = translate("Saved as {where}. In a study: {how}", where=where, how=how)
+        self.saved.value = div("small", said, "status")
+
+
+# -- the statements ------------------------------------------------------------------------------------------
+
+
+class Statements(widgets.VBox):
+    """All rows of the draft that is open; `change` is called with what is to be done to it.
+
+    Rows are made once and filled anew for every user: making widgets is what takes time, not filling them.
+    """
+
+    def __init__(self, looking: Looking, change: Callable[[Edit], None]):
+        self.looking, self._change = looking, change
+        self._rows: list[Row] = []
+        self._empty = widgets.HTML()
+        super().__init__()
+
+    def show(self, draft: Draft | None, cited: Collection[str] = ()) -> None:
+        """Show a draft, with what is cited marked."""
+        lines = draft.lines if draft else ()
+        while len(self._rows) < len(lines):
+            self._rows.append(Row(self.looking, self._change))
+        for row, line in zip(self._rows, lines):
+            row.fill(line, line.statement.id in cited)
+        self._empty.value = div("empty", missing_memory(draft.built if draft else None))
+        self.children = [*self._rows[: len(lines)]] if lines else [self._empty]
+
+
+class Row(widgets.VBox):
+    """One statement: on or off, its words, up and down, and the turns behind it."""
+
+    def __init__(self, looking: Looking, change: Callable[[Edit], None]):
+        self.looking = looking
+        self._id = ""
+        self.on = make_field(widgets.Checkbox, width="5.2em", indent=False, tooltip=translate("on or off"))
+        self.text = make_field(widgets.Textarea, width="100%", continuous_update=False)
+        up = button(looking, "", lambda: change(lambda d: d.move(self._id, -1)), "arrow-up", "up")
+        down = button(looking, "", lambda: change(lambda d: d.move(self._id, 1)), "arrow-down", "down")
+        self.about = widgets.HTML()
+        watch(looking, self.on, lambda on: change(lambda d: d.switch(self._id, bool(on))))
+        watch(looking, self.text, lambda text: change(lambda d: d.edit(self._id, str(text))))
+        buttons = widgets.HBox([up, down], layout={"flex": "0 0 auto"})
+        super().__init__([widgets.HBox([self.on, self.text, buttons]), self.about])
+        self.add_class("pl-row")
+
+    def fill(self, line: Line, cited: bool) -> None:
+        """Show this statement."""
+        statement, marks = line.statement, {mark("edited by hand"): line.by_hand, mark("cited"): cited}
+        with self.looking.filling():
+            self._id = self.on.description = statement.id
+            self.on.value = line.on
+            self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
+        shown = [translate(text) for text, holds in marks.items() if holds]
+        about = {"statement": statement, "evidence": self.looking.evidence, "by_hand": line.by_hand}
+        self.about.value = draw("about", marks=shown, **about)
+        (self.add_class if cited else self.remove_class)("pl-cited")
+        (self.remove_class if line.on else self.add_class)("pl-off")
+
+
+def _rows(text: str) -> int:
+    """Lines that the text takes in its box; a Chinese character is as wide as two letters."""
+    width = sum(2 if ord(c) > 0x2E7F else 1 for c in text)
+    return max(1, min(8, -(-width // 66)))

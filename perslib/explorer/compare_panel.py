@@ -1,0 +1,302 @@
+"""Comparing verdicts on one turn: under two users or two memories, and of the candidates that answered it anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from perslib.corpus import TURN, Block
+from perslib.errors import PerslibError
+from perslib.explorer.controls import Judged, bar, div, draw, heading, line, make_field, reply_place, watch
+from perslib.explorer.judge_panel import score_of, shares_of, verdict_html
+from perslib.explorer.open_case import Looking, among, keys_of
+from perslib.explorer.user_panel import is_free, system_name, systems
+from perslib.judge import Verdict
+from perslib.llm import Ask
+from perslib.memory import UserMemory
+from perslib.replay import ORIGINAL, read_replies
+from perslib.report.show.words import name_of
+from perslib.text import join, mark, translate
+
+#: Choices of a memory beside the systems: the one being edited, and none.
+DRAFT, NONE = "draft", "none"
+_COLUMNS = ["candidate", *TURN, "response"]
+_WIDE = "min(46em, 100%)"
+
+
+def compare(looking: Looking) -> widgets.Widget:
+    """The panel that sets verdicts on one turn side by side."""
+    return widgets.VBox([Two(looking), Memories(looking), Replayed(looking)])
+
+
+@dataclass(frozen=True)
+class Side:
+    """A verdict on the open reply as of one user with one memory, called `name`."""
+
+    user: str
+    name: str
+    block: Block
+    memory: UserMemory | None
+    verdict: Verdict
+
+
+class Sides(Judged):
+    """The open reply before the same judge, as several users or with several memories."""
+
+    def judge_sides(self, chosen: Sequence[tuple[str, str]], label: str, *, written: bool) -> None:
+        """Have the open reply judged as these users with these memories; `label` says what is done."""
+        looking, asked, key = self.looking, self.looking.asked(), self.looking.key
+        if asked is None:
+            self.asking.fail(translate("There is no reply to judge in this scenario."))
+            return
+        recorded = looking.reply is None
+
+        def done(sides: list[Side]) -> None:
+            if recorded and key is not None:
+                looking.journal.note("verdict", key)
+            self.show(sides)
+
+        async def judged(ask: Ask) -> list[Side]:
+            return await asyncio.gather(*(self._side(asked, *side, written, ask) for side in chosen))
+
+        self.asking.start(judged, done, label)
+
+    async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> Side:
+        """The reply judged as this user with this memory."""
+        looking = self.looking
+        block = replace(looking.corpus.block(user, asked.scenario), targets=asked.targets.assign(user=user))
+        memory: UserMemory | None = None
+        if name == DRAFT and looking.draft is not None:
+            memory = looking.draft.memory
+        elif name != NONE:
+            memory = await looking.memory_system(name).build(block, ask)
+        verdicts = await looking.judge(memory, written=written).judge(block, ask)
+        return Side(user, _called(name), block, memory, verdicts[0])
+
+    def show(self, sides: Sequence[Side]) -> None:
+        """Show the verdicts of all sides."""
+        raise NotImplementedError
+
+
+class Two(Sides):
+    """The open reply before the same judge, with two memories or as two users."""
+
+    def __init__(self, looking: Looking):
+        super().__init__(looking)
+        users = list(dict.fromkeys(user for user, _ in looking.corpus.block_ids())) or [looking.user]
+        self.users = [make_field(widgets.Dropdown, "User", options=users) for _ in range(2)]
+        self.memories = [make_field(widgets.Dropdown, "Memory") for _ in range(2)]
+        self._offer()
+        self._opened()
+        self.memories[0].value, self.memories[1].value = looking.system, NONE
+        for choice in (*self.users, *self.memories):
+            choice.observe(self.clear, "value")
+        looking.observe(self._opened, "opened")
+        looking.observe(self._edited, "draft")
+        looking.observe(self.clear, ["at", "reply"])
+        about = translate(
+            "The open reply is judged twice. Another user comes with that user's profile and memory; the "
+            "conversation before the reply stays the same."
+        )
+        names = [
+            widgets.HTML(f"<b>{name}</b>", layout={"width": "5em"})
+            for name in (translate("First"), translate("Second"))
+        ]
+        self.children = [
+            heading("Two users, or two memories, on one reply"),
+            widgets.HTML(div("small", about)),
+            *map(bar, names, self.users, self.memories),
+            *(bar(self.score, self.write), self.asking, self.shown),
+        ]
+
+    # -- what is compared -----------------------------------------------------------------------------------
+
+    def _offer(self) -> None:
+        """The memories there are now."""
+        options = [(_called(name), name) for name in (*systems(), DRAFT, NONE)]
+        for memory in self.memories:
+            chosen = memory.value
+            memory.options = options
+            memory.value = chosen if chosen in [value for _, value in options] else options[0][1]
+
+    def _opened(self, change: Any = None) -> None:
+        for user in self.users:
+            if self.looking.user in user.options:
+                user.value = self.looking.user
+        self.clear()
+
+    def _edited(self, change: Any = None) -> None:
+        self._offer()
+        if DRAFT in (memory.value for memory in self.memories):
+            self.clear()
+
+    def ask(self, *, written: bool) -> None:
+        """Have the open reply judged for both sides."""
+        self.clear()
+        chosen = [(u.value, m.value) for u, m in zip(self.users, self.memories)]
+        if self.looking.target and (lacks := self._lacks(chosen)):
+            self.asking.fail(lacks)
+            return
+        self.judge_sides(chosen, translate("The judge reads the reply twice …"), written=written)
+
+    def _lacks(self, chosen: Sequence[tuple[str, str]]) -> str:
+        """What is wrong with the choices; empty when nothing is."""
+        own = self.looking.user
+        if self.looking.draft is None and DRAFT in (memory for _, memory in chosen):
+            return translate("No memory is being edited. Open one under “Judge and change”.")
+        if all(memory != DRAFT or user == own for user, memory in chosen):
+            return ""
+        return translate(
+            "The edited memory is that of user {user}. Choose a memory of the other user, or save the edit under a "
+            "name.",
+            user=own,
+        )
+
+    def show(self, sides: Sequence[Side]) -> None:
+        """Show both verdicts, and by how much the second is above the first."""
+        first, second = (score_of(side.verdict) for side in sides)
+        self.shown.value = draw(
+            "compared",
+            sides=sides,
+            by=None if first is None or second is None else second - first,
+            rows=[shares_of(f"{side.user} · {side.name}", side.verdict) for side in sides],
+            response=str(sides[0].block.targets["response"].iloc[0]),
+            verdicts=[verdict_html(side.verdict, side.block, side.memory) for side in sides],
+        )
+
+
+def _called(name: str) -> str:
+    own = {DRAFT: translate("current edit"), NONE: translate("no memory")}
+    return own.get(name) or system_name(name)
+
+
+class Memories(Sides):
+    """The open reply before the same judge, once with each memory that is there at once, and once without any."""
+
+    def __init__(self, looking: Looking):
+        super().__init__(looking)
+        looking.observe(self.clear, ["opened", "at", "reply", "draft"])
+        about = translate("The open reply is scored once with each memory that asks no model, and once without any.")
+        self.children = [
+            heading("One reply, every memory"),
+            *(widgets.HTML(div("small", about)), bar(self.score), self.asking, self.shown),
+        ]
+
+    def ask(self, *, written: bool) -> None:
+        """Have the open reply scored with every memory."""
+        chosen = [(self.looking.user, name) for name in (*filter(is_free, systems()), NONE)]
+        self.judge_sides(chosen, translate("The judge reads {n} replies …", n=len(chosen)), written=written)
+
+    def show(self, sides: Sequence[Side]) -> None:
+        """Show the verdict with each memory."""
+        self.shown.value = draw("distribution", rows=[shares_of(side.name, side.verdict) for side in sides])
+
+
+class Replayed(Judged):
+    """What candidates answered to the open turn, before the judge of its user: the best first.
+
+    Their replies come with the corpus or from a file.
+    """
+
+    def __init__(self, looking: Looking):
+        super().__init__(looking)
+        hint = mark("a JSONL file of candidates' replies; Enter loads it")
+        self.file = make_field(widgets.Text, "File of replies", hint, _WIDE, continuous_update=False)
+        self.turn = make_field(widgets.Dropdown, "Replayed turns", width=_WIDE)
+        self.said, self.loaded = widgets.HTML(), widgets.HTML()
+        watch(looking, self.turn, self._choose)
+        watch(looking, self.file, lambda file: self._take(file.strip()))
+        self._take("")
+        looking.observe(self._moved, ["opened", "at"])
+        looking.observe(self.clear, ["draft", "system"])
+        self.children = [
+            heading("Candidates' replies to the same turn"),
+            *(self.file, self.loaded, self.turn, self.said),
+            *(bar(self.score, self.write), self.asking, self.shown),
+        ]
+
+    # -- which replies --------------------------------------------------------------------------------------
+
+    def _take(self, file: str) -> None:
+        """Replies from a file; without one, those that the corpus comes with."""
+        corpus, said = self.looking.corpus, ""
+        found = corpus.extras.get("candidates", pd.DataFrame()).reindex(columns=_COLUMNS)
+        if file:
+            try:
+                found = read_replies(Path(file).expanduser(), corpus)
+            except (PerslibError, OSError) as error:
+                self.loaded.value = line(translate("The file was not loaded: {what}", what=error), "failed")
+                return
+            said = translate(
+                "{n} replies of {candidates} candidates in {path}.",
+                n=len(found),
+                candidates=found["candidate"].nunique(),
+                path=Path(file).name,
+            )
+        self.loaded.value = line(said) if said else ""
+        given = found.loc[found["response"].notna(), _COLUMNS].drop_duplicates(["candidate", *TURN], keep="last")
+        self.replies = given.reset_index(drop=True)
+        self._moved()
+
+    def _moved(self, change: Any = None) -> None:
+        """Offer the replayed turns of the open block, and say how many answered the open one."""
+        looking = self.looking
+        places = [key[2:] for key in keys_of(among(looking.block.targets, set(keys_of(self.replies))))]
+        with looking.filling():
+            self.turn.options = [(reply_place(*place), place) for place in places]
+            self.turn.value = looking.at if looking.at in places else None
+        self.turn.layout.display = None if places else "none"
+        n = len(among(self.replies, [looking.key]))
+        self.score.disabled = self.write.disabled = not n
+        said = translate(
+            "{n} candidates answered this turn, in addition to the recorded reply."
+            if n
+            else "No candidate answered this turn. {n} turns of this user and scenario were replayed; choose one of "
+            "them."
+            if len(self.replies)
+            else "This corpus has no candidates' replies. Enter a file of replies.",
+            n=n or len(places),
+        )
+        self.said.value = line(said)
+        self.clear()
+
+    def _choose(self, place: tuple[str, int] | None) -> None:
+        if place is not None:
+            self.looking.at = place
+
+    # -- what the judge says --------------------------------------------------------------------------------
+
+    def ask(self, *, written: bool) -> None:
+        """Have the recorded reply and every candidate's judged with the same memory."""
+        looking, key, here = self.looking, self.looking.key, among(self.replies, [self.looking.key])
+        if key is None or here.empty:
+            return
+        self.clear()
+        names = [name_of(ORIGINAL), *here["candidate"]]
+        replies = [looking.block.target(*key[2:]).response, *here["response"]]
+        block, draft = looking.with_replies(replies), looking.draft
+
+        async def judged(ask: Ask) -> Sequence[Verdict]:
+            memory = draft.memory if draft else await looking.memory_system().build(looking.block, ask)
+            return await looking.judge(memory, written=written).judge(block, ask)
+
+        def done(verdicts: Sequence[Verdict]) -> None:
+            looking.journal.note("verdict", key)
+            self._show(names, replies, verdicts)
+
+        self.asking.start(judged, done, translate("The judge reads {n} replies …", n=len(replies)))
+
+    def _show(self, names: Sequence[str], replies: Sequence[str], verdicts: Sequence[Verdict]) -> None:
+        """The best first; replies without a score at the end."""
+        found = sorted(zip(names, replies, verdicts, map(score_of, verdicts)), key=lambda of: -(of[3] or 0))
+        draft, memory = self.looking.draft, system_name(self.looking.system)
+        if draft is not None and draft.changed:
+            memory = join([memory, _called(DRAFT)])
+        rows = [shares_of(name, verdict) for name, _, verdict, _ in found]
+        self.shown.value = draw("replayed", memory=memory, rows=rows, replies=found)

@@ -1,0 +1,193 @@
+"""Judge: a recorded or pasted reply, the verdict of the memory as it is now, and how the verdict moved with edits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import ipywidgets as widgets
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import Block
+from perslib.explorer.controls import WINDOW, Judged, bar, button, div, draw, make_field, watch
+from perslib.explorer.open_case import Looking
+from perslib.explorer.user_panel import missing_memory
+from perslib.judge import Verdict
+from perslib.memory import Draft, UserMemory, resolved
+from perslib.report.show.html import conversation_html
+from perslib.report.show.words import beginning, controls_shown, name_of
+from perslib.stats import SCORES, Tilted
+from perslib.stats.calibrate.verdicts import COUNTS
+from perslib.text import mark, translate
+
+#: Verdicts of one reply that are kept in view, the newest first.
+KEPT = 8
+#: The judge's distribution and that of the user's own past scores, each to the power one half: nothing is learned.
+POOLED = Tilted(0.5, 0.5, np.zeros(5), name="pooled")
+#: The label of a verdict, its distribution, its mean; either may be missing.
+Shares = tuple[str, Sequence[float] | None, float | None]
+
+
+class Judging(Judged):
+    """The reply that is open; `said` is a second box, with what the judge says of it."""
+
+    def __init__(self, looking: Looking):
+        super().__init__(looking)
+        self._seen: list[Shares] = []
+        self.turn = make_field(widgets.Dropdown, "Turn", width="100%")
+        hint = mark("Paste any reply here to have it judged instead of the recorded one; clear it to go back.")
+        self.paste = make_field(widgets.Textarea, "", hint, "100%", rows=4, continuous_update=False)
+        self.context, self.gold = widgets.HTML(), widgets.HTML()
+        tip = mark("of all replies of this scenario; it is recorded that you saw them")
+        self.show_gold = button(looking, "Show the user's own score", lambda: looking.show_gold(), "eye", tip)
+        self.follow = make_field(
+            widgets.Checkbox, "score again after every edit", width="auto", value=True, indent=False
+        )
+        watch(looking, self.turn, self._choose)
+        watch(looking, self.paste, self._paste)
+        looking.observe(self._opened, "opened")
+        looking.observe(self._other_reply, ["at", "reply"])
+        looking.observe(self._edited, "draft")
+        looking.observe(self._show_gold, ["gold_shown", "at", "reply"])
+        self.children = [self.turn, self.context, self.paste]
+        tip = mark("the learned judge, which asks no model and reads no memory")
+        self.quick = button(looking, "Score at once", self.judge_at_once, "bolt", tip)
+        asks, gold = bar(self.quick, self.score, self.write, self.follow), bar(self.show_gold, self.gold)
+        self.said = widgets.VBox([asks, self.asking, self.shown, gold])
+        self._opened()
+
+    # -- which reply ------------------------------------------------------------------------------------------
+
+    def _opened(self, change: Any = None) -> None:
+        targets = self.looking.block.targets
+        options = []
+        for session, turn, prefix in zip(targets["session"], targets["turn"], targets["prefix"]):
+            asked = prefix[-1]["content"] if prefix and prefix[-1]["role"] == "user" else "–"
+            options.append((f"{session}/{turn}  {controls_shown(beginning(asked))}", (session, int(turn))))
+        with self.looking.filling():
+            self.turn.options = options
+        self._other_reply()
+
+    def _choose(self, place: tuple[str, int] | None) -> None:
+        if place is not None:
+            self.looking.at = place
+
+    def _paste(self, text: str) -> None:
+        self.looking.reply = text if text.strip() else None
+
+    def _other_reply(self, change: Any = None) -> None:
+        self.clear()
+        with self.looking.filling():
+            if self.looking.at in [place for _, place in self.turn.options]:
+                self.turn.value = self.looking.at
+            if self.looking.reply is None:
+                self.paste.value = ""
+        self._show_context()
+        self._show_gold()
+
+    def _show_context(self) -> None:
+        target = self.looking.target
+        if target is None:
+            self.context.value = div("empty", translate("There is no reply to judge in this scenario."))
+            return
+        note = translate("pasted, to be judged" if self.looking.reply is not None else "to be judged")
+        said = [*target.prefix, {"role": "assistant", "content": target.response, "note": note}]
+        self.context.value = conversation_html(said, target.task or "", recent=WINDOW + 1)
+
+    def _show_gold(self, change: Any = None) -> None:
+        looking = self.looking
+        shown = looking.is_gold_shown()
+        self.show_gold.disabled = shown or looking.at is None
+        if not shown:
+            self.gold.value = div("small", translate("hidden, so that you can judge for yourself first"))
+            return
+        score, reason = looking.gold()
+        self.gold.value = draw("gold", score=score, reason=reason, is_pasted=looking.reply is not None)
+
+    # -- what the judge says -----------------------------------------------------------------------------------
+
+    def ask(self, *, written: bool) -> None:
+        """Ask the judge about the open reply, with the memory as it is."""
+        looking, block, draft = self.looking, self.looking.asked(), self.looking.draft
+        if block is None:
+            return
+        if draft is None:
+            self.asking.fail(missing_memory(None))
+            return
+
+        def done(found: Sequence[Verdict]) -> None:
+            self._seen = [shares_of(_last_edit(draft), found[0]), *self._seen][:KEPT]
+            looking.show_verdict(found[0])
+            verdict = verdict_html(found[0], looking.block, draft.memory)
+            self.shown.value = verdict + (draw("changes", rows=self._seen) if len(self._seen) > 1 else "")
+
+        label = translate("The judge reads the reply and writes …" if written else "The judge reads the reply …")
+        self.asking.start(partial(looking.judge(draft.memory, written=written).judge, block), done, label)
+
+    def judge_at_once(self) -> None:
+        """Show the learned judge's verdict on the open reply."""
+        looking, block = self.looking, self.looking.asked()
+        if block is None:
+            return
+
+        def done(found: Sequence[Verdict]) -> None:
+            looking.show_verdict(found[0])
+            counts = tuple(int((block.evidence["score"] == score).sum()) for score in SCORES)
+            self.shown.value = verdict_html(found[0], looking.block, None, counts)
+
+        self.asking.start(partial(looking.judge_learned, block), done, translate("The learned judge reads the reply …"))
+
+    def _edited(self, change: Any) -> None:
+        draft, before = change["new"], change["old"]
+        if draft is None or before is None:
+            self.clear()
+        elif self.follow.value and self._seen and draft.memory != before.memory:
+            self.ask(written=False)
+
+    def clear(self, change: Any = None) -> None:
+        """Show no verdict."""
+        super().clear()
+        self._seen = []
+
+
+def _last_edit(draft: Draft) -> str:
+    """What was done to a memory last, and to which of its statements."""
+    what, statement = draft.made
+    return f"{statement} {name_of(f'made {what}')}".strip() if draft.changed else translate("as built")
+
+
+# -- verdicts as they are shown -----------------------------------------------------------------------------
+
+
+def calibrated(verdict: Verdict, counts: Sequence[int]) -> tuple[tuple[float, ...] | None, float | None]:
+    """The distribution pooled with the user's own past scores, and its mean; without either, none."""
+    if verdict.p is None or not sum(counts):
+        return None, None
+    key = {"user": "", "scenario": ""}
+    rows = pd.DataFrame([{**key, **{f"p{s}": p for s, p in enumerate(verdict.p, 1)}}])
+    history = pd.DataFrame([{**key, **dict(zip(COUNTS, counts))}])
+    p = POOLED.distribution(rows, history)[0]
+    return tuple(map(float, p)), float(p @ SCORES)
+
+
+def score_of(verdict: Verdict) -> float | None:
+    """The mean of the distribution, else the score as it was given."""
+    return verdict.raw if verdict.expected is None else verdict.expected
+
+
+def shares_of(label: str, verdict: Verdict) -> Shares:
+    """A row of a table of distributions."""
+    return label, verdict.p, score_of(verdict)
+
+
+def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, counts: Sequence[int] | None = None) -> str:
+    """A verdict as the explorer shows it; `counts` of the user's past scores, else those of the memory."""
+    pooled = calibrated(verdict, counts or (memory.counts if memory else ()))
+    rows = [
+        shares_of(translate("as the judge gives it"), verdict),
+        (translate("pooled with this user's past scores"), *pooled),
+    ]
+    found = resolved(verdict.evidence, block, memory)
+    return draw("verdict", verdict=verdict, score=score_of(verdict), rows=rows, found=found)

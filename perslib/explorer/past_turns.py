@@ -1,0 +1,69 @@
+"""A user's past: rated replies over time, by scenario beside all users, and by score, to search."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus import SESSION, Corpus
+from perslib.explorer.controls import draw
+from perslib.explorer.open_case import Looking, keys_of
+
+
+def rated_turns(looking: Looking) -> pd.DataFrame:
+    """The user's rated turns that may be seen, in the order of time: of the target scenario only once gold is shown."""
+    turns = _turns_of(looking.corpus, looking.user)
+    shown = turns["key"].map(lambda key: looking.journal.has("gold", key))
+    seen = (turns["scenario"] != looking.scenario) | shown
+    return turns[turns["score"].notna() & seen].sort_values("started_at", kind="stable", ignore_index=True)
+
+
+@cache
+def _turns_of(corpus: Corpus, user: str) -> pd.DataFrame:
+    sessions = corpus.sessions.loc[corpus.sessions["user"] == user, [*SESSION, "started_at"]]
+    turns = corpus.turns[corpus.turns["user"] == user].merge(sessions, on=SESSION, how="left")
+    return turns.assign(key=keys_of(turns))
+
+
+@cache
+def population(corpus: Corpus) -> tuple[float, pd.DataFrame]:
+    """Everybody's mean score, and per scenario the mean and the middle half of the users' means."""
+    rated = corpus.turns[corpus.turns["score"].notna()].astype({"score": float})
+    by_scenario = rated.groupby("scenario", sort=False)["score"]
+    of_users = rated.groupby(["scenario", "user"], sort=False)["score"].mean().groupby("scenario", sort=False)
+    levels = {"mean": by_scenario.mean(), "low": of_users.quantile(0.25), "high": of_users.quantile(0.75)}
+    return float(rated["score"].mean()), pd.DataFrame(levels)
+
+
+def over_time_html(looking: Looking) -> str:
+    """The user's scores, reply by reply."""
+    rated = rated_turns(looking)
+    if rated.empty:
+        return draw("past", groups=[], searched=False)
+    conversation = rated["scenario"] + "/" + rated["session"]
+    replies = rated.assign(place=range(len(rated)), begins=conversation.ne(conversation.shift()))
+    mean, (everybody, _) = float(rated["score"].mean()), population(looking.corpus)
+    return draw("course", replies=replies.to_dict("records"), mean=mean, everybody=everybody)
+
+
+def by_scenario_html(looking: Looking) -> str:
+    """The user's mean in each scenario, beside the mean of all users and the middle half of them."""
+    own = rated_turns(looking).astype({"score": float}).groupby("scenario")["score"].agg(["mean", "size"])
+    _, levels = population(looking.corpus)
+    levels = levels.assign(own=own["mean"], turns=own["size"]).fillna({"turns": 0})
+    rows = levels.reindex([s for s in looking.scenarios[looking.user] if s in levels.index])
+    return draw("levels", rows=rows.rename_axis("scenario").reset_index().to_dict("records")) if len(rows) else ""
+
+
+def past_html(looking: Looking, wanted: str = "") -> str:
+    """Past turns grouped by score, the best first; with words to search for, the turns that hold all of them."""
+    found, searched = rated_turns(looking), bool(wanted.strip())
+    if searched:
+        read = found[["request", "response", "reason", "scenario"]].fillna("")
+        shown = read.agg(" ".join, axis=1).str.casefold()
+        holds = [shown.str.contains(word, regex=False) for word in wanted.casefold().split()]
+        found = found[np.logical_and.reduce(holds)]
+    groups = [(s, own.to_dict("records")) for s, own in sorted(found.groupby("score"), reverse=True)]
+    return draw("past", groups=groups, searched=searched)

@@ -1,0 +1,151 @@
+"""How a rater agrees so far: with the users' own labels, and with the judge.
+
+A rater who asks for this sees labels and verdicts, so the journal notes them as shown: a turn rated again is not blind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from perslib.corpus import BLOCK, TURN
+from perslib.errors import DataError
+from perslib.explorer.controls import Asking, button, div, reply_place
+from perslib.explorer.open_case import Looking, among, keys_of
+from perslib.explorer.ratings import rater, read_ratings
+from perslib.judge import Personal, Verdict
+from perslib.judge.base import frame
+from perslib.llm import Ask
+from perslib.report.show.html import fold_html, table_html
+from perslib.report.show.tables import widen
+from perslib.stats import FEWEST_USERS, agreement, agreement_between, with_gold
+from perslib.text import mark, translate
+
+#: Measures of agreement, in plain words.
+METRICS = {
+    "mae": mark("mean difference (MAE)"),
+    "accuracy": mark("both satisfied, or neither"),
+    "qwk": mark("weighted kappa (QWK)"),
+    "spearman": mark("rank correlation (Spearman)"),
+}
+
+
+def unreadable(error: Exception) -> str:
+    """What to do about a file of ratings that cannot be read."""
+    return translate("The file of ratings cannot be read; nothing is saved until it is repaired. {what}", what=error)
+
+
+class SoFar(widgets.VBox):
+    """Agreement of one rater's blind ratings, shown when asked for; the judge is asked only when that is asked for."""
+
+    def __init__(self, looking: Looking, path: Path):
+        self.looking, self.path, self.name = looking, path, ""
+        self.show = button(looking, "Show agreement so far", self.update, "balance-scale")
+        self.ask = button(looking, "Have the judge rate these turns", self._judge, "gavel")
+        self.asking, self.table = Asking(looking), widgets.HTML()
+        self.verdicts: pd.DataFrame | None = None
+        warning = translate(
+            "This shows the users' own scores of the turns you rated. If you rate one of them again, the new rating "
+            "counts as not blind."
+        )
+        buttons = widgets.HBox([self.show, self.ask])
+        super().__init__([buttons, widgets.HTML(div("small", warning)), self.asking, self.table])
+
+    def forget(self) -> None:
+        """Show nothing: the rater, or a rating, is another."""
+        if self.asking.busy:
+            self.asking.clear()
+        self.table.value = ""
+
+    def update(self) -> None:
+        """The tables of now."""
+        own = self._ratings()
+        if own is None:
+            return
+        self.looking.show_gold(own)
+        judged = None if self.verdicts is None else among(self.verdicts, set(keys_of(own)))
+        judged = None if judged is None or judged.empty else judged
+        parts = [self._left_out(own), self._agreement(own, judged), self._turn_by_turn(own, judged)]
+        self.table.value = "\n".join(parts)
+
+    def _judge(self) -> None:
+        own, looking = self._ratings(), self.looking
+        if own is None:
+            return
+        keys, manner = set(keys_of(own)), looking.extent.manner(looking.prompts, written=False)
+        judge = Personal(looking.memory_system(), manner, name=f"personal ({looking.system})")
+        rated = [looking.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))]
+        blocks = [replace(block, targets=among(block.targets, keys)) for block in rated]
+
+        async def judged(ask: Ask) -> list[Sequence[Verdict]]:
+            return await asyncio.gather(*(judge.judge(block, ask) for block in blocks))
+
+        def done(found: list[Sequence[Verdict]]) -> None:
+            self.verdicts = frame(judge, looking.corpus, looking.backbone, blocks, found)
+            for key in keys_of(own):
+                looking.journal.note("verdict", key)
+            self.update()
+
+        self.asking.start(judged, done, translate("The judge rates {n} turns …", n=len(own)))
+
+    # -- what is shown --------------------------------------------------------------------------------------
+
+    def _ratings(self) -> pd.DataFrame | None:
+        """The rater's blind ratings of this corpus; None, and a word about it, where there are none."""
+        try:
+            found = read_ratings(self.path)
+        except (DataError, OSError) as error:
+            self.table.value = div("small", unreadable(error), "status")
+            return None
+        mine = found[found["judge"] == rater(self.name)]
+        own = among(mine, set(keys_of(self.looking.corpus.turns))).reset_index(drop=True)
+        if own.empty:
+            none = translate("There is no blind rating by {name} yet.", name=self.name)
+            self.table.value = div("small", none, "status")
+            return None
+        return own
+
+    def _left_out(self, own: pd.DataFrame) -> str:
+        every = read_ratings(self.path, blind=False)
+        left_out, users = int((every["judge"] == rater(self.name)).sum()) - len(own), own["user"].nunique()
+        message = translate(
+            "{n} ratings were made after the user's score or a verdict was shown; they are left out.", n=left_out
+        )
+        few = translate("Only {n} users: intervals need at least {least}.", n=users, least=FEWEST_USERS)
+        said = {message: left_out > 0, few: users < FEWEST_USERS}
+        return "\n".join(div("small", text, "status") for text, holds in said.items() if holds)
+
+    def _agreement(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
+        """The rater, the users and the judge, each against each."""
+        corpus = self.looking.corpus
+        how: dict[str, Any] = {"metrics": list(METRICS)}
+        found = {translate("You and the users' own labels"): agreement(own, corpus, **how)}
+        if judged is not None:
+            both = pd.concat([own, judged], ignore_index=True)
+            judge = (judged["judge"].iloc[0], judged["backbone"].iloc[0])
+            between = agreement_between(both, judge, rater(self.name), **how)
+            found[translate("You and the judge")] = between
+            found[translate("The judge and the users' own labels")] = agreement(judged, corpus, **how)
+        about = translate("between")
+        rows = pd.concat([table.assign(**{about: title}) for title, table in found.items()])
+        rows["metric"] = [translate(METRICS[metric]) for metric in rows["metric"]]
+        return table_html(widen(rows, [about, "turns", "users"], "metric", digits=3, zero=False))
+
+    def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
+        """Every turn with all opinions of it, where they differ most first."""
+        both = with_gold(own, self.looking.corpus, ["raw"])
+        if judged is not None:
+            both = both.merge(judged[[*TURN, "raw"]].rename(columns={"raw": "said"}), on=TURN, how="left")
+        opinions = [c for c in ("raw", "gold", "said") if c in both]
+        apart = both[opinions].max(axis=1) - both[opinions].min(axis=1)
+        both = both.loc[apart.sort_values(ascending=False, kind="stable").index, [*TURN, *opinions]]
+        both["turn"] = [reply_place(session, turn) for session, turn in zip(both["session"], both["turn"])]
+        called = {"raw": translate("Your score"), "said": "judge_score"}
+        shown = both.drop(columns="session").rename(columns=called)
+        return fold_html(translate("Turn by turn"), table_html(shown, digits=0))

@@ -1,0 +1,171 @@
+"""See: who the user is, how the user scored, past turns to search, and memories side by side with their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import ipywidgets as widgets
+import pandas as pd
+
+from perslib.explorer.controls import Asking, bar, button, columns, div, draw, heading, make_field, watch
+from perslib.explorer.open_case import Looking
+from perslib.explorer.past_turns import by_scenario_html, over_time_html, past_html
+from perslib.llm import compute
+from perslib.memory import UserMemory, memory, saved_names
+from perslib.memory.registry import EDITED, FREE
+from perslib.report.show.html import profile_html
+from perslib.report.show.words import name_of
+from perslib.text import translate
+
+
+def see(looking: Looking) -> widgets.Widget:
+    """The panel to look at a user with."""
+    profile, course, levels, past, one, other = (widgets.HTML() for _ in range(6))
+    sessions = make_field(widgets.IntSlider, "Sessions read", width="22em", min=0, continuous_update=False)
+    search = make_field(widgets.Text, "Search", "words in request, reply or reason", "100%")
+    second = make_field(widgets.Dropdown, "Side by side")
+    asking = Asking(looking)
+
+    def show_user(change: Any = None) -> None:
+        profile.value = profile_html(looking.corpus.profile(looking.user), looking.user)
+        course.value, levels.value = over_time_html(looking), by_scenario_html(looking)
+        show_past()
+        show_second()
+
+    def show_past(change: Any = None) -> None:
+        past.value = past_html(looking, search.value)
+
+    beside: dict[str, UserMemory | None] = {"one": None, "other": None}
+
+    def show_both() -> None:
+        for place, rival, shown in (("one", "other", one), ("other", "one", other)):
+            if place == "one" or beside[place]:
+                shown.value = memory_html(looking, beside[place], beside[rival])
+
+    def show_memory(change: Any = None) -> None:
+        beside["one"] = looking.draft.memory if looking.draft else None
+        seen = len(sessions_of(looking))
+        sessions.layout.display = None if is_free(looking.system) else "none"
+        with looking.filling():
+            sessions.max = sessions.value = seen
+        show_both()
+
+    def show_growth(number: int) -> None:
+        beside["one"] = build_now(looking, looking.system, number)
+        show_both()
+
+    def show_other(memory: UserMemory | None) -> None:
+        beside["other"] = memory
+        show_both()
+
+    def show_second(change: Any = None) -> None:
+        asking.clear()
+        name = second.value
+        other.layout.display = None if name else "none"
+        build.layout.display = None if name and not is_free(name) else "none"
+        show_other(None)
+        if name and is_free(name):
+            show_other(build_now(looking, name))
+        else:
+            other.value = div("empty", not_built(name)) if name else ""
+
+    def choose_second(change: Any = None) -> None:
+        names = [n for n in systems() if n != looking.system]
+        kept = second.value
+        second.options = [(translate("nothing"), ""), *((system_name(n), n) for n in names)]
+        second.value = kept if kept in names else ""
+
+    build = button(looking, "Build", lambda: build_asking(asking, second.value, show_other), "magic")
+    choose_second()
+    watch(looking, search, show_past)
+    watch(looking, sessions, show_growth)
+    watch(looking, second, show_second)
+    looking.observe(show_user, ["opened", "gold_shown"])
+    looking.observe(show_memory, "draft")
+    looking.observe(choose_second, "system")
+    show_user()
+    show_memory()
+    two = widgets.HBox([one, other]).add_class("pl-two")
+    return columns(
+        [heading("Profile"), profile, heading("Scores"), course, levels],
+        [
+            *(heading("Memory"), bar(second, build, sessions, asking), two),
+            *(heading("Past replies, by score"), search, past),
+        ],
+    )
+
+
+# -- memories ------------------------------------------------------------------------------------------------
+
+
+def systems() -> list[str]:
+    """The memory systems one can choose, those edited by hand last."""
+    return [*dict.fromkeys(["measured", *memory]), *(f"{EDITED} {name}" for name in saved_names())]
+
+
+def system_name(name: str) -> str:
+    """How a memory system is called."""
+    if name.startswith(EDITED):
+        return translate("edited: {name}", name=name.removeprefix(EDITED).strip())
+    return name_of(f"memory: {name}").removeprefix("memory: ")
+
+
+def is_free(name: str) -> bool:
+    """Whether a memory is there at once, without a model."""
+    return name in FREE or name.startswith(EDITED)
+
+
+def sessions_of(looking: Looking) -> pd.DataFrame:
+    """The sessions of the user's history, in the order of time: its memory grows with them."""
+    own = looking.block.evidence[["user", "scenario", "session"]].drop_duplicates(ignore_index=True)
+    dated = own.merge(looking.corpus.sessions[[*own, "started_at"]], "left", on=[*own])
+    return dated.sort_values("started_at", kind="stable", ignore_index=True)[[*own]]
+
+
+def build_now(looking: Looking, name: str, sessions: int | None = None) -> UserMemory:
+    """The memory of this name, which asks no model; of the first so many sessions only."""
+    block = looking.block
+    if sessions is not None:
+        read = sessions_of(looking).head(sessions)
+        block = replace(block, evidence=block.evidence.merge(read, on=[*read]))
+    return compute(partial(looking.memory_system(name).build, block))
+
+
+def build_asking(asking: Asking, name: str, done: Callable[[UserMemory], None]) -> None:
+    """Let a model write the memory of this name."""
+    system, block = asking.looking.memory_system(name), asking.looking.block
+    asking.start(partial(system.build, block), done, translate("The model writes the memory …"))
+
+
+def not_built(name: str) -> str:
+    """What to do for a memory that a model has to write."""
+    return translate("The {memory} is written by the model: press Build.", memory=system_name(name))
+
+
+def missing_memory(memory: UserMemory | None) -> str:
+    """Why there is no statement to show."""
+    if memory is None:
+        return translate("The memory is not built yet: press Build at the top.")
+    if memory.error:
+        return translate(
+            "The model did not write a memory that could be parsed ({why}). Use a larger model; the measured "
+            "memory needs none.",
+            why=memory.error,
+        )
+    return translate("No statements: too few rated replies, or no differences between them.")
+
+
+def memory_html(looking: Looking, memory: UserMemory | None, beside: UserMemory | None = None) -> str:
+    """A memory statement by statement; each opens the turns it was drawn from.
+
+    Statements that the memory `beside` it lacks are marked.
+    """
+    if memory is None:
+        return div("empty", missing_memory(memory))
+    name, _, edited = memory.system.partition(", ")
+    about: dict[str, Any] = {"name": system_name(name), "edited": edited, "missing": missing_memory(memory)}
+    about["shared"] = {s.text for s in beside.statements} if beside else None
+    return draw("memory", memory=memory, evidence=looking.evidence, **about)

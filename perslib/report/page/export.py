@@ -1,0 +1,156 @@
+"""Figures and tables for papers, by one call: files beside the page, and the same thing shown on it."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from perslib.paths import workspace
+from perslib.report.page.page import check_name, current, say
+from perslib.report.show.html import fill, fold_html, show_html, table_html
+from perslib.report.show.latex import latex_table
+from perslib.text import translate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The same figure gives the same bytes on every run: no dates, no program versions.
+_METADATA: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+}
+_SHOWN_ROWS = 40
+
+
+class Saved(tuple[Path, ...]):
+    """Paths that were written. As the last line of a cell it shows nothing: what was saved is shown already."""
+
+    def _ipython_display_(self) -> None:
+        return
+
+
+def save_figure(
+    fig: Figure, name: str, data: pd.DataFrame | None = None, caption: str = "", empty: str = "", *, leads: bool = False
+) -> Saved:
+    """Save a figure as PDF, SVG and PNG, the plotted numbers as CSV, and show it with its caption.
+
+    Files go to `figures/` in the page's folder. PDF embeds its fonts as TrueType, SVG draws text as outlines, PNG has 200
+    dots an inch. Returns the paths written. The figure is closed. Where the frame has no row the sentence `empty` stands on the page in its place. One that `leads` stands below the answer that a rendered page
+    opens with (`answer`), and on its card on the index.
+    """
+    import matplotlib.pyplot as plt
+
+    if data is not None and data.empty:
+        plt.close(fig)
+        say(empty or "Nothing to draw: no reply of this corpus has a score.")
+        return Saved()
+    caption = translate(caption)
+    folder = current().folder("figures")
+    paths = [folder / f"{check_name(name)}.{kind}" for kind in _METADATA]
+    for path, metadata in zip(paths, _METADATA.values()):
+        fig.savefig(path, metadata=metadata)
+    if data is not None:
+        paths.append(_write_csv(data, folder / f"{name}.csv"))
+    width = round(fig.get_size_inches()[0] * 100)
+    plt.close(fig)
+    label = translate("Figure {n}.", n=current().number("figure", name))
+    text, plain, record = _described("figures", name, label, caption, paths)
+    record["leads"] = leads
+    body = fill(
+        "figure",
+        name=name,
+        picture=base64.b64encode(paths[2].read_bytes()).decode(),
+        width=width,
+        alt=caption or name,
+        link=f"figures/{name}.svg" if record["files"] else "",  # a tap shows it at any size
+        caption=text,
+    )
+    show_html(body, plain, record)
+    return Saved(paths)
+
+
+def save_verdicts(frame: pd.DataFrame, name: str) -> Saved:
+    """Save the verdicts behind a page as Parquet, in `verdicts/` of its folder; `perslib.verdicts` reads them."""
+    return _save_rows(frame, name, "verdicts", translate("All {n:,} verdicts", n=len(frame)))
+
+
+def save_replies(frame: pd.DataFrame, name: str) -> Saved:
+    """Save the replies that were judged as Parquet, in `replies/` of the page's folder; `perslib.replies` reads them."""
+    return _save_rows(frame, name, "replies", translate("All {n:,} replies", n=len(frame)))
+
+
+def _save_rows(frame: pd.DataFrame, name: str, kind: str, label: str) -> Saved:
+    path = current().folder(kind) / f"{check_name(name)}.parquet"
+    frame.to_parquet(path, index=False)
+    text, _, record = _described(kind, name, label, "", [path])
+    show_html(f'<div class="pl-caption">{text}</div>', f"{name}: {len(frame)} {kind} in {path}", record)
+    return Saved([path])
+
+
+def save_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int = 2, *, shown: bool = True) -> Saved:
+    """Save a table as CSV with full precision and as LaTeX (booktabs), and show it with its caption.
+
+    In the CSV a cell that shows a number with its interval (`perslib.report.show.tables.with_interval`) is that number; the bounds
+    have columns of their own, `qwk`, `qwk_low`, `qwk_high`. Texts are written as they are: a spreadsheet may take one that
+    begins with = + - @ for a formula, so import these columns as text.
+
+    Files go to `tables/` in the page's folder. Column heads and known labels are in the page's language in LaTeX and on the
+    page; the CSV keeps the frame's own names. With `shown=False` the table on the page is folded and opens at a click.
+    Returns the paths written.
+    """
+    caption = translate(caption)
+    folder = current().folder("tables")
+    paths = [_write_csv(frame, folder / f"{check_name(name)}.csv"), folder / f"{name}.tex"]
+    first, left_out = frame.head(_SHOWN_ROWS), len(frame) - _SHOWN_ROWS
+    rest = translate("{n} more rows are in the CSV.", n=left_out) if left_out > 0 else ""
+    paths[1].write_text(latex_table(first, name, caption, digits, rest), encoding="utf-8", newline="\n")
+    label = translate("Table {n}.", n=current().number("table", name))
+    text, plain, record = _described("tables", name, label, caption, paths)
+    more = f"<div class='pl-caption'>{rest}</div>" if rest else ""
+    table = table_html(first, text if shown else "", digits) + more
+    if not shown:
+        table = f"<div class='pl-caption'>{text}</div>{fold_html(translate('Show the table'), table)}"
+    plain = f"{first.to_string(index=False)}\n{plain}" if shown else plain
+    show_html(f'<div id="table-{name}">{table}</div>', plain, record)
+    return Saved(paths)
+
+
+def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
+    unnamed = isinstance(frame.index, pd.RangeIndex)
+    _with_numbers(frame).to_csv(path, index=not unnamed, encoding="utf-8", lineterminator="\n")
+    return path
+
+
+def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the numbers behind what people read of them."""
+    from perslib.report.show.tables import Shown
+
+    columns = []
+    for name, column in frame.items():
+        ends = dict.fromkeys(end for cell in column if isinstance(cell, Shown) for end in cell.numbers)
+        if not ends:
+            columns.append(column)
+        for end in ends:
+            cells = [
+                cell.numbers.get(end) if isinstance(cell, Shown) else None if end or cell == "–" else cell
+                for cell in column
+            ]
+            columns.append(pd.Series(cells, column.index, name=f"{name}{end}"))
+    return pd.concat(columns, axis=1) if columns else frame
+
+
+def _described(kind: str, name: str, label: str, caption: str, paths: list[Path]) -> tuple[str, str, dict[str, Any]]:
+    """Caption with links to the files, the same in plain words, and what the report runner finds in the output.
+
+    Where no page is rendered the caption says where the files are.
+    """
+    home, folder = workspace(), paths[0].parent.resolve()
+    where = folder.relative_to(home) if folder.is_relative_to(home) else folder
+    files = [f"{p.parent.name}/{p.name}" for p in paths] if current().out else []
+    text = fill("caption", label=label, text=caption, files=files, folder="" if files else where.as_posix())
+    plain = f"{name}: {', '.join(p.name for p in paths)} in {paths[0].parent}"
+    return text, plain, {"kind": kind, "name": name, "files": files}

@@ -1,0 +1,206 @@
+"""An executed notebook as one self-contained HTML page that reads without its code.
+
+What a cell printed is one safe piece of HTML an output: progress bars, widgets and the standard error stream are left
+out; Python warnings are kept as notes.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from perslib.report.page.markup import narrative, prose, safe_html
+from perslib.report.show.html import CALLABLE, fill, stylesheet
+from perslib.report.show.words import controls_shown, without_ansi
+from perslib.text import translate, translate_markdown
+
+_BAR = re.compile(r"\d+%\|.*\|\s*\d+|\d+(it|\S*/\S+)? \[\d\d:\d\d.*\]")
+_WARNING = re.compile(r"^(?P<place>\S.*?:\d+): (?P<kind>\w*Warning): (?P<text>.*)$")
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
+
+
+def output_html(output: Any, numbers: Mapping[Any, int] | None = None) -> str:
+    """One output of a cell as safe HTML, empty when it is nothing for a reader.
+
+    `numbers` maps the kernel's numbers of cells to those that a traceback shows.
+    """
+    if output["output_type"] == "stream":
+        return _stream(str(output["text"]), output["name"])
+    if output["output_type"] == "error":
+        return _error(output, numbers or {})
+    return _display(output["data"], output.get("metadata", {}))
+
+
+# -- streams -----------------------------------------------------------------------------------------------
+
+
+def _stream(text: str, name: str) -> str:
+    if name == "stderr":
+        return "".join(fill("warning", kind=kind, message=message) for kind, message in warnings_in(text))
+    lines = (line.rstrip().rsplit("\r", 1)[-1] for line in without_ansi(text).replace("\r\n", "\n").split("\n"))
+    kept = "\n".join(line for line in lines if not _BAR.search(line)).strip("\n")
+    return fill("pre", kind="stream", text=kept) if kept.strip() else ""
+
+
+def warnings_in(stderr: str) -> list[tuple[str, str]]:
+    """The Python warnings in a standard error stream, each once: (category, message)."""
+    found: dict[tuple[str, str], None] = {}
+    lines = iter(without_ansi(stderr).replace("\r", "\n").split("\n"))
+    for match in filter(None, map(_WARNING.match, lines)):
+        found[match["kind"], " ".join([match["text"], *_rest_of_message(lines)])] = None
+    return list(found)
+
+
+def _rest_of_message(lines: Iterator[str]) -> Iterator[str]:
+    """A message may run over several lines; the indented source line after it ends it."""
+    for line in lines:
+        if not line.strip() or line.startswith("  "):
+            return
+        yield line.strip()
+
+
+# -- results -----------------------------------------------------------------------------------------------
+
+
+def _display(data: Any, metadata: Any) -> str:
+    if _WIDGET in data:
+        return ""
+    if "text/html" in data:
+        # Our own stylesheet is in every output for JupyterLab's sake; the page has it once.
+        own = str(data["text/html"]).replace(stylesheet(), "")
+        return f'<div class="output">{safe_html(controls_shown(own))}</div>'
+    for kind in _PICTURES:
+        if kind in data:
+            return _picture(kind, str(data[kind]), metadata.get(kind, {}))
+    if "text/markdown" in data:
+        return f'<div class="output">{prose(controls_shown(str(data["text/markdown"])))}</div>'
+    plain = data.get("text/plain")
+    return "" if plain is None else fill("pre", kind="output", text=without_ansi(str(plain)))
+
+
+def _picture(kind: str, content: str, size: Any) -> str:
+    """A picture as an image of the page itself; an SVG too, so that scripts in it stay dead."""
+    is_svg = kind == "image/svg+xml"
+    code = base64.b64encode(content.encode()).decode() if is_svg else content.replace("\n", "")
+    return fill("image", kind=kind, code=code, width=int(size["width"]) if "width" in size else None)
+
+
+def _error(output: Any, numbers: Mapping[Any, int]) -> str:
+    # The kernel counted the cell of injected parameters too.
+    trace = _IN.sub(
+        lambda cell: f"In[{numbers.get(int(cell[1]), cell[1])}]", without_ansi("\n".join(output["traceback"]))
+    )
+    return fill("failure", said=without_ansi(f"{output['ename']}: {output['evalue']}"), trace=trace)
+
+
+HERE = Path(__file__).parent
+INJECTED = "injected-parameters"
+_H1 = re.compile(r"^#\s+(.+)$", re.MULTILINE)
+_IN = re.compile(r"\bIn\[(\d+)\]")
+_H2 = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
+
+
+def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
+    """The page of an executed notebook: narrative in the page's language, figures, tables, code folded.
+
+    `frame` has what the template shows around it: language, title, corpus, backbone, index, facts, figures, tables,
+    failure.
+    """
+    nb = readable(nb)
+    pieces = [c.metadata["html"] for c in nb.cells if c.cell_type == "markdown"]
+    shown = [piece for cell in nb.cells for piece in cell.metadata.get("shown", ())]
+    sorts = any("pl-sortable" in piece for piece in shown)
+    script = (HERE / "sort.js").read_text(encoding="utf-8") if sorts else ""
+    page = {
+        **frame,
+        "opening": nb.metadata["opening"],
+        "contents": [found for piece in pieces for found in _H2.findall(piece)],
+        "css": page_css(),
+        "script": script,
+        # What the page's content security policy knows its one script by; no other runs.
+        "script_hash": f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+    }
+    return str(_exporter().from_notebook_node(nb, resources={"page": page})[0])
+
+
+def title_of(nb: Any) -> str:
+    """The first top heading of the narrative."""
+    for cell in nb.cells:
+        if cell.cell_type == "markdown" and (found := _H1.search(translate_markdown(cell.source))):
+            return found[1].strip()
+    return str(nb.metadata.get("title", ""))
+
+
+def code_number(nb: Any, index: int) -> int:
+    """The number that JupyterLab gives a code cell when the notebook is run from the top.
+
+    The cell of injected parameters is not in the source; it counts as the parameters cell before it.
+    """
+    cells = nb.cells[: index + 1]
+    return sum(c.cell_type == "code" and INJECTED not in c.metadata.get("tags", []) for c in cells)
+
+
+def readable(nb: Any) -> Any:
+    """A copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells.
+
+    The notebook itself carries what the page opens with: the sentences of its answer, then the figures that lead.
+    """
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
+    nb, _ = CoalesceStreamsPreprocessor().preprocess(copy.deepcopy(nb), {})
+    numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
+    titled, answers, leading = False, list[str](), list[str]()
+    for index, cell in enumerate(nb.cells):
+        if cell.cell_type == "code":
+            n, injected = code_number(nb, index), INJECTED in cell.metadata.get("tags", [])
+            label = translate("Parameters") if injected else translate("Code, cell {n}", n=n)
+            shown: list[str] = []
+            for output in cell.outputs:
+                said = output.get("metadata", {}).get("perslib", {})
+                place = answers if said.get("kind") == "answer" else leading if said.get("leads") else shown
+                if piece := output_html(output, numbers):
+                    place.append(piece)
+            anchor = "parameters" if injected else f"cell-{n}"
+            cell.metadata |= {"anchor": anchor, "label": label, "shown": shown}
+        elif cell.cell_type == "markdown":
+            # The page's head shows the first top heading.
+            source = translate_markdown(cell.source)
+            if not titled and (heading := _H1.search(source)):
+                source, titled = source.replace(heading[0], "", 1), True
+            cell.metadata["html"] = narrative(source)
+    nb.metadata["opening"] = [*answers, *leading]
+    return nb
+
+
+@cache
+def page_css() -> str:
+    """All styles of a page: the page's own, those of shown things, and the colours of code."""
+    from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+
+    own = (HERE / "page.css").read_text(encoding="utf-8")
+    shown = re.sub(r"</?style>", "", stylesheet())
+    code, night = (
+        re.sub(r"^(pre|td|span)[^{]*\{[^}]*\}\n?", "", styles.get_style_defs(".highlight"), flags=re.MULTILINE)
+        for styles in (HtmlFormatter(style="friendly"), HtmlFormatter(style="github-dark"))
+    )
+    return f"{shown}\n{code}\n@media screen and (prefers-color-scheme: dark) {{\n{night}\n}}\n{own}"
+
+
+def shelf_css() -> str:
+    """The styles of the index and of what stands beside it."""
+    return page_css() + (HERE / "index.css").read_text(encoding="utf-8")
+
+
+def _exporter() -> Any:
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(template_name="template", extra_template_basedirs=[str(HERE)])
+    exporter.environment.globals |= CALLABLE
+    return exporter

@@ -1,0 +1,1 @@
+"""What a page shows: HTML, tables, plots, LaTeX and words."""

@@ -1,0 +1,216 @@
+"""Tables as pages show them: which columns, under which heads, in which form.
+
+    formatted(agreed)                                       # every estimate with its interval, every p as a p
+    formatted(counts, "judge", "r", weight="{:.1f}", share=interval("percent", digits=1), signal=label())
+
+An estimate `x` has its bounds in `x_low` and `x_high`, and its p-value in `x_p`; the standard deviation of what it is the
+mean of is `x_std`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perslib.report.show.words import name_of
+
+#: Gives the cells of a column from the frame and the column's head.
+Form = Callable[[pd.DataFrame, str], Any]
+
+
+def formatted(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.DataFrame:
+    """Return a table of these columns, or of all where none is named, estimates and p-values in their form.
+
+    Further columns by keyword: `head="column"` is the column under another head, `head="{:.1f}"` a format of Python's for
+    the column of this name, `head=form` one of the forms below.
+    """
+    if not same and not columns:
+        bounds = {f"{name}{end}" for name in frame for end in ("_low", "_high", "_std")}
+        same = tuple(name for name in map(str, frame) if name not in bounds)
+    cells = {head: _by_rule(frame, head) for head in same}
+    for head, form in columns.items():
+        if isinstance(form, str):
+            cells[head] = written(form)(frame, head) if "{" in form else _by_rule(frame, form)
+        else:
+            cells[head] = form(frame, head)
+    return pd.DataFrame(cells, index=frame.index)
+
+
+def _by_rule(frame: pd.DataFrame, name: str) -> Any:
+    """A column as it is, or in the form that its name asks for."""
+    if f"{name}_low" in frame and f"{name}_high" in frame:
+        return interval()(frame, name)
+    if f"{name}_std" in frame:
+        return _deviation(frame, name)
+    if name.endswith(("_p", "_p_holm")):
+        return p_value()(frame, name)
+    return frame[name]
+
+
+def widen(frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "value", **form: Any) -> pd.DataFrame:
+    """Return a row for each combination of `rows` and a column for each value of `columns`, holding the estimates `x`.
+
+    All stand in the order of their first appearance; what is missing is `–`. `form` are the options of `interval`.
+    """
+    cells = frame.assign(cell=interval(**form)(frame, x) if f"{x}_low" in frame else _by_rule(frame, x))
+    keys = list(dict.fromkeys(cells[list(rows)].itertuples(index=False, name=None)))
+    wide = cells.pivot(index=list(rows), columns=columns, values="cell")[list(dict.fromkeys(cells[columns]))]
+    ordered = wide.loc[[key[0] for key in keys] if len(rows) == 1 else keys]
+    return ordered.fillna("–").rename_axis(columns=None).reset_index()
+
+
+def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = "") -> Form:
+    """An estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`.
+
+    A star marks those whose p, in the column `p`, is below .05.
+    """
+
+    def cells(frame: pd.DataFrame, head: str) -> list[Shown]:
+        name = value or head
+        ends = (low or f"{name}_low", high or f"{name}_high")
+        texts = [with_interval(v, a, b, digits, zero) for v, a, b in frame[[name, *ends]].to_numpy(float)]
+        return [text + "*" * (own < 0.05) for text, own in zip(texts, frame[p])] if p else texts
+
+    return cells
+
+
+def number(value: str = "", digits: int = 2) -> Form:
+    """A number with so many decimals, or a dash."""
+    return _by_row(lambda v: with_interval(v, digits=digits, zero=True), value)
+
+
+def _deviation(frame: pd.DataFrame, name: str) -> list[Shown]:
+    """A mean with its standard deviation, `0.36 ± 0.05`, where that is known."""
+
+    def cell(mean: float, std: float) -> Shown:
+        alone = with_interval(mean, digits=2, zero=True)
+        return alone if np.isnan(std) else Shown(f"{alone} ± {std:.2f}", mean, std=std)
+
+    return [cell(*row) for row in frame[[name, f"{name}_std"]].to_numpy(float)]
+
+
+def bounds(low: str = "low", high: str = "high") -> Form:
+    """An interval alone, `[0.3, 0.4]`, or a dash."""
+
+    def cell(below: float, above: float) -> Shown | str:
+        if not np.isfinite(below):
+            return "–"
+        ends = ", ".join(str(with_interval(end, digits=1, zero=True)) for end in (below, above))
+        return Shown(f"[{ends}]", None, low=below, high=above)
+
+    return _by_row(cell, low, high)
+
+
+def written(form: str, value: str = "") -> Form:
+    """A number in a format of Python's: `written("{:.0%}")`."""
+    return lambda frame, head: [Shown("–" if pd.isna(v) else form.format(v), v) for v in frame[value or head]]
+
+
+def p_value(value: str = "") -> Form:
+    """A p-value, `.012` or `< .001`."""
+
+    def cell(p: float) -> Shown:
+        if not np.isfinite(p):
+            return Shown("–", p)
+        return Shown("< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0"), p)
+
+    return _by_row(cell, value)
+
+
+def _by_row(cell: Callable[..., Any], *columns: str) -> Form:
+    """A cell for each row, from the numbers in these columns; the one without a name is that of the head."""
+    return lambda frame, head: [cell(*row) for row in frame[[c or head for c in columns]].to_numpy(float)]
+
+
+def label(value: str = "", prefix: str = "") -> Form:
+    """A stored value by its label in the page's language; one with the prefix comes first."""
+    return lambda frame, head: [labelled(v, prefix) for v in frame[value or head]]
+
+
+def labelled(value: object, prefix: str = "") -> str:
+    """The label of a stored value; one with the prefix comes first, for some values are common words elsewhere."""
+    own = name_of(f"{prefix}{value}")
+    return name_of(str(value)) if own == f"{prefix}{value}" else own
+
+
+_ABOUT = ["judge", "backbone", "score", "turns", "unscored"]
+
+
+class Shown:
+    """What people read of numbers, and the numbers: a page shows the text, a CSV has a column for each number.
+
+    `numbers` maps the end of a column's name to what stands there: nothing to the value, `_low` to the lower bound.
+    """
+
+    def __init__(self, text: str, value: float | None, **further: float | str):
+        self.text = text
+        own: dict[str, float | str] = {} if value is None else {"": value}
+        self.numbers = own | {f"_{name}": number for name, number in further.items()}
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, (str, Shown)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __add__(self, mark: str) -> Shown:
+        marked = Shown(self.text + mark, None)
+        marked.numbers = self.numbers | ({"_mark": mark} if mark else {})
+        return marked
+
+
+def agreement_table(
+    agreement: pd.DataFrame, metrics: Sequence[str] | None = None, gains: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The wide form of an agreement frame, cells as people read them: `.360 [.300, .410]`.
+
+    `gains` names metrics whose gain over the best control gets a column of its own, behind the metric's where that is
+    shown, called `gain: pearson`; a star marks gains whose Holm-corrected p is below .05. A value that is not
+    defined is `–`. Where a metric rests on other turns than the first of its judge, `turns: metric` stands behind it.
+    """
+    names = list(dict.fromkeys(agreement["metric"])) if metrics is None else list(metrics)
+    stratum = list(agreement.columns[: list(agreement.columns).index("judge")])
+    judge = [*stratum, "judge", "backbone", "score"]
+    wide = agreement[[*stratum, *_ABOUT]].loc[~agreement.duplicated(judge)]
+    for name in dict.fromkeys([*names, *gains]):
+        own = agreement[agreement["metric"] == name]
+        cells = {name: interval("value", digits=3, zero=False)(own, name)} if name in names else {}
+        if name in gains:
+            cells[f"gain: {name}"] = interval("gain", digits=3, zero=False, p="gain_p_holm")(own, name)
+        wide = wide.merge(own[[*judge, "turns"]].assign(**cells), on=judge, how="left", suffixes=("", f": {name}"))
+    empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
+    empty += [c for c in wide if c.startswith("turns: ") and wide[c].eq(wide["turns"]).all()]
+    return wide.drop(columns=empty).rename(columns={"score": "calibration"})
+
+
+def with_interval(
+    value: float, low: float = np.nan, high: float = np.nan, digits: int = 3, zero: bool = False
+) -> Shown:
+    """A value and its interval as papers print them, `.360 [.300, .410]`; without bounds the value alone.
+
+    With `zero`, numbers keep the zero before their point.
+    """
+    text = format_number(value, digits, zero)
+    if np.isnan(low) or np.isnan(high) or not np.isfinite(value):
+        return Shown(text, value)
+    if np.isinf(low) or np.isinf(high):
+        return Shown(f"{text} (−∞, ∞)", value, low=low, high=high)
+    ends = [format_number(end, digits, zero) for end in (low, high)]
+    return Shown(f"{text} [{', '.join(ends)}]", value, low=low, high=high)
+
+
+def format_number(value: float, digits: int = 3, zero: bool = False) -> str:
+    """A number as papers print it: `.360`, `−.042`, `1.250`; `–` where there is none."""
+    if not np.isfinite(value):
+        return "–"
+    text = f"{abs(value):.{digits}f}"
+    sign = "−" if value < 0 and float(text) > 0 else ""
+    return sign + (text[1:] if text.startswith("0.") and not zero else text)
