@@ -201,6 +201,6 @@ def shelf_css() -> str:
 def _exporter() -> Any:
     from nbconvert import HTMLExporter
 
-    exporter = HTMLExporter(template_name="template", extra_template_basedirs=[str(HERE)])
+    exporter = HTMLExporter(template_name="template", extra_template_basedirs=[str(HERE.parent / "show")])
     exporter.environment.globals |= CALLABLE
     return exporter
