@@ -80,7 +80,7 @@ def test_a_character_that_acts_is_a_box_in_a_figure(tmp_path, acting):
 
 
 def test_every_label_that_a_figure_may_carry_has_its_glyphs():
-    labels = tomllib.loads((ROOT / "perslib" / "report" / "labels.toml").read_text("utf-8"))
+    labels = tomllib.loads((ROOT / "perslib" / "report" / "show" / "labels.toml").read_text("utf-8"))
     with using_language("zh"):
         texts = [*labels.values(), *map(translate, labels.values())]
     assert len(texts) > 300
