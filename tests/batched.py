@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from perslib.llm import Backbone, Request
-from perslib.llm.answerers import batches
+from perslib.llm import Backbone, Request, batches
+from perslib.llm.answerers.choice import run_environment
 from perslib.llm.entries import Entry, Prices
-from perslib.llm.estimate import QUESTIONS, VARIABLE
 
 SCORE = {
     "type": "object",
@@ -37,8 +36,8 @@ def rehearsing(folder):
     """Nobody is asked in here; what would be is collected."""
     file = Path(folder) / f"questions-{time.monotonic_ns()}.jsonl"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, "1")
-        patch.setenv(QUESTIONS, str(file))
+        for name, value in run_environment(file).items():
+            patch.setenv(name, value)
         yield file
 
 

@@ -13,7 +13,7 @@ from pal_made import Letters, Model, session, usual
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
-from perslib.llm.estimate import tokens_of
+from perslib.llm.tokens import tokens_of
 from perslib.memory.baselines import (
     ConditionMem,
     MemoryBank,

@@ -111,7 +111,6 @@ def test_of_many_runs_of_characters_vectors_stay_short_and_near_texts_near(home)
 
 
 def test_a_rehearsal_embeds_nothing_and_notes_what_that_takes(home, monkeypatch, tmp_path):
-    monkeypatch.setenv("PERSLIB_REHEARSE", "1")
     monkeypatch.setenv("PERSLIB_PROGRESS_FILE", str(tmp_path / "progress.jsonl"))
     given, texts = [], [f"{i} {'word ' * 20}" for i in range(50)]
 
@@ -120,14 +119,24 @@ def test_a_rehearsal_embeds_nothing_and_notes_what_that_takes(home, monkeypatch,
         time.sleep(0.01)
         return np.ones((len(texts), 384), np.float32)
 
-    models = [embeddings.CachedEmbedder("slow", encode, Cache()) for _ in range(2)]
+    models = [embeddings.DryRunEmbedder("slow", encode, Cache()) for _ in range(2)]
     one, other = (model.embed([*texts, texts[0]]) for model in models)
     np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(np.linalg.norm(one, axis=1), 1, atol=1e-5)
     noted = sum(json.loads(line)["computing"] for line in (tmp_path / "progress.jsonl").read_text().splitlines())
     assert len(given) <= 4 and noted == pytest.approx(50 * 0.01 * 26 / 75, rel=0.5)
-    monkeypatch.delenv("PERSLIB_REHEARSE")
-    assert (models[0].embed(texts) == models[0].embed(texts[:1])).all() and len(given) >= 50
+    live = embeddings.CachedEmbedder("slow", encode, Cache())
+    assert (live.embed(texts) == live.embed(texts[:1])).all() and len(given) >= 50, "what is drawn is not kept"
+
+
+def test_a_page_in_a_dry_run_takes_embedders_that_ask_nobody(home, monkeypatch):
+    assert type(embedder("embedded")) is embeddings.CachedEmbedder
+    monkeypatch.setenv("PERSLIB_ANSWERER", "dry-run")
+    assert type(embedder("embedded")) is embeddings.DryRunEmbedder
+    monkeypatch.setenv("PERSLIB_ANSWERER", f"batch:{home / 'questions.jsonl'}")
+    assert type(embedder("embedded")) is embeddings.CachedEmbedder, "questions of a batch depend on them"
+    with pytest.raises(BackboneError, match="is not asked"):
+        embedder("vllm-qwen3-8b").embed(["a"])
 
 
 def test_unknown_and_missing_embedders_say_what_to_do(home):

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from perslib.errors import PerslibError
-from perslib.llm.estimate import tokens_of
 from perslib.llm.event_loop import compute
+from perslib.llm.tokens import tokens_of
 from perslib.memory.h2 import OfficialMapping
 from perslib.pal import Faultless, people, run
 from perslib.pal.bench.extractive import RESTATED, Extractive

@@ -13,7 +13,7 @@ import pytest
 from endpoint import completion, says, status
 
 from perslib.errors import BackboneError, BudgetReached, Refused
-from perslib.llm import DryRun, Request, backbone, event_loop
+from perslib.llm import Request, backbone, dry_run, event_loop
 
 PRICES = {"in": 1.0, "cached": 0.5, "out": 10.0}
 #: What the loopback endpoint reports: 100 tokens in, 40 of them cached, 10 out.
@@ -181,14 +181,14 @@ def test_the_order_of_a_schemas_fields_is_in_the_address(model):
 def test_a_dry_run_counts_calls_tokens_and_cost(server, model):
     asked = model(prices=PRICES)
     asked.ask("x" * 40)
-    dry = DryRun(asked.entry, cache="use")
+    dry = dry_run(asked.entry, cache="read")
     dry.ask_many(["x" * 40, *[Request("y" * 40, max_tokens=100)] * 2, Request("偏好" * 20, max_tokens=50)])
     spent = dry.ledger.total
     assert (spent.calls, spent.hits) == (2, 1), "one is in the cache, one is asked once for two"
     # 4 a message for its frame; 40 ASCII characters are 10 tokens, 40 Chinese ones 30.
     assert (spent.tokens_in, spent.tokens_out) == (4 + 10 + 4 + 30, 150)
     assert spent.cost == pytest.approx((48 * 1.0 + 150 * 10.0) / 1e6)
-    unpriced = DryRun(model(prices=None).entry)
+    unpriced = dry_run(model(prices=None).entry)
     unpriced.ask_many(["a"])
     assert unpriced.ledger.total.cost is None
 

@@ -16,8 +16,7 @@ from endpoint import completion, status
 
 from perslib.cli import main
 from perslib.errors import BackboneError, DataError, Refused
-from perslib.llm import Backbone, Cache, Request, backbone
-from perslib.llm.answerers import batches
+from perslib.llm import Backbone, Cache, Request, backbone, batches
 from perslib.llm.entries import Entry
 from perslib.report.run.batches import open_batches
 
@@ -30,7 +29,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def quick(home, monkeypatch):
-    monkeypatch.setattr("perslib.llm.answerers.batches.submission.FIRST_LOOK", 0.01)
+    monkeypatch.setattr("perslib.llm.batches.submission.FIRST_LOOK", 0.01)
     monkeypatch.setenv("BATCH_KEY", SECRET)
 
 
@@ -173,7 +172,7 @@ def test_a_batch_that_was_left_is_waited_for_again(server, entry, home):
 
 
 def test_large_ones_are_cut_and_models_are_apart(entry, home, monkeypatch):
-    monkeypatch.setattr("perslib.llm.answerers.batches.store.MOST", 5)
+    monkeypatch.setattr("perslib.llm.batches.store.MOST", 5)
     other = Entry(**{**vars(entry), "name": "other", "model": "n"})
     made, _ = collected(lambda: (ask(entry), ask(other, number=2)), home)
     assert [(one.entry.model, one.state["questions"]) for one in made] == [("m", 5), ("m", 5), ("m", 2), ("n", 2)]
@@ -215,9 +214,9 @@ def test_what_takes_no_batches_says_so(entry, home):
 
 
 def test_a_dry_run_of_its_own_is_not_collected(entry, home):
-    from perslib.llm import DryRun
+    from perslib.llm import dry_run
 
-    assert collected(lambda: DryRun(entry).ask_many(questions()), home) == ([], 0)
+    assert collected(lambda: dry_run(entry).ask_many(questions()), home) == ([], 0)
 
 
 # -- pages ------------------------------------------------------------------------------------------------
@@ -308,7 +307,7 @@ def test_a_batch_whose_file_is_gone_holds_up_no_other(study, server, home, monke
     async def answer(request, body):
         return None
 
-    monkeypatch.setattr("perslib.llm.answerers.batches.store.MOST", 2)
+    monkeypatch.setattr("perslib.llm.batches.store.MOST", 2)
     server.troubles["content"] = [status(404, "No such File object."), answer]
     code, shown = perslib("report", study, "-b", "mine", "--batch")
     assert code == 0, shown

@@ -16,8 +16,7 @@ from endpoint import HASTY, html, raw, reset, status
 
 from perslib.cli import main
 from perslib.errors import BackboneError, DataError, UnknownName
-from perslib.llm import Backbone, Cache
-from perslib.llm.answerers import batches
+from perslib.llm import Backbone, Cache, batches
 
 ACCENT = json.dumps({"score": 4, "kind": "good", "why": "très clair"}, ensure_ascii=False)
 
@@ -30,7 +29,8 @@ def server():
 
 @pytest.fixture(autouse=True)
 def quick(home, monkeypatch):
-    monkeypatch.setattr("perslib.llm.answerers.batches.submission.FIRST_LOOK", 0.01)
+    monkeypatch.setattr("perslib.llm.batches.submission.FIRST_LOOK", 0.01)
+    monkeypatch.setattr("perslib.llm.answerers.endpoint.Patience", lambda: HASTY)
     monkeypatch.setattr(sys.modules[Backbone.__module__], "Patience", lambda: HASTY)
     monkeypatch.setenv("BATCH_KEY", SECRET)
 
@@ -204,7 +204,7 @@ def test_a_key_that_is_refused_leaves_the_batch_open(server, entry, made):
 @pytest.mark.parametrize("label", [True, False])
 def test_a_batch_whose_making_was_not_answered_is_found(server, made, fault, label, monkeypatch):
     if not label:  # an endpoint that keeps no metadata: the file tells
-        monkeypatch.setattr("perslib.llm.answerers.batches.submission.LABEL", "")
+        monkeypatch.setattr("perslib.llm.batches.submission.LABEL", "")
     server.page = 1
     server.troubles["made"] = [fault]
     assert batches.fetch(made).answers == 12
@@ -253,8 +253,8 @@ def test_a_batch_that_another_folder_of_this_name_has_made_is_taken(server, entr
 
 
 FETCH = """
-from perslib.llm.answerers import batches
-from perslib.llm.answerers.batches import submission
+from perslib.llm import batches
+from perslib.llm.batches import submission
 submission.FIRST_LOOK = 0.01
 for one in batches.batches()[0]:
     print(batches.fetch(one).answers)

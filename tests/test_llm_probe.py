@@ -8,8 +8,9 @@ from endpoint import completion, status
 from test_llm_ladder import reasoner
 
 from perslib.errors import Refused
-from perslib.llm import Answer, DryRun
-from perslib.llm.probe import known, pace_of, save, seconds
+from perslib.llm import Answer, dry_run
+from perslib.llm.abilities import read_probe, save_probe
+from perslib.llm.probe import pace_of, seconds
 
 SCORE = {"type": "object", "properties": {"score": {"type": "integer"}}, "required": ["score"]}
 
@@ -121,12 +122,12 @@ def test_logprobs_are_not_asked_of_an_endpoint_that_gave_none(server, model):
 def test_a_saved_probe_is_kept_per_endpoint_and_model(server, model, home):
     server.reply = able
     probe = model().probe()
-    assert known(server.base_url, "Qwen/Qwen3-8B") == probe
-    assert known(server.base_url, "another") is None
+    assert read_probe(model().entry) == probe
+    assert read_probe(model(model="another").entry) is None
     (home / ".perslib" / "probes.json").write_text(json.dumps({f"{server.base_url} x": {"nonsense": 1}}))
-    assert known(server.base_url, "x") is None
+    assert read_probe(model(model="x").entry) is None
     (home / ".perslib" / "probes.json").write_text("{")
-    assert known(server.base_url, "x") is None
+    assert read_probe(model(model="x").entry) is None
 
 
 def test_time_is_told_from_the_length_of_prompts_until_answers_tell_it(server, model):
@@ -136,18 +137,18 @@ def test_time_is_told_from_the_length_of_prompts_until_answers_tell_it(server, m
     assert max(len(str(body["messages"])) for body in server.bodies) > 4000, "a short prompt shows no pace of reading"
     assert probe.pace is not None and min(probe.pace) >= 0 and max(probe.pace) > 0
     took = [Answer(tokens_in=i, tokens_out=o, seconds=0.001 * i + 0.05 * o) for i, o in ((15, 40), (1200, 1), (10, 24))]
-    save(replace(probe, pace=pace_of(took)))
+    save_probe(replace(probe, pace=pace_of(took)))
     assert seconds(asked.entry, 6000, 10, 40) == pytest.approx(6.5 / 4)
     assert seconds(asked.entry, 600, 10, 40) == pytest.approx(1.1 / 4)
     assert pace_of([Answer(seconds=1.0)]) is None
-    save(replace(probe, pace=None))
+    save_probe(replace(probe, pace=None))
     assert seconds(asked.entry, 6000, 10, 40) is None
 
 
 def test_what_is_longer_than_the_context_is_no_call_that_costs(server, model):
     server.reply, server.models = able, [{"id": "Qwen/Qwen3-8B", "max_model_len": 50}]
     model().probe()
-    dry = DryRun(model(prices={"in": 1.0, "out": 1.0}).entry)
+    dry = dry_run(model(prices={"in": 1.0, "out": 1.0}).entry)
     short, long = dry.ask_many(["short", "long " * 100])
     assert short.ok and "about 129 tokens, and the model's context has 50" in long.error
     total = dry.ledger.total

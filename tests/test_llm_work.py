@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 from endpoint import completion
 
-from perslib.llm import Cache, DryRun, Request, answered
-from perslib.llm.estimate import USUAL_REPLY
+from perslib.llm import Cache, Request, answered, dry_run
 from perslib.llm.request import Answer, changed
+from perslib.llm.tokens import USUAL_REPLY
 from perslib.pal.bench.tasks import counted
 
 
@@ -222,7 +222,7 @@ def test_a_dry_run_asks_nobody_and_counts_by_stage(server, model, home):
         (verdict,) = await ask([Request(f"{number} {note.text}", schema=SCHEMA)], "judge")
         return verdict.data
 
-    dry = DryRun(model(prices={"in": 1.0, "cached": 0.5, "out": 10.0}).entry)
+    dry = dry_run(model(prices={"in": 1.0, "cached": 0.5, "out": 10.0}).entry)
     found = dry.map(judged, range(10))
     assert [(own["score"], len(own["notes"])) for own in found] == [(2, 3)] * 10 and server.bodies == []
     assert len({note for own in found for note in own["notes"]}) == 10, "what depends on an answer is no hit by chance"
@@ -239,7 +239,7 @@ def test_a_dry_run_asks_nobody_and_counts_by_stage(server, model, home):
 def test_a_dry_run_takes_the_usual_answer(model, home):
     usual = {"score": 3, "notes": ["as usual"]}
     questions = [Request("a", schema=SCHEMA, usual=usual), Request("b", usual=lambda: "c" * 40)]
-    dry = DryRun(model().entry)
+    dry = dry_run(model().entry)
     one, two = dry.ask_many(questions, stage="judge")
     assert one.data == usual and two.text == "c" * 40
     assert dry.ledger.stage("judge").tokens_out == one.tokens_out + 10
@@ -249,7 +249,7 @@ def test_a_dry_run_takes_the_usual_answer(model, home):
 def test_a_dry_run_knows_the_cache_and_is_no_progress(echoing, model, home, monkeypatch):
     model().ask_many(["a", "b"])
     monkeypatch.setenv("PERSLIB_PROGRESS_FILE", str(home / "progress.jsonl"))
-    dry = DryRun(model().entry, cache="use")
+    dry = dry_run(model().entry, cache="read")
     dry.ask_many(["a", "b", "c", "c"])
     dry.ask_many(["a", "c"])
     assert (dry.ledger.total.calls, dry.ledger.total.hits) == (1, 3) and len(echoing.bodies) == 2

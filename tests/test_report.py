@@ -27,9 +27,8 @@ from perslib.cli import main
 from perslib.corpus import load, save
 from perslib.errors import DataError, ReportError, UnknownName
 from perslib.llm import Cache
+from perslib.llm.abilities import Probe, save_probe
 from perslib.llm.entries import entry as backbone_named
-from perslib.llm.probe import Probe
-from perslib.llm.probe import save as save_probe
 from perslib.report import rehearse_report, run_report
 from perslib.report.page.index import write_index
 from perslib.report.page.rendering import warnings_in
@@ -511,7 +510,7 @@ def test_a_plan_that_takes_long_to_work_out_holds_up_no_run(home, tmp_path, caps
     own = study(
         tmp_path,
         'backbone = ""\nout = ""',
-        "import os, time\nfrom perslib.llm.estimate import VARIABLE\nif os.environ.get(VARIABLE):\n    time.sleep(60)",
+        "import os, time\nfrom perslib.llm.answerers.choice import VARIABLE\nif os.environ.get(VARIABLE):\n    time.sleep(60)",
         tags={1: "asks"},
     )
     monkeypatch.setattr("perslib.report.run.progress.LONGEST", 3.0)
@@ -579,7 +578,7 @@ def test_a_notebook_that_tags_nothing_is_gone_through_as_a_whole(home, tmp_path)
 
 
 def test_what_a_page_computes_is_said_as_far_as_it_was_measured(home, tmp_path):
-    own = study(tmp_path, 'out = ""', "from perslib.llm.estimate import note_computing\nnote_computing(30.0)")
+    own = study(tmp_path, 'out = ""', "from perslib.llm.ledger import note_computing\nnote_computing(30.0)")
     assert "asks no model; about 30 s of computing" in next(rehearse_report(own, corpus="tiny/en"))
     notebook = json.loads(own.read_text("utf-8"))
     notebook["metadata"]["perslib"] = {"seconds": [10, 1000]}

@@ -29,7 +29,7 @@ def batch(context: click.Context) -> None:
     """
     if context.invoked_subcommand:
         return
-    from perslib.llm.answerers.batches import batches
+    from perslib.llm.batches import batches
 
     readable, damaged = batches()
     for one in readable:
@@ -73,7 +73,7 @@ def read(files: tuple[Path, ...]) -> None:
     \b
     perslib batch read answers.jsonl
     """
-    from perslib.llm.answerers.batches import read_files
+    from perslib.llm.batches import read_files
 
     for one, taken in read_files(files):
         click.echo(plain(f"{one.entry.name}: {taken.describe()}"))
@@ -87,7 +87,7 @@ def forget(names: tuple[str, ...]) -> None:
     \b
     perslib batch forget 5f0c9a7be112
     """
-    from perslib.llm.answerers.batches import forget
+    from perslib.llm.batches import forget
 
     for name in names:
         one = forget(name)

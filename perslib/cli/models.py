@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from perslib.llm.abilities import Probe
     from perslib.llm.entries import Entry
-    from perslib.llm.probe import Probe
 
 
 @click.command()
@@ -52,11 +52,11 @@ def _price_of_sample(entry: Entry, found: Probe) -> str:
     """
     from perslib.corpus import load
     from perslib.judge import evaluate, make_judge
-    from perslib.llm import DryRun
+    from perslib.llm import dry_run
     from perslib.llm.probe import seconds
 
     for judge in ("few-shot", "zero-shot"):
-        dry = DryRun(entry)
+        dry = dry_run(entry)
         evaluate(make_judge(judge), load("sample/en"), dry, limit=SAMPLED, progress=False)
         took = dry.ledger.total
         if not (too_long := took.errors + took.unreadable):

@@ -9,7 +9,7 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.judge import Manner
 from perslib.llm import Backbone
-from perslib.llm.estimate import tokens_of
+from perslib.llm.tokens import tokens_of
 
 #: Tokens of replies that a small model reads at a first look, once for each judge.
 LOOK_TOKENS = 1300

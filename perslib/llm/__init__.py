@@ -10,17 +10,17 @@ back as data or as *unscored* with the reason.
 
 from perslib.llm.answerers.completions import digit_distribution
 from perslib.llm.answerers.limits import Patience
-from perslib.llm.backbone import Backbone, DryRun, backbone
+from perslib.llm.backbone import Backbone, backbone, dry_run
 from perslib.llm.cache.store import Cache
 from perslib.llm.embeddings import Embedder, embedder
 from perslib.llm.entries import Entry, Prices, entries
 from perslib.llm.event_loop import answered, compute
 from perslib.llm.ledger import Ledger, Spending
-from perslib.llm.request import Answer, Ask, Method, Request
+from perslib.llm.request import Answer, Answerer, Ask, Method, Question, Request
 from perslib.llm.structured.parsing import parse
 
 __all__ = [
-    "Answer", "Ask", "Backbone", "Cache", "DryRun", "Embedder", "Entry", "Ledger", "Method",
-    "Patience", "Prices", "Request", "Spending", "answered", "backbone", "compute", "digit_distribution",
-    "embedder", "entries", "parse",
+    "Answer", "Answerer", "Ask", "Backbone", "Cache", "Embedder", "Entry", "Ledger", "Method", "Patience", "Prices",
+    "Question", "Request", "Spending", "answered", "backbone", "compute", "digit_distribution", "dry_run", "embedder",
+    "entries", "parse",
 ]  # fmt: skip

@@ -5,13 +5,12 @@
     (await model.ask_async("Say hi")).text      # in async code
     model.ask_many(requests, stage="judge")     # many at once, in their order, with a progress bar
 
-One background loop serves all of them (`loop.py`); what happens to a question on it is in `work.py`.
+One background loop serves all of them (`event_loop.py`). A question goes to the scheduler (`scheduler.py`), which looks
+into the cache, and on to an answerer (`answerers/`): the endpoint, the embedded model, a dry run, or a batch.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -22,30 +21,31 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
 from perslib.llm import event_loop, probe
-from perslib.llm.answerers.http import Transport
+from perslib.llm.abilities import Probe, know_abilities, save_probe
+from perslib.llm.answerers.choice import choose_answerer
+from perslib.llm.answerers.dry_run import DryRun
+from perslib.llm.answerers.endpoint import Endpoint, shared_client
 from perslib.llm.answerers.limits import Client, Patience
-from perslib.llm.cache.address import content_address, weights
+from perslib.llm.cache.answers import CachedAnswers
 from perslib.llm.cache.store import Cache, Policy
 from perslib.llm.entries import Entry, entry
-from perslib.llm.estimate import QUESTIONS, StandIn, is_rehearsal, rehearsal
 from perslib.llm.ledger import Ledger, Progress, Stages
-from perslib.llm.probe import Probe
-from perslib.llm.request import Answer, Ask, Message, Method, Request
-from perslib.llm.scheduler import Run, Work
-from perslib.llm.structured.fallbacks import Ladder
+from perslib.llm.request import Answer, Answerer, Ask, Message, Method, Question, Request
+from perslib.llm.scheduler import QuestionScheduler
+from perslib.llm.spending import Account
+from perslib.llm.structured.fallbacks import Fallbacks
 from perslib.llm.structured.parsing import Rung
 
-Question = Request | str | Sequence[Message]
+Asked = Request | str | Sequence[Message]
 T = TypeVar("T")
 X = TypeVar("X")
+#: What makes an answer of the usual length to a question.
+Usual = Callable[[Question], Any]
 #: What is done for each of many items.
 Each = Callable[[X, Ask], Awaitable[T]]
 
 AT_A_TIME = 4
 """Items that a worker of a cluster takes at a time."""
-
-_clients: dict[tuple[Any, ...], Client] = {}
-_clients_lock = threading.Lock()
 
 
 class Shown(TypedDict, total=False):
@@ -80,14 +80,12 @@ def backbone(
 
 
 class Backbone:
-    """A model at an endpoint, with its cache, its ledger and its limits.
+    """A model, with its answerer, its cache, its ledger and its limits.
 
     With a `scheduler`, methods mapped over items are worked on by the processes of a Dask cluster. Calls in flight,
     requests and tokens a minute are divided among them, so that the bounds of `backbones.toml` hold for all together;
     all use the one cache file, so nothing that was answered is asked again, whoever died in between.
     """
-
-    _stand_in: StandIn | None = None
 
     def __init__(
         self,
@@ -99,15 +97,16 @@ class Backbone:
         scheduler: Scheduler = None,
         minute: float = 60.0,
         forced: bool = False,
+        answerer: Answerer | None = None,
     ):
         self.entry = entry
         self.cache = cache if isinstance(cache, Cache) else Cache(policy=cache)
         self.ledger = Ledger() if ledger is None else ledger
         self.patience = patience or Patience()
         self.scheduler = scheduler
-        self._minute, self._forced = minute, forced
-        self._weights = weights(entry)
-        self._probe = probe.known(entry.address, self.model)
+        self.abilities = know_abilities(entry, is_forced=forced)
+        self._minute, self._forced, self._is_silent = minute, forced, False
+        self.answerer, self.cache = choose_answerer(self.abilities, self.cache, answerer)
 
     def __repr__(self) -> str:
         return f"Backbone({self.name!r}, model={self.model!r})"
@@ -124,16 +123,16 @@ class Backbone:
 
     # -- asking ---------------------------------------------------------------------------------------------
 
-    def ask(self, question: Question, *, stage: str = "ask", **settings: Any) -> Answer:
+    def ask(self, question: Asked, *, stage: str = "ask", **settings: Any) -> Answer:
         """The answer to one question; `settings` are fields of `Request`, such as `temperature=0`."""
         return self.ask_many([_request(question, settings)], stage=stage, progress=False)[0]
 
-    async def ask_async(self, question: Question, *, stage: str = "ask", **settings: Any) -> Answer:
+    async def ask_async(self, question: Asked, *, stage: str = "ask", **settings: Any) -> Answer:
         """`ask`, awaited; works in any event loop."""
         one = partial(_asked, [_request(question, settings)], stage)
         return (await self.work_async([one], progress=False))[0][0]
 
-    def ask_many(self, questions: Iterable[Question], *, stage: str = "ask", **shown: Unpack[Shown]) -> list[Answer]:
+    def ask_many(self, questions: Iterable[Asked], *, stage: str = "ask", **shown: Unpack[Shown]) -> list[Answer]:
         """The answers to many questions, in their order.
 
         Calls start in that order, so requests with a common beginning meet the endpoint's prefix cache when
@@ -190,7 +189,11 @@ class Backbone:
         cap: float | None = None,
     ) -> None:
         with Stages(self.ledger, totals, enabled=progress) as stages:
-            await Work(self._run(stages.step, cap), methods, sink).finish()
+            account = Account(self.entry, self.ledger, _ignore if self._is_silent else stages.step, cap)
+            cached = CachedAnswers(self.abilities, self.cache)
+            await QuestionScheduler(
+                self.answerer or Endpoint(self.abilities, self.client), cached, account, methods, sink
+            ).finish()
 
     def _spread(
         self,
@@ -220,77 +223,69 @@ class Backbone:
                 self.ledger.add(took)
                 shown.move(len(found), took.total.calls)
 
-    def digest(self, question: Question) -> str:
+    def digest(self, question: Asked) -> str:
         """Content address of a question put to this backbone: all that can change the answer, and no more."""
-        return content_address(self.entry, self._weights, _request(question, {}))
+        return CachedAnswers(self.abilities, self.cache).address(_request(question, {}))
 
     # -- what the endpoint can do ---------------------------------------------------------------------------
 
     def probe(self) -> Probe:
         """Ask the endpoint what it can do, save that, and go by it from now on."""
-
-        client, address = self.client, self.entry.address
-        client.unsupported.clear()
-        probe.leave_out(address, self.model, "")
-        ladder = Ladder(replace(self.entry, logprobs=None), client, None, False)
+        if self.answerer is not None:
+            raise BackboneError(f"In a dry run backbone {self.name!r} is not asked.", backbone=self.name)
+        client, fresh = self.client, replace(self.abilities, entry=replace(self.entry, logprobs=None), probe=None)
+        self.abilities.forget_refusals()
+        fallbacks = Fallbacks(fresh, client)
 
         async def send(request: Request, form: dict[str, Any] | None) -> Answer:
-            return (await ladder.send(request, request.messages, client.allowance(), form))[-1]
+            return (await fallbacks.send(request, request.messages, client.allowance(), form))[-1]
 
         async def models() -> Mapping[str, Any]:
             return await client.transport.exchange("GET", "/models")
 
-        self._probe = event_loop.run(probe.take(self.name, address, self.model, send, models))
-        probe.save(self._probe)
-        return self._probe
+        found = event_loop.run(probe.take(self.name, self.entry.address, self.model, send, models))
+        self.abilities.probe, self.abilities.thinks = found, fresh.thinks
+        save_probe(found)
+        return found
 
     def rung(self, schema: Mapping[str, Any]) -> Rung:
-        """The rung of the structured-output ladder on which a request with this schema starts."""
-        return self._ladder.rung(schema)
-
-    # -- on the background loop -----------------------------------------------------------------------------
+        """The form in which a reply with this schema is asked for first."""
+        return self.abilities.rung(schema)
 
     @property
     def client(self) -> Client:
         """The shared client of the endpoint; a forked process opens its own."""
-        key = (os.getpid(), repr(self.entry), self.patience, self._minute)
-        with _clients_lock:
-            if key not in _clients:
-                client = _clients[key] = Client(Transport(self.entry), self.patience, self._minute)
-                client.unsupported |= probe.left_out(self.entry.address, self.model)
-            return _clients[key]
-
-    @property
-    def _ladder(self) -> Ladder:
-        return Ladder(self.entry, self.client, self._probe, self._forced)
-
-    def _run(self, step: Callable[[str, Answer], object], cap: float | None) -> Run:
-        stand_in = self._stand_in or (rehearsal(os.environ.get(QUESTIONS, "")) if is_rehearsal() else None)
-        return Run(self._ladder, self.cache, self.ledger, self.model, self._weights, step, cap, stand_in)
+        return shared_client(self.entry, self.patience, self._minute)
 
 
-class DryRun(Backbone):
-    """A backbone that asks nobody and counts: its ledger then holds what the same work would take, stage by stage.
+def dry_run(
+    of: Backbone | Entry | str,
+    cache: Cache | Policy = "off",
+    usual: Usual = lambda question: (
+        question.request.usual() if callable(question.request.usual) else question.request.usual
+    ),
+) -> Backbone:
+    """Return a backbone that asks nobody and counts: its ledger then holds what the same work would take, stage by stage.
 
-        dry = DryRun("embedded")
+        dry = dry_run("embedded")
         dry.map(method, items)
         dry.ledger.total
 
-    A question is answered by its own `usual` answer; without that by the plainest data that its schema takes, or a text
-    of the usual length, and counted with `max_tokens`. What is asked twice is asked once. With `cache="use"` what the
-    answer cache has is not counted as a call.
+    A question gets what `usual` makes of it, an answer of the usual length; where that is None, the plainest data that
+    its schema takes, or a text of the usual length, and it is counted with `max_tokens`. What is asked twice is asked
+    once. With `cache="read"` what the answer cache has is not counted as a call.
     """
-
-    def __init__(self, of: Entry | str, cache: Cache | Policy = "off"):
-        super().__init__(entry(of) if isinstance(of, str) else of, cache)
-        self._stand_in = StandIn()
-
-    def _run(self, step: Callable[[str, Answer], object], cap: float | None) -> Run:
-        # No progress: what is counted here is not what the page asks.
-        return super()._run(lambda stage, answer: None, cap)
+    known = entry(of) if isinstance(of, str) else of.entry if isinstance(of, Backbone) else of
+    model = Backbone(known, cache, answerer=DryRun(know_abilities(known), usual))
+    model._is_silent = True  # what is counted here is not what the page asks
+    return model
 
 
-def _request(question: Question, settings: Mapping[str, Any]) -> Request:
+def _ignore(stage: str, answer: Answer) -> None:
+    """Count nothing."""
+
+
+def _request(question: Asked, settings: Mapping[str, Any]) -> Request:
     request = Request.of(question)
     return replace(request, **settings) if settings else request
 

@@ -21,7 +21,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,13 +34,15 @@ from threadpoolctl import threadpool_limits
 
 from perslib.errors import BackboneError, DataError, Problem
 from perslib.llm import event_loop
+from perslib.llm.answerers.choice import is_asked, is_dry_run
 from perslib.llm.answerers.embedded import sleeping
 from perslib.llm.answerers.http import Fault, Transport
 from perslib.llm.answerers.limits import Client, Patience
 from perslib.llm.cache.store import Cache, Policy
 from perslib.llm.entries import Entry, entry
-from perslib.llm.estimate import QUESTIONS, is_rehearsal, note_computing, tokens_of
+from perslib.llm.ledger import note_computing
 from perslib.llm.request import digest
+from perslib.llm.tokens import tokens_of
 
 CHARACTERS = 2000
 """Of a longer text only so much is read: a Chinese character takes about a millisecond of two cores."""
@@ -119,8 +121,8 @@ SENTENCE_TRANSFORMERS = "sentence-transformers:"
 AT_ONCE = 64
 """Texts sent to a model in one go."""
 TRIED = 300
-"""Characters that a rehearsal embeds to see how fast this machine is."""
-_rehearsed: set[str] = set()
+"""Characters that a dry run embeds to see how fast this machine is."""
+_measured: set[str] = set()
 COLUMNS = 1024
 """Of a vector that characters give: 20,000 of 32 bits would be 80 kB a text."""
 
@@ -143,13 +145,14 @@ def embedder(
     if name == "tfidf":
         return CharacterTfidf()
     store = cache if isinstance(cache, Cache) else Cache(policy=cache)
+    kind = DryRunEmbedder if is_dry_run() else CachedEmbedder
     if name == "embedded":
-        return CachedEmbedder(NAME, encode, store)
+        return kind(NAME, encode, store)
     if name.startswith(SENTENCE_TRANSFORMERS):
-        return CachedEmbedder(name, _sentence_transformer(name.removeprefix(SENTENCE_TRANSFORMERS)), store)
+        return kind(name, _sentence_transformer(name.removeprefix(SENTENCE_TRANSFORMERS)), store)
     endpoint = Endpoint(entry(name, **overrides), patience or Patience())
     model, address = endpoint.entry.model, endpoint.entry.address
-    return CachedEmbedder(f"{name}:{model}", endpoint.encode, store, address=address)
+    return kind(f"{name}:{model}", endpoint.encode if is_asked() else endpoint.refuse, store, address=address)
 
 
 class CachedEmbedder:
@@ -158,7 +161,6 @@ class CachedEmbedder:
     def __init__(self, name: str, encode: Callable[[list[str], Kind], Vectors], cache: Cache, *, address: str = ""):
         self.name = name
         self._encode, self._cache, self._address = encode, cache, address
-        self._pace: float | None = None
 
     def __repr__(self) -> str:
         return f"Embedder({self.name!r})"
@@ -170,30 +172,41 @@ class CachedEmbedder:
         keys = [digest({**about, "text": text}) for text in texts]
         found = self._cache.get_vectors(dict.fromkeys(keys))
         missing = {key: text for key, text in zip(keys, texts) if key not in found}
-        if missing and is_rehearsal() and not os.environ.get(QUESTIONS):
-            found |= {key: self._rehearse(key, text, kind) for key, text in missing.items()}
-            missing = {}
+        found |= self._encode_missing(missing, kind)
+        return np.stack([found[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+
+    def _encode_missing(self, missing: Mapping[str, str], kind: Kind) -> dict[str, Vectors]:
+        """Encode the texts that the cache does not have, by content address, and keep the vectors."""
         if missing and self._cache.policy == "only":
             raise BackboneError(f"{len(missing)} embeddings of {self.name} are not in the cache", backbone=self.name)
-        waiting = list(missing.items())
+        waiting, encoded = list(missing.items()), dict[str, Vectors]()
         for start in range(0, len(waiting), AT_ONCE):
             some = dict(waiting[start : start + AT_ONCE])
             vectors = dict(zip(some, unit(self._encode(list(some.values()), kind)), strict=True))
             meta = {"backbone": "embeddings", "model": self.name, "stage": "embed"}
             self._cache.put_vectors((key, vector, meta) for key, vector in vectors.items())
-            found |= vectors
-        return np.stack([found[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+            encoded |= vectors
+        return encoded
 
-    def _rehearse(self, key: str, text: str, kind: Kind) -> Vectors:
-        """Give any vector in the place of a text's own, and note how long that would take, once a text."""
-        if key not in _rehearsed and not self._address:
+
+class DryRunEmbedder(CachedEmbedder):
+    """A model that is not asked: its vectors are drawn, and what its own would take is measured and noted."""
+
+    _pace: float | None = None
+
+    def _encode_missing(self, missing: Mapping[str, str], kind: Kind) -> dict[str, Vectors]:
+        return {key: self._draw(key, text, kind) for key, text in missing.items()}
+
+    def _draw(self, key: str, text: str, kind: Kind) -> Vectors:
+        """Draw a vector in the place of a text's own, and note how long that would take, once a text."""
+        if key not in _measured and not self._address:
             if self._pace is None:
                 self._encode([text[:1]], kind)  # loads the model
                 clock, tried = time.perf_counter(), (text * TRIED)[:TRIED] or " "
                 self._encode([tried], kind)
                 self._pace = (time.perf_counter() - clock) / tokens_of(tried)
             note_computing(self._pace * tokens_of(text[:CHARACTERS]))
-        _rehearsed.add(key)
+        _measured.add(key)
         return unit(np.random.default_rng(int(key[:16], 16)).standard_normal((1, 384)))[0]
 
 
@@ -264,6 +277,10 @@ class Endpoint:
             return event_loop.run(self._ask(texts, self._client))
         with ThreadPoolExecutor(1) as aside:
             return aside.submit(asyncio.run, self._apart(texts)).result()
+
+    def refuse(self, texts: list[str], kind: Kind) -> Vectors:
+        """Refuse to ask, where questions are only written down."""
+        raise BackboneError(f"In a dry run backbone {self.entry.name!r} is not asked.", backbone=self.entry.name)
 
     async def _apart(self, texts: list[str]) -> Vectors:
         """On a loop of its own, with a connection of its own."""

@@ -78,6 +78,11 @@ class Entry:
         return Path(self.model).name if self.kind == "embedded" else self.model
 
     @property
+    def gguf(self) -> str | None:
+        """The model file of an embedded entry; None for the bundled one."""
+        return self.model if self.model.endswith(".gguf") or self.model.startswith("hub:") else None
+
+    @property
     def is_asked_briefly(self) -> bool:
         """Whether studies ask it with short prompts; without a word on it, what perslib starts by itself."""
         return self.prompts == "short" or (self.prompts == "auto" and self.kind == "embedded")

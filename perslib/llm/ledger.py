@@ -23,8 +23,9 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.llm.estimate import PROGRESS
 from perslib.llm.request import NOT_IN_CACHE, Answer
+
+PROGRESS = "PERSLIB_PROGRESS_FILE"
 
 
 @dataclass(frozen=True)
@@ -261,6 +262,13 @@ class Progress:
         # The run is worth more than the report of it: a file that is gone or full stops nothing.
         with contextlib.suppress(OSError), Path(self._file).open("ab", 0) as file:
             file.write(json.dumps(report).encode() + b"\n")
+
+
+def note_computing(seconds: float) -> None:
+    """Tell whoever runs this notebook as a dry run that the run itself will compute for so long."""
+    if file := os.environ.get(PROGRESS):
+        with Path(file).open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"computing": seconds}) + "\n")
 
 
 class Stages:

@@ -1,25 +1,19 @@
-"""Asking an endpoint what it can do and how fast it is, and remembering the answer.
-
-Flags in `backbones.toml` are what somebody believed; a probe is what the endpoint did. The client goes by the
-probe where there is one.
-"""
+"""Ask an endpoint what it can do, and tell how fast it is."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from perslib.errors import GaveUp, Refused
+from perslib.llm.abilities import Probe, read_probe
 from perslib.llm.cache.store import Cache
 from perslib.llm.entries import Entry
 from perslib.llm.request import Answer, Request, json_or
 from perslib.llm.structured.parsing import response_format
-from perslib.paths import state, write_whole
 
 _SCHEMA = {
     "title": "probe",
@@ -38,74 +32,6 @@ _LONG = "Here are many words to be read. " * 150
 
 LATEST = 200
 """Answers that tell how fast a backbone is: so many of the latest."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """What one model at one endpoint was seen to do."""
-
-    backbone: str
-    endpoint: str
-    model: str
-    schema: bool
-    """Replies follow a JSON schema."""
-    json: bool
-    """Replies are JSON when asked to be."""
-    logprobs: int
-    """Alternatives a token whose log probabilities come back; 0 without."""
-    seed: bool | None
-    """Equal seeds give equal replies and others do not; None when it could not be told."""
-    usage: bool
-    """Token counts are reported."""
-    cached: bool
-    """Tokens read from the provider's prefix cache are reported."""
-    reasons: bool
-    """Replies are thought about first."""
-    seconds: float
-    tokens_out: int
-    """What a short reply took, thoughts included."""
-    context: int | None
-    """Tokens of the context window, where the endpoint tells."""
-    at: str
-    """When it was asked, UTC."""
-    pace: Sequence[float] | None = None
-    """Seconds that a token of a prompt takes, and one of a reply; None where no tokens are reported."""
-
-    def describe(self) -> str:
-        """The findings, one a line."""
-        findings = {
-            "backbone": self.backbone,
-            "endpoint": self.endpoint,
-            "model": self.model,
-            "JSON schema": "enforced" if self.schema else "no",
-            "JSON mode": "enforced" if self.json else "no",
-            "log probabilities": f"{self.logprobs} alternatives a token" if self.logprobs else "not supported",
-            "seed": {True: "repeats a reply", False: "has no effect", None: "could not be told"}[self.seed],
-            "token usage": "reported" if self.usage else "no",
-            "prefix-cache usage": "reported" if self.cached else "no",
-            "context window": f"{self.context:,} tokens" if self.context else "not told",
-            "reasoning": "before each reply" if self.reasons else "no",
-            "goes without": ", ".join(sorted(left_out(self.endpoint, self.model))) or "nothing",
-        }
-        return "\n".join(f"{what:<20}{finding}" for what, finding in findings.items())
-
-    def verdict(self) -> str:
-        """What judging with it will be like."""
-        how = (
-            "one token a score, with its distribution"
-            if self.logprobs and not self.reasons
-            else "scores without a distribution"
-        )
-        if self.reasons:
-            how = f"thoughts before each score ({self.tokens_out:,} tokens for a greeting), {how}"
-        form = (
-            "JSON by schema"
-            if self.schema
-            else "JSON mode, checked"
-            if self.json
-            else "JSON asked for in words, checked"
-        )
-        return f"Judging with it: {how}; written judgments as {form}; {self.seconds:.1f} s a short reply."
 
 
 Send = Callable[..., Awaitable[Answer]]
@@ -176,49 +102,11 @@ def seconds(entry: Entry, tokens_in: int, tokens_out: int, calls: int) -> float 
     """How long these calls take at the pace of the backbone's latest answers, else of its probe; None without either."""
     cache = Cache(policy="only")
     records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
-    found = known(entry.address, entry.called)
+    found = read_probe(entry)
     pace = pace_of([Answer.restored(record) for record in records]) or (found and found.pace)
     if not pace:
         return None
     return float(np.dot(pace, [tokens_in, tokens_out])) / max(1, min(entry.concurrency, calls))
-
-
-def known(endpoint: str, model: str) -> Probe | None:
-    """The saved probe of a model at an endpoint."""
-    record = _saved().get(f"{endpoint} {model}")
-    try:
-        return Probe(**record) if record else None
-    except TypeError:  # written by another version
-        return None
-
-
-def save(probe: Probe) -> None:
-    """Remember the probe in the working folder."""
-    _write({**_saved(), f"{probe.endpoint} {probe.model}": asdict(probe)})
-
-
-def _write(records: Mapping[str, Any]) -> None:
-    write_whole(state() / "probes.json", json.dumps(records, indent=1, ensure_ascii=False))
-
-
-def left_out(endpoint: str, model: str) -> set[str]:
-    """The fields of requests that a model at an endpoint was found not to take."""
-    found = _saved().get(f"{endpoint} {model} without")
-    return set(found) if isinstance(found, list) else set()
-
-
-def leave_out(endpoint: str, model: str, field: str) -> None:
-    """Remember a field that is not taken; an empty one forgets them all."""
-    fields = sorted({*left_out(endpoint, model), field}) if field else []
-    _write({**_saved(), f"{endpoint} {model} without": fields})
-
-
-def _saved() -> dict[str, Any]:
-    try:
-        records = json_or((state() / "probes.json").read_text(encoding="utf-8"), {})
-    except (OSError, UnicodeDecodeError):
-        return {}
-    return records if isinstance(records, dict) else {}
 
 
 def _object(reply: Answer | None) -> dict[str, Any] | None:

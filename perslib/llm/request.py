@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from types import NoneType
-from typing import Any, Literal, Protocol, TypedDict, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
@@ -134,6 +134,10 @@ class Answer:
     """Raw replies that could not be used before this one (the ladder's re-ask)."""
     counts_cached: bool = False
     """Whether the endpoint says how many tokens came from its prefix cache, be it none."""
+    is_made_up: bool = False
+    """Whether no model gave it: a dry run did, to go on. Never stored."""
+    sent: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    """The body that was sent, of an answer that the cache may keep; only on the way there. Stored apart."""
 
     @property
     def ok(self) -> bool:
@@ -158,6 +162,31 @@ class Answer:
     def with_(self, **changes: Any) -> Answer:
         """A copy with some fields changed."""
         return replace(self, **changes)
+
+
+def unanswered(request: Request, reason: str) -> Answer:
+    """Return the answer to a request that got no reply."""
+    return Answer(mode="plain" if request.schema is None else "unscored", error=reason)
+
+
+class Question(NamedTuple):
+    """A request on its way to an answerer; those of a lower rank come first, then those asked earlier."""
+
+    rank: int
+    number: int
+    key: str
+    """Content address."""
+    request: Request
+    stage: str
+    follows_made_up: bool = False
+    """Whether the method that asks has gone on by answers that were made up."""
+
+
+class Answerer(Protocol):
+    """What stands behind `ask`: an endpoint, the embedded model, a dry run, a batch, a test's script."""
+
+    async def answer(self, question: Question) -> Answer:
+        """Return the answer, with an error where there is none; raise only what ends the run."""
 
 
 class Ask(Protocol):
@@ -203,8 +232,8 @@ async def no_model(requests: Sequence[Request], stage: str = "ask", rank: int = 
     return []
 
 
-_FIELDS = tuple(f.name for f in fields(Answer))
-_KINDS: dict[str, Any] = {f.name: type(f.default) for f in fields(Answer)}
+_FIELDS = tuple(f.name for f in fields(Answer) if f.name not in ("is_made_up", "sent"))
+_KINDS: dict[str, Any] = {f.name: type(f.default) for f in fields(Answer) if f.name in _FIELDS}
 _KINDS |= {"data": object, "error": (str, NoneType), "logprobs": (list, NoneType), "earlier": list}
 _KINDS |= {"seconds": (int, float), "cost": (int, float, NoneType)}
 
@@ -236,6 +265,13 @@ def json_or(text: str, otherwise: Any) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return otherwise
+
+
+def plain_number(value: Any) -> Any:
+    """Return a number of numpy or pandas as JSON knows it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a request cannot hold a {type(value).__name__}: {value!r}")
 
 
 def whole_characters(text: str) -> str:

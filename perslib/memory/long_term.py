@@ -26,7 +26,7 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Embedder, embedder
 from perslib.llm.embeddings import Kind, Vectors
-from perslib.llm.estimate import tokens_of
+from perslib.llm.tokens import tokens_of
 from perslib.prompts import phrases
 
 #: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.

@@ -18,7 +18,7 @@ import pandas as pd
 from perslib.corpus import Block
 from perslib.errors import UnknownName
 from perslib.llm import Answer, Ask
-from perslib.llm.estimate import tokens_of
+from perslib.llm.tokens import tokens_of
 from perslib.memory.base import MemorySystem, Statement, UserMemory, counted, profile_shown
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import prompt

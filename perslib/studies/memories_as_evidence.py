@@ -23,7 +23,7 @@ from perslib.errors import UnknownName
 from perslib.judge import Judge, Manner, Personal, make_judge, targets
 from perslib.judge.extent import Extent, listed, require_replies
 from perslib.llm import Backbone, Embedder, embedder
-from perslib.llm.estimate import tokens_of
+from perslib.llm.tokens import tokens_of
 from perslib.memory import is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.memory.base import Note

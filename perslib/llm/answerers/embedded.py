@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.client import HTTPException
@@ -38,6 +39,8 @@ from urllib.request import Request, urlopen
 from uuid import uuid4
 
 from perslib.errors import BackboneError, Unreachable
+from perslib.llm.answerers.http import Body, Transport, encode_body
+from perslib.llm.entries import Entry
 
 SLEEPING = {"OMP_WAIT_POLICY": "PASSIVE"}
 """In the environment when an OpenMP library is loaded, this lets its threads sleep while they wait for each
@@ -215,6 +218,35 @@ async def complete(engine: Engine, body: str, timeout: float) -> dict[str, Any]:
         except BaseException:
             engine.end()
             raise
+
+
+class EmbeddedTransport(Transport):
+    """The model that perslib runs itself, asked like an endpoint; it lists no models."""
+
+    def __init__(self, entry: Entry):
+        super().__init__(entry)
+        self.base_url = "this machine"
+
+    async def exchange(self, method: str, path: str, body: Body = None) -> dict[str, Any]:
+        """Send one request and return the answer; `Fault` or `Refused` otherwise."""
+        if body is None:
+            return {}
+        started, content = time.perf_counter(), encode_body(body)
+        try:
+            answer = await complete(await self._engine(), content.decode(), self.entry.timeout)
+        except (TimeoutError, ConnectionError) as error:
+            raise self.fault(error) from None
+        if "error" in answer:
+            raise self.failure(answer["status"], {}, json.dumps(answer), body)
+        return {**answer, "seconds": time.perf_counter() - started, "size": len(content)}
+
+    async def open(self) -> None:
+        """Make the model ready."""
+        async with self._opening:
+            await self._engine()
+
+    async def _engine(self) -> Engine:
+        return await asyncio.to_thread(engine, self.entry.gguf, self.entry.context)
 
 
 def weights(model: Path | str | None = None) -> Path:

@@ -15,22 +15,18 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import certifi
 
-from perslib.errors import BackboneError, Refused, Unreachable
+from perslib.errors import Refused, Unreachable
 from perslib.llm import event_loop
 from perslib.llm.answerers.hidden_keys import hide_keys
 from perslib.llm.entries import Entry
-from perslib.llm.estimate import is_rehearsal, plain_number
-from perslib.llm.request import json_or, whole_characters
-
-if TYPE_CHECKING:
-    from perslib.llm.answerers import embedded as local
+from perslib.llm.request import json_or, plain_number, whole_characters
 
 CONNECT = 10.0
 """Seconds to open a connection."""
@@ -76,20 +72,14 @@ class Transport:
 
     def __init__(self, entry: Entry):
         self.entry = entry
-        self.base_url = entry.base_url.rstrip("/") or "this machine"
+        self.base_url = entry.base_url.rstrip("/")
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
 
     async def exchange(self, method: str, path: str, body: Body = None) -> dict[str, Any]:
         """Send one request and return the JSON object that comes back; `Fault` or `Refused` otherwise."""
-        if is_rehearsal():
-            raise BackboneError(f"In a rehearsal backbone {self.entry.name!r} is not asked.")
-        # Data may hold half a surrogate pair; it becomes a question mark rather than the end of the run.
-        content = json.dumps(body, ensure_ascii=False, default=plain_number).encode("utf-8", "replace")
-        if self.entry.kind == "embedded":
-            return await self._local(content, body)
         started = time.perf_counter()
-        data, kind = (None, "") if body is None else (content, "application/json")
+        data, kind = (None, "") if body is None else (encode_body(body), "application/json")
         status, headers, received, key = await self._sent(method, path, data, kind, _most(body))
         seconds, size = time.perf_counter() - started, len(received)
         read = partial(self._decoded, status, headers, received, key, body)
@@ -127,34 +117,12 @@ class Transport:
             async with asyncio.timeout(self.entry.timeout), sent as response:
                 return response.status, response.headers, await _received(response, most), key
         except _BROKEN as error:
-            raise self._fault(error, key) from None
-
-    async def _local(self, content: bytes, body: Body) -> dict[str, Any]:
-        """The same with the model that perslib runs itself, which lists no models."""
-        from perslib.llm.answerers import embedded as local
-
-        if body is None:
-            return {}
-        started = time.perf_counter()
-        try:
-            answer = await local.complete(await self._engine(), content.decode(), self.entry.timeout)
-        except (TimeoutError, ConnectionError) as error:
-            raise self._fault(error) from None
-        if "error" in answer:
-            raise self.failure(answer["status"], {}, json.dumps(answer), body)
-        return {**answer, "seconds": time.perf_counter() - started, "size": len(content)}
-
-    async def _engine(self) -> local.Engine:
-        from perslib.llm.answerers import embedded as local
-
-        return await asyncio.to_thread(local.engine, gguf(self.entry), self.entry.context)
+            raise self.fault(error, key) from None
 
     async def open(self) -> None:
-        """Make the connections ready, or the model that perslib runs itself."""
+        """Make the connections ready."""
         async with self._opening:
-            if self.entry.kind == "embedded":
-                await self._engine()
-            elif self._session is None:
+            if self._session is None:
                 is_https = self.base_url.startswith("https:")
                 self._session = aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(
@@ -173,7 +141,7 @@ class Transport:
         if session is not None:
             await session.close()
 
-    def _fault(self, error: Exception, key: str | None = None) -> Fault:
+    def fault(self, error: Exception, key: str | None = None) -> Fault:
         """Say what broke, without the key, which a server may have written where it does not belong."""
         if isinstance(error, aiohttp.ClientConnectorError):
             refused = error.os_error.errno == errno.ECONNREFUSED
@@ -253,6 +221,11 @@ class Transport:
         )
 
 
+def encode_body(body: Body) -> bytes:
+    """Encode what is sent; half of a character that data may hold becomes a question mark, not the end of the run."""
+    return json.dumps(body, ensure_ascii=False, default=plain_number).encode("utf-8", "replace")
+
+
 _UNREADABLE = object()
 #: How a model without a system role says so.
 _SYSTEM = r"role.{0,40}system|system.{0,40}role|(system|developer) (message|instruction|prompt)"
@@ -300,12 +273,6 @@ async def _received(response: aiohttp.ClientResponse, most: int) -> bytes:
         if len(received) > most:
             raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
     return bytes(received)
-
-
-def gguf(entry: Entry) -> str | None:
-    """The model file of an embedded entry; None for the bundled one."""
-    is_file = entry.model.endswith(".gguf") or entry.model.startswith("hub:")
-    return entry.model if is_file else None
 
 
 def retry_after(headers: Headers) -> float | None:

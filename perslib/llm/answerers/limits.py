@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, TypeVar
 
-from perslib.errors import GaveUp
+from perslib.errors import GaveUp, Refused
 from perslib.llm import event_loop
 from perslib.llm.answerers.completions import read
 from perslib.llm.answerers.http import Fault, Transport
@@ -174,7 +174,7 @@ class Allowance:
 
 
 class Client:
-    """One endpoint as this process sees it: its connections, its limits, and what it was found not to take."""
+    """One endpoint as this process sees it: its connections and its limits."""
 
     def __init__(self, transport: Transport, patience: Patience, minute: float = 60.0):
         entry = transport.entry
@@ -185,13 +185,14 @@ class Client:
         self.answered = False
         self.failures = 0
         """Calls given up since the last one that was answered."""
-        self.unsupported: set[str] = set()
-        """What the endpoint refused to take: forms of replies, and fields of a request by name."""
-        self.reasons = False
-        """Whether a reply was seen to be thought about first."""
+
+    @property
+    def name(self) -> str:
+        """The name of its backbone."""
+        return self.transport.entry.name
 
     def allowance(self) -> Allowance:
-        """The time of a new question."""
+        """Return the time of a new question."""
         entry = self.transport.entry
         return Allowance(entry.deadline or 3 * entry.timeout + self.patience.total)
 
@@ -218,6 +219,9 @@ class Client:
             tried += 1
             try:
                 reply = await self._once(attempt, tokens, allowance)
+            except Refused:
+                self.failures = 0  # the endpoint is well, it answered
+                raise
             except Fault as fault:
                 pause = self.patience.pause(tried, fault.retry_after)
                 self._stop(fault, tried, waited, pause, allowance)

@@ -9,7 +9,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.answerers.http import gguf
 from perslib.llm.entries import Entry
 from perslib.llm.request import Request, digest
 from perslib.llm.structured.fallbacks import parameters
@@ -45,7 +44,7 @@ def content_address(entry: Entry, weights: str, request: Request) -> str:
 def weights(entry: Entry) -> str:
     """What the model is: a file is known by its content, wherever it lies."""
     with suppress(OSError, RuntimeError):  # a file that cannot be read is named when the model is asked
-        path = Path(gguf(entry) or "").expanduser()
+        path = Path(entry.gguf or "").expanduser()
         if path.is_file():
             return _fingerprint(path, path.stat().st_mtime_ns)
     return entry.model

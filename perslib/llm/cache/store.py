@@ -41,8 +41,8 @@ from perslib.paths import state
 
 __all__ = ["Cache", "CacheWarning", "Policy", "digest"]
 
-Policy = Literal["use", "refresh", "off", "only"]
-"""use: read and write · refresh: ask anew, write · off: neither · only: read, never ask"""
+Policy = Literal["use", "refresh", "off", "only", "read"]
+"""use: read and write · refresh: ask anew, write · off: neither · only: read, never ask · read: read, write nothing"""
 
 Meta = Mapping[str, str | None]
 """What an entry is about: backbone, model, prompt, stage. Keys of endpoints never get here."""
@@ -85,7 +85,7 @@ class CacheWarning(UserWarning):
 class Cache:
     """The answers in one file, `.perslib/cache.sqlite` in the workspace if none is named.
 
-    The policy is part of the object: under `refresh` and `off` nothing is ever found, under `off` and `only`
+    The policy is part of the object: under `refresh` and `off` nothing is ever found, under `off`, `only` and `read`
     nothing is written. That a miss under `only` must not be asked is for the caller to heed.
     """
 
@@ -314,7 +314,7 @@ class Cache:
             raise CacheError(f"The cache {self.path} cannot be {done}: {error}. {remedy}") from error
 
     def _read(self, digests: Iterable[str], decode: Callable[[str, bytes], Any]) -> dict[str, Any]:
-        if self.policy == "off":
+        if self.policy == "off" or (self.policy == "read" and not self.path.is_file()):
             return {}
         wanted = list(digests)
         query = "SELECT digest, coding, body FROM entries WHERE digest IN (SELECT value FROM json_each(?))"

@@ -1,31 +1,20 @@
-"""One request to one answer: the body that is sent, the ladder it climbs down, and what is made of the reply."""
+"""One request to one answer: the body that is sent, the forms of replies it falls back on, and what is made of the reply."""
 
 from __future__ import annotations
 
-import json
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from perslib.errors import GaveUp, Refused
 from perslib.llm import event_loop
-from perslib.llm.answerers.limits import Allowance, Client
+from perslib.llm.abilities import Abilities
+from perslib.llm.answerers.limits import Allowance
 from perslib.llm.entries import Entry
-from perslib.llm.estimate import USUAL_REPLY, tokens_of_messages
-from perslib.llm.probe import Probe, leave_out
-from perslib.llm.request import Answer, Message, Mode, Request
-from perslib.llm.structured.parsing import (
-    RUNGS,
-    Rung,
-    asked_again,
-    is_strict,
-    language_of,
-    parse,
-    response_format,
-    spelled_out,
-)
+from perslib.llm.request import Answer, Message, Mode, Request, unanswered
+from perslib.llm.structured.parsing import asked_again, is_strict, language_of, parse, response_format, spelled_out
+from perslib.llm.tokens import USUAL_REPLY, tokens_of_messages
 from perslib.paths import read_toml
 
 #: What refusals are about, by their words.
@@ -41,92 +30,46 @@ SHORTEST = 16
 COMPLETE = ("stop", "length", "tool_calls", "function_call")
 
 
-class Ladder:
-    """Answers requests with one client, on the best rung that the endpoint offers."""
+class Completer(Protocol):
+    """What brings the reply to one completion: a client of an endpoint, or the lines of a batch."""
 
-    def __init__(self, entry: Entry, client: Client, probe: Probe | None, forced: bool):
-        self.entry, self.client, self.probe, self.forced = entry, client, probe, forced
+    def allowance(self) -> Allowance:
+        """Return the time of a new question."""
 
-    async def answer(self, request: Request) -> tuple[Answer, bool]:
-        """The answer, and whether it is one that may be kept in the cache."""
-        allowance = self.client.allowance()
+    async def complete(self, body: Mapping[str, Any], tokens: int, allowance: Allowance) -> Answer:
+        """Return the reply; `Refused` or `GaveUp` where none comes."""
+
+
+class Fallbacks:
+    """Answers requests in the best form that the endpoint offers: JSON schema, JSON mode, words, one repeated question."""
+
+    def __init__(self, abilities: Abilities, completer: Completer):
+        self.abilities, self.completer = abilities, completer
+
+    async def answer(self, request: Request) -> Answer:
+        """Return the answer; what was `sent` is with it where the cache may keep it."""
         try:
-            if request.schema is not None:
-                return await self._structured(request, request.schema, allowance)
-            replies = await self.send(request, request.messages, allowance)
-            reply = replies[-1]
-            failure = _failure(request, reply)
-            is_kept = bool(reply.text) if failure is None else _would_be_cut_again(request, reply)
-            if failure is None and not reply.text:
-                failure = "the reply is empty"
-            return self._made(replies, "plain", error=failure), is_kept
+            answer, is_kept = await self._answer(request, self.completer.allowance())
         except GaveUp as error:
-            return unanswered(request, str(error)), False
+            return unanswered(request, str(error))
         except Refused as error:
             reason = _about_one_request(error)
             if reason is None:
                 raise
-            self.client.failures = 0  # the endpoint is well, it answered
-            return unanswered(request, f"{reason}: {error}"), False
+            return unanswered(request, f"{reason}: {error}")
+        return answer.with_(sent=body_of(request, self.abilities)) if is_kept else answer
 
-    def rung(self, schema: Mapping[str, Any]) -> Rung:
-        """Where to start: what was asked for, else what the probe found, else the entry's flag."""
-        flag = self.entry.structured
-        first: Rung = "schema" if flag == "auto" else flag
-        if self.probe is not None and not self.forced:
-            first = "schema" if self.probe.schema else "json" if self.probe.json else "text"
-        unsupported = self.client.unsupported
-        if not unsupported:  # as a rule; a schema as text takes time
-            return first
-        return next((r for r in RUNGS[RUNGS.index(first) :] if _unsupported(r, schema) not in unsupported), "text")
-
-    def body(self, request: Request, messages: Sequence[Message], form: dict[str, Any] | None = None) -> dict[str, Any]:
-        """What is sent."""
-        unsupported = self.client.unsupported
-        if "system" in unsupported:
-            messages = without_system(messages)
-        sent = {"model": self.entry.model, "messages": messages, **parameters(self.entry, request)}
-        if "max_tokens" in unsupported and "max_tokens" in sent:
-            sent["max_completion_tokens"] = sent.pop("max_tokens")
-        if self.reasons:
-            for name in {"max_tokens", "max_completion_tokens"} & sent.keys():
-                sent[name] = max(sent[name], SHORTEST) + self.entry.thoughts
-        if "top_logprobs" in sent:
-            if self.is_known_for_logprobs is False or "logprobs" in unsupported:
-                del sent["top_logprobs"]
-            else:
-                sent["logprobs"] = True
-        if form is not None:
-            sent["response_format"] = form
-        extra = {name: value for name, value in request.extra.items() if name not in self.entry.omit}
-        whole = {**sent, **self.entry.extra_body, **extra}
-        return {name: value for name, value in whole.items() if name not in unsupported}
-
-    def sent(self, request: Request) -> dict[str, Any]:
-        """What is sent for a request, by all that is known of the endpoint now; a second attempt is not in it."""
-        if request.schema is None:
-            return self.body(request, request.messages)
-        rung = self.rung(request.schema)
-        messages = spelled_out(request.messages, request.schema, rung, language_of(request.messages))
-        return self.body(request, messages, response_format(request.schema, rung))
-
-    @property
-    def reasons(self) -> bool:
-        """Whether the model thinks before it answers: as the entry says, else as it was seen to do."""
-        seen = self.client.reasons or (self.probe is not None and self.probe.reasons)
-        return seen if self.entry.reasons is None else self.entry.reasons
-
-    @property
-    def context(self) -> int | None:
-        """Tokens of the model's context window, as the entry says, else as the endpoint did; None where nobody knows."""
-        if self.entry.context or self.probe is None:
-            return self.entry.context
-        return self.probe.context
-
-    @property
-    def is_known_for_logprobs(self) -> bool | None:
-        """Whether the endpoint was seen, or is said, to give log probabilities; None where nobody knows."""
-        return self.entry.logprobs if self.probe is None else self.probe.logprobs > 0
+    async def _answer(self, request: Request, allowance: Allowance) -> tuple[Answer, bool]:
+        """Return the answer, and whether the cache may keep it."""
+        if request.schema is not None:
+            return await self._structured(request, request.schema, allowance)
+        replies = await self.send(request, request.messages, allowance)
+        reply = replies[-1]
+        failure = _failure(request, reply)
+        is_kept = bool(reply.text) if failure is None else _would_be_cut_again(request, reply)
+        if failure is None and not reply.text:
+            failure = "the reply is empty"
+        return self._made(replies, "plain", error=failure), is_kept
 
     async def send(
         self, request: Request, messages: Sequence[Message], allowance: Allowance, form: dict[str, Any] | None = None
@@ -137,31 +80,24 @@ class Ladder:
         asked for without room for them, is asked for again with room: once, whichever of many calls first saw that the
         model thinks.
         """
-        tokens, replies = 0, list[Answer]()
-        if self.entry.tpm is not None:
+        abilities, tokens, replies = self.abilities, 0, list[Answer]()
+        if abilities.entry.tpm is not None:
             tokens = tokens_of_messages(messages) + (request.max_tokens or USUAL_REPLY)
         while True:
-            had_room, sent = self.reasons, self.body(request, messages, form)
+            had_room, sent = abilities.reasons, _body(abilities, request, messages, form)
             try:
-                reply = await self.client.complete(sent, tokens, allowance)
+                reply = await self.completer.complete(sent, tokens, allowance)
             except Refused as no:
-                if no.field in NEVER_LEFT_OUT:
+                if no.field in NEVER_LEFT_OUT or _body(abilities, request, messages, form, no.field) == sent:
                     raise
-                is_new = no.field not in self.client.unsupported
-                self.client.unsupported.add(no.field)
-                if self.body(request, messages, form) == sent:
-                    raise
-                if is_new:
-                    leave_out(self.entry.address, self.entry.called, no.field)
-                    words = "%s does not take %r: requests go without it."
-                    logging.getLogger(__name__).warning(words, self.entry.name, no.field)
+                abilities.refuse_field(no.field)
                 continue
             has_thoughts = bool(reply.reasoning or reply.tokens_thought)
-            self.client.reasons |= has_thoughts
+            abilities.thinks |= has_thoughts
             is_usable = bool(reply.text) and (request.may_be_cut or not has_thoughts)
             is_cut = reply.finish == "length" and not is_usable
             replies.append(reply)
-            if had_room or not self.reasons or not is_cut or self.body(request, messages, form) == sent:
+            if had_room or not abilities.reasons or not is_cut or _body(abilities, request, messages, form) == sent:
                 return replies
 
     async def _structured(
@@ -170,7 +106,7 @@ class Ladder:
         """The ladder: down while the endpoint refuses the form, then one re-ask if the reply does not fit."""
         language = language_of(request.messages)
         while True:
-            rung = self.rung(schema)
+            rung = self.abilities.rung(schema)
             messages = spelled_out(request.messages, schema, rung, language)
             form = response_format(schema, rung)
             try:
@@ -180,7 +116,7 @@ class Ladder:
                 about_format = no.status in _MALFORMED and _ABOUT["format"].search(str(no))
                 if rung == "text" or not (about_format or no.field == "response_format"):
                     raise
-                self.client.unsupported.add(_unsupported(rung, schema))
+                self.abilities.refuse_form(rung, schema)
         reply = replies[-1]
         if failure := _failure(request, reply):
             return self._made(replies, "unscored", error=failure), _would_be_cut_again(request, reply)
@@ -210,10 +146,48 @@ class Ladder:
         told = [reply.cost for reply in replies if reply.cost is not None]
         # An endpoint that says what a call cost knows better than a price table; without any usage nobody knows.
         is_counted = all(reply.tokens_in + reply.tokens_out for reply in replies)
-        table = self.entry.cost(*(took[name] for name in counts[:3])) if is_counted else None
+        table = self.abilities.entry.cost(*(took[name] for name in counts[:3])) if is_counted else None
         took["cost"] = sum(told) if len(told) == len(replies) else table
         earlier = tuple(reply.raw for reply in replies[:-1] if reply.finish != "length")
         return replies[-1].with_(mode=mode, earlier=earlier, **took, **found)
+
+
+def body_of(request: Request, abilities: Abilities) -> dict[str, Any]:
+    """Return what is sent for a request, by all that is known of the endpoint now; a second attempt is not in it."""
+    if request.schema is None:
+        return _body(abilities, request, request.messages)
+    rung = abilities.rung(request.schema)
+    messages = spelled_out(request.messages, request.schema, rung, language_of(request.messages))
+    return _body(abilities, request, messages, response_format(request.schema, rung))
+
+
+def _body(
+    abilities: Abilities,
+    request: Request,
+    messages: Sequence[Message],
+    form: dict[str, Any] | None = None,
+    without: str = "",
+) -> dict[str, Any]:
+    """Return what is sent, without what the endpoint was found not to take, and `without` one field more."""
+    entry, refused = abilities.entry, abilities.refused | {without}
+    if "system" in refused:
+        messages = without_system(messages)
+    sent = {"model": entry.model, "messages": messages, **parameters(entry, request)}
+    if "max_tokens" in refused and "max_tokens" in sent:
+        sent["max_completion_tokens"] = sent.pop("max_tokens")
+    if abilities.reasons:
+        for name in {"max_tokens", "max_completion_tokens"} & sent.keys():
+            sent[name] = max(sent[name], SHORTEST) + entry.thoughts
+    if "top_logprobs" in sent:
+        if abilities.gives_logprobs is False or "logprobs" in refused:
+            del sent["top_logprobs"]
+        else:
+            sent["logprobs"] = True
+    if form is not None:
+        sent["response_format"] = form
+    extra = {name: value for name, value in request.extra.items() if name not in entry.omit}
+    whole = {**sent, **entry.extra_body, **extra}
+    return {name: value for name, value in whole.items() if name not in refused}
 
 
 def parameters(entry: Entry, request: Request) -> dict[str, Any]:
@@ -238,11 +212,6 @@ def without_system(messages: Sequence[Message]) -> list[Message]:
         return [{"role": "user", "content": said}, *rest]
     first["content"] = f"{said}\n\n{first['content']}" if said else first["content"]
     return rest
-
-
-def unanswered(request: Request, reason: str) -> Answer:
-    """The answer to a request that got no reply."""
-    return Answer(mode="plain" if request.schema is None else "unscored", error=reason)
 
 
 def reread(answer: Answer, schema: Mapping[str, Any]) -> Answer:
@@ -276,11 +245,6 @@ def _read(reply: Answer, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
         found, unread = parse(reply.reasoning, schema)
         return (found, None) if unread is None else (data, problem)
     return data, problem
-
-
-def _unsupported(rung: Rung, schema: Mapping[str, Any]) -> str:
-    """A name for «this endpoint does not take this rung»: of one schema, for JSON schemas are refused singly."""
-    return rung if rung != "schema" else f"schema {json.dumps(schema)}"
 
 
 def _about_one_request(error: Refused) -> str | None:

@@ -24,8 +24,8 @@ import numpy as np
 
 from perslib.errors import PerslibError
 from perslib.llm import Answer, Request
-from perslib.llm.estimate import tokens_of
 from perslib.llm.event_loop import compute
+from perslib.llm.tokens import tokens_of
 from perslib.paths import read_toml
 from perslib.text import check_language
 

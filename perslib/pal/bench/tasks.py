@@ -23,9 +23,9 @@ import pandas as pd
 
 from perslib.errors import UnknownName
 from perslib.llm import Answer, Ask, Backbone, Method
-from perslib.llm.estimate import tokens_of
 from perslib.llm.request import changed
 from perslib.llm.structured.checked_questions import Question, Reading, checked, read_text
+from perslib.llm.tokens import tokens_of
 from perslib.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store
 from perslib.pal.bench.topics import TOPIC, Person, Topic
 from perslib.prompts import PromptSettings

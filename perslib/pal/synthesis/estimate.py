@@ -12,8 +12,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.loaders.palset_records import ASPECTS, LOG_TYPES, TRAITS
-from perslib.llm import Backbone
-from perslib.llm.backbone import DryRun
+from perslib.llm import Backbone, dry_run
 from perslib.pal.synthesis.correction import filled
 from perslib.pal.synthesis.personas import BATCH, MINUTE, profiles, span
 from perslib.pal.synthesis.pipeline import user_files
@@ -121,7 +120,7 @@ def estimate(
 
     A session in which the check finds something takes a call to mend it and one more check, at most twice.
     """
-    dry = DryRun(model.entry)
+    dry = dry_run(model)
     writing = Writing(language, seed, check=check, usual=StandIn(language, seed))
     months = [span(f"{user:04d}", writing) for user in range(users)]
     (people,) = dry.work([partial(profiles, min(users, REHEARSED), writing)])

@@ -63,7 +63,7 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
     is rendered, the warning that a judge has few train users is a sentence; in a kernel of the user's, warnings are theirs.
     """
     global _current
-    from perslib.llm.estimate import PROGRESS
+    from perslib.llm.ledger import PROGRESS
     from perslib.report.show.style import figure_style
 
     set_language(language or "en")

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import BackboneError, PerslibError
-from perslib.llm import backbone
-from perslib.llm.answerers import batches
+from perslib.llm import backbone, batches
+from perslib.llm.abilities import read_probe
 from perslib.llm.entries import entry
-from perslib.llm.probe import known
 from perslib.paths import alone, scratch
 from perslib.report.run.plan import Planned, plan
 from perslib.report.run.progress import rehearsed
@@ -35,7 +34,7 @@ def answer_in_batches(
     names = dict.fromkeys(page.backbone for page in pages)
     for name in names:
         batches.check_takes_batches(entry(name))
-        if not dry_run and known(entry(name).address, entry(name).called) is None:
+        if not dry_run and read_probe(entry(name)) is None:
             _say(f"{name}: tested first, since a batch of questions that it does not take costs hours")
             backbone(name).probe()
     leave: set[str] = set()

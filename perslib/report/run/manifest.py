@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
-from perslib.llm import entries, probe
+from perslib.llm import abilities, entries
 from perslib.llm.answerers.hidden_keys import hide_keys
 from perslib.paths import workspace, write_whole
 from perslib.schemas import check, read_schema, show
@@ -85,7 +85,7 @@ def backbone_facts(name: str) -> dict[str, Any]:
     entry = entries().get(name)
     if entry is None:
         return {"name": name}
-    found = probe.known(entry.address, entry.called)
+    found = abilities.read_probe(entry)
     seen = asdict(found) if found else {}
     facts = {
         "name": name,
@@ -94,7 +94,7 @@ def backbone_facts(name: str) -> dict[str, Any]:
         "effort": entry.effort,
         "extra_body": dict(entry.extra_body),
         "omit": list(entry.omit),
-        "goes_without": sorted(probe.left_out(entry.address, entry.called)),
+        "goes_without": sorted(abilities.read_refused(entry.address, entry.called)),
         "probe": {name: value for name, value in seen.items() if name not in ("backbone", "endpoint")},
         "endpoint": urlsplit(entry.base_url).netloc.rpartition("@")[2],
     }

@@ -21,9 +21,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from perslib.llm.answerers.choice import run_environment
 from perslib.llm.entries import entries
-from perslib.llm.estimate import PROGRESS, QUESTIONS, VARIABLE
-from perslib.llm.ledger import Ledger, Spending, describe
+from perslib.llm.ledger import PROGRESS, Ledger, Spending, describe
 from perslib.llm.probe import seconds
 from perslib.paths import scratch
 from perslib.report.run.execution import Run, execute
@@ -153,7 +153,7 @@ def rehearsed(page: Planned, *, whole: bool, questions: Path | None = None) -> s
         copy = folder / page.study.path.name
         nbformat.write(nb, copy)
         progress = Progress(folder / "progress.jsonl")
-        environment = {**progress.environment(), VARIABLE: "1"} | ({QUESTIONS: str(questions)} if questions else {})
+        environment = {**progress.environment(), **run_environment(questions)}
         study = replace(page.study, path=copy)
         run = execute(study, page.parameters(folder), environment, stop_in_time)
         asked = _asked(progress.by_backbone())

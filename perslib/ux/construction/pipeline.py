@@ -20,8 +20,7 @@ from perslib.corpus import Corpus
 from perslib.corpus.loaders.logs import Source
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, Problem
-from perslib.llm import Ask, Backbone
-from perslib.llm.backbone import DryRun
+from perslib.llm import Ask, Backbone, dry_run
 from perslib.llm.ledger import Spending
 from perslib.prompts import prompt
 from perslib.stats import cohen
@@ -191,7 +190,7 @@ def estimate(
     is_read = isinstance(source, Sequence) and not isinstance(source, str)
     sessions: list[Talk] = list(source) if is_read else talks(source, rules, [])  # type: ignore[arg-type]
     stages = {"mine": [miner], "grade": [judge or miner], "check": list(checkers) or [judge or miner]}
-    dry = {stage: [DryRun(model.entry) for model in models] for stage, models in stages.items()}
+    dry = {stage: [dry_run(model) for model in models] for stage, models in stages.items()}
     models: dict[str, Any] = {"miner": dry["mine"][0], "judge": dry["grade"][0], "checkers": dry["check"]}
     construct(sessions[::every], **models, language=language, rules=rules, prompts=prompts, progress=False)
     scale = len(sessions) / max(1, len(sessions[::every]))

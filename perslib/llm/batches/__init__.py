@@ -8,9 +8,9 @@
 What is lost, fails, or cannot be read has no answer then, and is asked in the next batch, or by the page that needs it.
 """
 
-from perslib.llm.answerers.batches.results import Taken
-from perslib.llm.answerers.batches.store import Batch, batches, folder, forget, read_batch, read_files, write
-from perslib.llm.answerers.batches.submission import check_takes_batches, fetch, submit
+from perslib.llm.batches.results import Taken
+from perslib.llm.batches.store import Batch, batches, folder, forget, read_batch, read_files, write
+from perslib.llm.batches.submission import check_takes_batches, fetch, submit
 
 __all__ = [
     "Batch", "Taken", "batches", "check_takes_batches", "fetch", "folder", "forget", "read_batch", "read_files",

@@ -18,10 +18,11 @@ from urllib.parse import quote
 
 from perslib.errors import BackboneError, Problem, Refused
 from perslib.llm import event_loop
-from perslib.llm.answerers.batches.results import Taken, decode_file, find_results
-from perslib.llm.answerers.batches.store import QUESTIONS, URL, Batch, read_batch
+from perslib.llm.answerers.endpoint import shared_client
 from perslib.llm.answerers.http import Fault, server_words
-from perslib.llm.backbone import Backbone
+from perslib.llm.answerers.limits import Client
+from perslib.llm.batches.results import Taken, decode_file, find_results
+from perslib.llm.batches.store import QUESTIONS, URL, Batch, read_batch
 from perslib.llm.entries import Entry
 from perslib.paths import alone
 from perslib.schemas import show
@@ -64,7 +65,7 @@ def submit(batch: Batch) -> None:
 def fetch(batch: Batch) -> Taken:
     """Wait for a batch and take its answers into the cache; a wait that is broken off goes on with the next call."""
     submit(batch)
-    model = Backbone(batch.entry)
+    model = shared_client(batch.entry)
     try:
         ended = event_loop.run(_wait(batch, model))
     except Refused as error:
@@ -86,8 +87,8 @@ class _Submission:
     """A batch on its way to the endpoint."""
 
     def __init__(self, batch: Batch):
-        self.batch, self.model = batch, Backbone(batch.entry)
-        self.transport = self.model.client.transport
+        self.batch, self.model = batch, shared_client(batch.entry)
+        self.transport = self.model.transport
         self.metadata: dict[str, Any] = {LABEL_FIELD: {LABEL: batch.name}}
         self.unlisted = ""
         """Why the endpoint's list of batches cannot be looked through."""
@@ -182,14 +183,14 @@ def _is_older(listed: Mapping[str, Any], moment: float) -> bool:
     return isinstance(made, int | float) and made < moment - _HOUR
 
 
-async def _wait(batch: Batch, model: Backbone) -> dict[str, Any]:
+async def _wait(batch: Batch, model: Client) -> dict[str, Any]:
     """Return what the endpoint says of the batch in the end."""
     from tqdm import tqdm
 
     pause, path = FIRST_LOOK, f"/batches/{quote(batch.state['id'], safe='')}"
     with tqdm(total=batch.state["questions"], desc=f"{model.name}, batch", disable=None) as shown:
         while True:
-            seen = await _persist(model, partial(model.client.transport.exchange, "GET", path))
+            seen = await _persist(model, partial(model.transport.exchange, "GET", path))
             counts = seen.get("request_counts")
             done = [counts.get(kind) for kind in ("completed", "failed")] if isinstance(counts, Mapping) else []
             shown.update(min(sum(n for n in done if isinstance(n, int) and n > 0), shown.total) - shown.n)
@@ -200,7 +201,7 @@ async def _wait(batch: Batch, model: Backbone) -> dict[str, Any]:
 
 
 async def _download(
-    batch: Batch, ended: Mapping[str, Any], model: Backbone
+    batch: Batch, ended: Mapping[str, Any], model: Client
 ) -> tuple[list[tuple[str, str]], list[Problem]]:
     """Return the files of answers and of errors, each with its name, and why one is not to be had."""
     texts, problems = [], []
@@ -211,9 +212,7 @@ async def _download(
         elif name:
             path = f"/files/{quote(name, safe='')}/content"
             try:
-                texts.append(
-                    (place, await _persist(model, partial(model.client.transport.download, path, decode_file)))
-                )
+                texts.append((place, await _persist(model, partial(model.transport.download, path, decode_file))))
             except Refused as no:
                 if no.status in _NOT_ALLOWED:
                     raise
@@ -238,10 +237,10 @@ class _Came(Generic[T]):
     retries: int = 0
 
 
-async def _persist(model: Backbone, attempt: Callable[[], Awaitable[T]]) -> T:
+async def _persist(model: Client, attempt: Callable[[], Awaitable[T]]) -> T:
     """Return what an exchange brings, tried again as calls are."""
 
     async def one() -> Any:
         return _Came(await attempt())
 
-    return (await model.client.persist(one, 0)).value
+    return (await model.persist(one, 0)).value

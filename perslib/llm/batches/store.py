@@ -13,10 +13,9 @@ from typing import Any
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import event_loop
-from perslib.llm.answerers.batches.results import Reader, Results, Taken, decode_file, find_results
-from perslib.llm.backbone import Backbone
+from perslib.llm.batches.results import Results, Taken, decode_file, find_results, read_answers
 from perslib.llm.entries import Entry, Prices, restore_entry
-from perslib.llm.request import Request, digest
+from perslib.llm.request import Question, Request, digest
 from perslib.paths import state, write_whole
 from perslib.schemas import Schema, check, read_schema
 
@@ -83,21 +82,20 @@ class Batch:
 
     def take(self, results: Results, problems: Collection[Problem] = ()) -> Taken:
         """Take results into the answer cache; each is read as if it had come at once."""
-        reader = Reader(model := Backbone(self.entry))
-        taken = event_loop.run(reader.read(self.read_questions(), results))
+        taken = event_loop.run(read_answers(self.entry, self.read_questions(), results))
         taken.problems += problems
-        model.client.reasons |= reader.replies.reasons
         self.note(read=time.time())
         return taken
 
-    def read_questions(self) -> Iterator[tuple[str, Request, str]]:
-        """Give content address, question and stage of each line."""
+    def read_questions(self) -> Iterator[Question]:
+        """Read the question of each line."""
         with (self.folder / QUESTIONS).open("rb") as lines, (self.folder / HOW).open("rb") as how:
             for number, (line, more) in enumerate(zip_longest(lines, how, fillvalue=b""), 1):
                 place = f"{self.folder / QUESTIONS}:{number}"
                 asked = _read_json(line, place, self.folder) | _read_json(more, place, self.folder)
                 _check(asked, _QUESTION, place, self.folder)
-                yield asked["custom_id"], Request(asked["body"]["messages"], **asked["request"]), asked["stage"]
+                request = Request(asked["body"]["messages"], **asked["request"])
+                yield Question(0, number, asked["custom_id"], request, asked["stage"])
 
     def remove_unsent(self) -> None:
         """Remove its folder, unless it may have been sent."""
@@ -219,7 +217,7 @@ def _make(entry: dict[str, Any], part: list[dict[str, Any]], lines: list[str]) -
 def read_files(files: Iterable[Path]) -> Iterator[tuple[Batch, Taken]]:
     """Take files of results that came another way into the cache, each line to the batch that it answers."""
     results, problems = find_results((file.name, decode_file(file.read_bytes())) for file in files)
-    answered = [batch for batch in batches()[0] if any(key in results for key, *_ in batch.read_questions())]
+    answered = [batch for batch in batches()[0] if any(one.key in results for one in batch.read_questions())]
     if not answered:
         remedy = "Give the file that `vllm run-batch -o` or the endpoint wrote."
         none = Problem("", "These results answer no question that was written here (`perslib batch` lists what was).")

@@ -1,0 +1,54 @@
+"""The answerer that asks a model: an endpoint's, or the embedded one behind the same client."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from perslib.errors import GaveUp
+from perslib.llm.abilities import Abilities
+from perslib.llm.answerers.embedded import EmbeddedTransport
+from perslib.llm.answerers.http import Transport
+from perslib.llm.answerers.limits import Client, Patience
+from perslib.llm.entries import Entry
+from perslib.llm.request import Answer, Question
+from perslib.llm.structured.fallbacks import Fallbacks
+
+MOST_FAILURES = 16
+"""Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
+_clients: dict[tuple[Any, ...], Client] = {}
+_lock = threading.Lock()
+
+
+def shared_client(entry: Entry, patience: Patience | None = None, minute: float = 60.0) -> Client:
+    """Return the client of an endpoint that all backbones of this process share; a forked process opens its own."""
+    patience = patience or Patience()
+    key = (os.getpid(), repr(entry), patience, minute)
+    with _lock:
+        if key not in _clients:
+            transport = EmbeddedTransport if entry.kind == "embedded" else Transport
+            _clients[key] = Client(transport(entry), patience, minute)
+        return _clients[key]
+
+
+class Endpoint:
+    """Asks the model at an endpoint, within its limits, in the best form that it takes."""
+
+    def __init__(self, abilities: Abilities, client: Client):
+        self.abilities, self.client = abilities, client
+        self.fallbacks = Fallbacks(abilities, client)
+
+    async def answer(self, question: Question) -> Answer:
+        """Return the endpoint's answer; `GaveUp` when call after call comes to nothing."""
+        answer = await self.fallbacks.answer(question.request)
+        entry = self.abilities.entry
+        most = MOST_FAILURES + entry.concurrency
+        if self.client.failures < most:
+            return answer
+        self.client.failures = 0
+        raise GaveUp(
+            f"Stopped: {most} calls in a row to backbone {entry.name!r} came to nothing; the last one: "
+            f"{answer.error}. What was answered is in the cache; run again later.",
+            backbone=entry.name,
+        )
