@@ -26,7 +26,7 @@ from perslib.llm import backbone
 from perslib.memory import Structured
 from perslib.worlds import world
 
-TESTS = Path(__file__).resolve().parents[1] / "tests"
+TESTS = Path(__file__).resolve().parents[1] / "tests" / "support"
 STATEMENT = {"statement": "Wants prices.", "turns": [1]}
 MEMORY: dict[str, Any] = {
     "scoring_style": STATEMENT,

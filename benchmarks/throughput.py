@@ -29,7 +29,7 @@ from openai import AsyncOpenAI, DefaultAioHttpClient
 
 from perslib.llm import Cache, Request, backbone
 
-SERVER = Path(__file__).resolve().parents[1] / "tests" / "endpoint.py"
+SERVER = Path(__file__).resolve().parents[1] / "tests" / "support" / "endpoint.py"
 BARE, PLAIN, AIOHTTP = "bare aiohttp loop", "AsyncOpenAI as it comes", "AsyncOpenAI on aiohttp"
 OURS, FILLING, WARM = "perslib, cache off", "perslib, cold cache", "perslib, warm cache"
 

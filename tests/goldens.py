@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 GOLDENS = Path(__file__).with_name("goldens.json")
 CORPORA = ("sample/en", "sample/zh")
 #: Parameters that make a page show all it can without taking long.

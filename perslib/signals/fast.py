@@ -1,4 +1,4 @@
-r"""What is here only for speed; `tests/test_signals_properties.py` compares each part with a plain way to the same result.
+r"""What is here only for speed; `tests/signals/test_signals_properties.py` compares each part with a plain way to the same result.
 
 `Patterns` says in one pass over a text which of many regular expressions can match it. Most messages contain nothing
 that a cue matches, and trying hundreds of cues with `re` costs more than all the rest of mining. RE2 joins the patterns

@@ -29,7 +29,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.paths import read_toml
 
-#: Chosen on rationales whose origin is known by construction; tests/test_rationales.py says how well they do.
+#: Chosen on rationales whose origin is known by construction; tests/studies/test_rationales.py says how well they do.
 HOME, FAR, NEAR, HABIT = 4.0, 0.15, 0.2, 10
 _RUN = re.compile(r"[\u3400-\u9fff]+|[^\W\d_\u3400-\u9fff]+(?:['’][^\W\d_]+)?")
 _ENDING = re.compile(r"(?<=\w{3})(?:['’]s|ing|ed|es|s|ly|e)$")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from pages import rendered
 from test_sorting import TABLE
-from test_sorting_tables import rendered
 
 from perslib.report.page.index import write_index
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
-from test_sorting_tables import rendered
+from pages import rendered
 
 #: By value: .05, .2, .371, 1,000; the dash last. As text they would come otherwise.
 MEANS = [".371 [.237, .455]", "–", "1,000", ".05 [.01, .1]", ".2"] + ["3.5"] * 8

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from h2_mind import Mind, Words
 from scripted import Scripted
-from test_remembering import corpus as made_corpus
+from test_remembered import corpus as made_corpus
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName

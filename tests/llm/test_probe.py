@@ -4,8 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from endpoint import completion, status
-from test_llm_ladder import reasoner
+from endpoint import completion, reasoner, status
 
 from perslib.errors import Refused
 from perslib.llm import Answer, dry_run

@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from endpoint import status
-from prompt_fields_uxc import FIELDS
 from ux_construct_made import (
     COMPLAINED,
     LIKED,
@@ -25,6 +24,7 @@ from ux_construct_made import (
     model,
     nothing,
     of,
+    shown,
     step_of,
     talk,
 )
@@ -238,12 +238,6 @@ def test_half_characters_in_a_log_or_an_answer_break_nothing(tmp_path):
 
 
 # -- resuming and estimating -------------------------------------------------------------------------------
-
-
-def shown(name):
-    """What the prompt of a step says first; each step's is different."""
-    own = prompt(f"uxc_{name}", "en")
-    return own.render(**{key: FIELDS[key] for key in own.placeholders}).messages[0]["content"]
 
 
 def test_a_run_that_was_broken_off_asks_nothing_twice(server, model):

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
-from prompt_fields_uxc import ANSWERS
+from prompt_fields_uxc import ANSWERS, FIELDS
 from scripted import Scripted
 
 from perslib.llm import Answer, Request
+from perslib.prompts import prompt
 from perslib.ux.construction import construct
 
 PLAN = "The baths in the morning, a walk along the river after lunch, then the train home at six."
@@ -115,3 +116,9 @@ def extra(**case):
         return {"cases": [*data["cases"], {**data["cases"][0], **case}]}
 
     return change
+
+
+def shown(name):
+    """What the prompt of a step says first; each step's is different."""
+    own = prompt(f"uxc_{name}", "en")
+    return own.render(**{key: FIELDS[key] for key in own.placeholders}).messages[0]["content"]

@@ -9,9 +9,8 @@ import re
 import palset_made
 import pytest
 from click.testing import CliRunner
-from endpoint import completion
+from endpoint import completion, reasoner
 from made import GIFT, TRAVEL, simple_session, write_release
-from test_llm_ladder import reasoner
 
 from perslib.cli import main
 from perslib.corpus import load

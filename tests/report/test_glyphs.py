@@ -16,7 +16,7 @@ from perslib import report
 from perslib.report.show import style
 from perslib.text import translate, using_language
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 #: What a person types into a fresh kernel; before it, every font but matplotlib's own is made to vanish.
 SESSION = """

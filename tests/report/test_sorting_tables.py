@@ -6,21 +6,12 @@ import base64
 import hashlib
 import re
 
-import nbformat
 import pandas as pd
+from pages import rendered
 
-from perslib.report.page.rendering import render_page
-from perslib.report.show.html import SORTABLE, table_html
+from perslib.report.show.html import SORTABLE
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-
-def rendered(*frames: pd.DataFrame, before: str = "") -> str:
-    outputs = [nbformat.v4.new_output("display_data", {"text/html": before + table_html(frame)}) for frame in frames]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
-    return render_page(
-        notebook, {"language": "en", "title": "Tables", "corpus": "tiny", "backbone": "none", "index": "index.html"}
-    )
 
 
 def long(rows: int = SORTABLE) -> pd.DataFrame:

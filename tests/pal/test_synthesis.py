@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from dataclasses import replace
@@ -12,56 +11,20 @@ from functools import partial
 import pytest
 from endpoint import status
 from scripted import first_asked, in_rounds
+from synthesis_made import ONE, OWN, Model
 
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
-from perslib.llm import Answer, backbone
+from perslib.llm import backbone
 from perslib.llm.structured.parsing import faults as validation_problem
 from perslib.memory.long_term import sessions_of
 from perslib.pal import estimate, synthesize
 from perslib.pal.synthesis import sessions as talks
 from perslib.pal.synthesis.estimate import StandIn
-from perslib.pal.synthesis.personas import Persona, Situation, _likings, _months, _people, _situations, _types
+from perslib.pal.synthesis.personas import _likings, _months, _people, _situations, _types
 from perslib.pal.synthesis.questions import Fault, Writing
 from perslib.pal.synthesis.sessions import Topic
 from perslib.prompts import prompt
-
-
-class Model:
-    """Answers as the stand-in does, unless `change` makes something else of the answer to (step, place, try)."""
-
-    name = "stand-in"
-
-    def __init__(self, monkeypatch, language="zh", change=lambda step, place, again, data: data):
-        self.stand_in, self.change = StandIn(language, 42), change
-        self.tasks = {}
-        self.asked = []
-        write = Writing.write
-
-        def remember(writing, ask, step, place, read, /, **fields):
-            self.tasks[self._key(writing.request(step, fields))] = step, place, fields
-            return write(writing, ask, step, place, read, **fields)
-
-        monkeypatch.setattr(Writing, "write", remember)
-
-    @staticmethod
-    def _key(request):
-        return tuple(m["content"] for m in request.messages[:2])
-
-    def work(self, methods, **settings):
-        return [in_rounds(method, lambda _, requests: list(map(self._answer, requests))) for method in methods]
-
-    def says(self, body):
-        """The answer to a question that came over HTTP."""
-        step, _, fields = self.tasks[tuple(m["content"] for m in body["messages"][:2])]
-        return json.dumps(self.stand_in(step, fields), ensure_ascii=False)
-
-    def _answer(self, request):
-        (step, place, fields), again = self.tasks[self._key(request)], len(request.messages) > 2
-        self.asked.append((step, place, request))
-        data = self.change(step, place, again, copy.deepcopy(self.stand_in(step, fields)))
-        return Answer(text=str(data), data=data, error=None if data is not None else "no JSON")
-
 
 # -- whole runs --------------------------------------------------------------------------------------------
 
@@ -196,15 +159,6 @@ def test_bad_numbers_are_refused(monkeypatch):
 
 
 # -- the checks of each step -------------------------------------------------------------------------------
-
-ONE = Persona(
-    "0000",
-    {"name": "Ida"},
-    {"2024-12": "much"},
-    {"work-1": "shifts", "health-1": "sleep"},
-    {"work-1": {"pos": "warm", "neg": "cold"}, "health-1": {"pos": "warm", "neg": "cold"}},
-)
-OWN = Situation(datetime(2024, 12, 2, 8), datetime(2024, 12, 6, 18), ("work-1", "health-1"), "Nights.")
 
 
 def situation(start, end, ids=("work-1",), text="Nights."):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(os.environ.get("PERSLIB_REAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+ROOT = Path(os.environ.get("PERSLIB_REAL_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
 
 
 def needs(name: str) -> pytest.MarkDecorator:

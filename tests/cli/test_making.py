@@ -8,9 +8,8 @@ import re
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from test_palsynth import Model
-from test_ux_construct import shown
-from ux_construct_made import COMPLAINED, LIKED, good_answer, log
+from synthesis_made import Model
+from ux_construct_made import COMPLAINED, LIKED, good_answer, log, shown
 
 from perslib.cli import main
 from perslib.corpus import load

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from endpoint import completion, raw, says, status
+from endpoint import completion, raw, reasoner, says, status
 
 from perslib.errors import Refused
 from perslib.llm import Patience, Request
@@ -233,22 +233,6 @@ def test_a_refusal_of_the_form_names_the_setting(server, model):
     server.reply = lambda body: status(400, "response_format is unknown")
     with pytest.raises(Refused, match=r'put structured = "text" into|take it out of extra_body in'):
         model(extra_body={"response_format": {"type": "x"}}).ask("Hello?")
-
-
-def reasoner(body):
-    """A hosted reasoning model, in such models' published words."""
-    if "logprobs" in body:
-        return status(403, "You are not allowed to request logprobs from this model")
-    if "max_tokens" in body:
-        return status(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
-    if body.get("temperature", 1) != 1:
-        return status(400, "Unsupported value: 'temperature' does not support 0.6. Only the default (1) is supported.")
-    if body["messages"][0]["role"] == "system":
-        return status(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.")
-    is_cut = body.get("max_completion_tokens", 10**6) < 100
-    reply = completion("" if is_cut else "4", finish="length" if is_cut else "stop")
-    reply["usage"] |= {"completion_tokens": 64, "completion_tokens_details": {"reasoning_tokens": 60}}
-    return reply
 
 
 def test_a_reasoning_model_is_learned_and_gets_room_for_its_thoughts(server, model):

@@ -25,7 +25,7 @@ from perslib.report.run.plan import find_studies
 from perslib.report.show import html
 from perslib.text import set_language, translate_markdown
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
 
 

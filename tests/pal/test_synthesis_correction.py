@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from scripted import first_asked
-from test_palsynth import ONE, OWN, Model
+from synthesis_made import ONE, OWN, Model
 
 from perslib.corpus.loaders.palset_records import LOG_TYPES
 from perslib.pal import synthesize

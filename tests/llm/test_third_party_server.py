@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import llama_server
 import pytest
 from click.testing import CliRunner
 from endpoint import HASTY
@@ -38,7 +39,7 @@ SCORE = {
 
 def start() -> tuple[subprocess.Popen[str], str]:
     """A server of its own process, and its base URL."""
-    program = Path(__file__).with_name("llama_server.py")
+    program = Path(llama_server.__file__)
     process = subprocess.Popen(
         [sys.executable, str(program), str(embedded.weights())],
         stdin=subprocess.PIPE,

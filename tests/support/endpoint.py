@@ -239,3 +239,19 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+
+
+def reasoner(body):
+    """A hosted reasoning model, in such models' published words."""
+    if "logprobs" in body:
+        return status(403, "You are not allowed to request logprobs from this model")
+    if "max_tokens" in body:
+        return status(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    if body.get("temperature", 1) != 1:
+        return status(400, "Unsupported value: 'temperature' does not support 0.6. Only the default (1) is supported.")
+    if body["messages"][0]["role"] == "system":
+        return status(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.")
+    is_cut = body.get("max_completion_tokens", 10**6) < 100
+    reply = completion("" if is_cut else "4", finish="length" if is_cut else "stop")
+    reply["usage"] |= {"completion_tokens": 64, "completion_tokens_details": {"reasoning_tokens": 60}}
+    return reply

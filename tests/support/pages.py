@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 
 import matplotlib.pyplot as plt
+import nbformat
+import pandas as pd
 
 from perslib.paths import bundled
+from perslib.report.page.rendering import render_page
+from perslib.report.show.html import table_html
 
 
 def run_cells(notebook: str, ends: str = "", **parameters: object) -> None:
@@ -24,3 +28,12 @@ def run_cells(notebook: str, ends: str = "", **parameters: object) -> None:
         if i == code[0]:
             names |= parameters
     plt.close("all")
+
+
+def rendered(*frames: pd.DataFrame, before: str = "") -> str:
+    """A page with these tables."""
+    outputs = [nbformat.v4.new_output("display_data", {"text/html": before + table_html(frame)}) for frame in frames]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=outputs)])
+    return render_page(
+        notebook, {"language": "en", "title": "Tables", "corpus": "tiny", "backbone": "none", "index": "index.html"}
+    )
