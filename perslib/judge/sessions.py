@@ -18,7 +18,7 @@ import pandas as pd
 from perslib.corpus import SESSION, Block, Corpus, Target, by_reply
 from perslib.corpus.scale import scale_of
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.settings import Manner
+from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Structured, profile_shown
@@ -101,7 +101,7 @@ def conversation(target: Target) -> list[dict[str, str]]:
     return [*target.prefix, *({"role": role, "content": "\n".join(lines)} for role, lines in found)]
 
 
-class OfSession(Judge):
+class OfSession(AskingJudge):
     """Judges whole sessions of a corpus made `by_session`.
 
     `calibrated` describes the five scores so that small faults do not cost the 4 nor perfection is needed for

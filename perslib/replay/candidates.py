@@ -20,6 +20,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
+from perslib.judge.base import SPENT
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.backbone import Shown as Display
 from perslib.memory import MemorySystem
@@ -132,7 +133,7 @@ def _said(answer: Answer) -> dict[str, Any]:
         "response": None if error else text,
         "error": error,
         "finish": answer.finish or None,
-        **{c: getattr(answer, c) for c in ("tokens_in", "tokens_cached", "tokens_out", "seconds", "cost")},
+        **{name: getattr(answer, name) for name in SPENT},
     }
 
 

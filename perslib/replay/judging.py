@@ -21,7 +21,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
-from perslib.judge.base import frame
+from perslib.judge.base import frame, judged_by
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
@@ -63,14 +63,12 @@ def scored(
         blocks.append(replace(block, targets=targets))
         order += rows
     if fit and judge.sees.train:
-        judged = [block for block, _ in blocks_of(corpus, replies)]
-        fit_judge(judge, corpus, judged, backbone, **shown)
+        fit_judge(judge, corpus, (block for block, _ in blocks_of(corpus, replies)), backbone, **shown)
     found = verdicts_on(judge, blocks, backbone, **shown)
     verdicts = frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
     keys = ["candidate", *TURN]
     every = replies[keys].merge(verdicts, how="left", on=keys, validate="1:1")
-    asked = backbone.name if backbone is not None and judge.sees.model else None
-    missing: dict[str, Any] = {"corpus": corpus.name, "judge": judge.name, "backbone": asked, "mode": "unscored"}
+    missing: dict[str, Any] = {**judged_by(judge, corpus, backbone), "mode": "unscored"}
     missing["error"] = "no reply: " + replies["error"].fillna("it is empty")
     told = {name: every[name].where(is_given, value) for name, value in missing.items()}
     return coerce(every.assign(**told), "verdicts")

@@ -14,8 +14,8 @@ import pandas as pd
 
 from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.errors import NotEnough, PerslibError, UnknownName
-from perslib.judge.asking.settings import Manner
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.asking.settings import AskingJudge, Manner
+from perslib.judge.base import Sees, Verdict
 from perslib.llm import Ask
 from perslib.prompts.library import last_characters
 
@@ -29,7 +29,7 @@ PROMPTS = {
 DIALOGUE, CONTEXT, EXAMPLES = 6000, 1200, 10
 
 
-class Generic(Judge):
+class Generic(AskingJudge):
     """A generic judge of one of the `PROMPTS`; few-shot learns its examples from the train users.
 
     The dialogue is shown whole, its last 6,000 characters where it is longer.

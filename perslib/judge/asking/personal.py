@@ -17,15 +17,15 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import UnknownName
-from perslib.judge.asking.settings import Manner
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.asking.settings import AskingJudge, Manner
+from perslib.judge.base import Sees, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, UserMemory, profile_shown
 
 Update = Literal["fixed", "per session", "per turn"]
 
 
-class Personal(Judge):
+class Personal(AskingJudge):
     """The judge with user memory; `memory=None` leaves the memory out and keeps the profile."""
 
     def __init__(

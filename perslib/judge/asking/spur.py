@@ -21,8 +21,8 @@ from perslib.corpus import TURN, Block, Corpus, Target
 from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, Problem
 from perslib.judge.asking.scores import spent
-from perslib.judge.asking.settings import Manner
-from perslib.judge.base import Judge, Sees, Verdict, unfitted
+from perslib.judge.asking.settings import AskingJudge, Manner
+from perslib.judge.base import Sees, Verdict, unfitted
 from perslib.llm import Answer, Ask, parse
 from perslib.memory import profile_shown
 from perslib.prompts import prompt
@@ -39,7 +39,7 @@ _MATCHES = {
 }
 
 
-class Spur(Judge):
+class Spur(AskingJudge):
     """Rules from train users' replies; `rules` shows them once it is fitted.
 
     `train_turns` bounds the induction: one call for each of that many replies of either label.
