@@ -26,6 +26,9 @@ from perslib.memory.retrieval import turn_id
 PUBLISHED_PROFILE = ("gender", "age", "occupation", "background", "personality", "daily_interests")
 
 
+Counts = tuple[int, int, int, int, int]
+
+
 @dataclass(frozen=True)
 class Statement:
     """One thing a memory says of its user."""
@@ -50,7 +53,7 @@ class UserMemory:
     user: str
     scenario: str
     system: str
-    counts: tuple[int, int, int, int, int]
+    counts: Counts
     """How many of the user's rated turns in the other scenarios scored 1 to 5."""
     statements: tuple[Statement, ...] = ()
     turns: tuple[str, ...] = ()
@@ -118,10 +121,15 @@ def profile_shown(profile: Mapping[str, Any], fields: Literal["published", "all"
     return {k: v for k, v in profile.items() if fields == "all" or k in PUBLISHED_PROFILE}
 
 
-def score_counts(evidence: pd.DataFrame) -> tuple[int, int, int, int, int]:
+def score_counts(evidence: pd.DataFrame) -> Counts:
     """How many rated turns have each score."""
     scores = evidence["score"].dropna().astype(int)
-    one, two, three, four, five = (int((scores == s).sum()) for s in range(1, 6))
+    return as_counts((scores == s).sum() for s in range(1, 6))
+
+
+def as_counts(numbers: Iterable[int]) -> Counts:
+    """Take five numbers as counts of the scores 1 to 5."""
+    one, two, three, four, five = map(int, numbers)
     return one, two, three, four, five
 
 

@@ -135,9 +135,8 @@ class MemoryBank(Baseline):
         spoken = [s for s in sessions if s.turns]
         questions = []
         for s in spoken:
-            turns = [{"user": turn.user, "assistant": turn.assistant} for turn in s.turns]
             for name, key in (("memorybank_day", "summary"), ("memorybank_personality", "insight")):
-                request = self.render(name, at=s.at or "–", turns=turns)
+                request = self.render(name, at=s.at or "–", turns=s.exchanges())
                 questions.append(Question(f"{s.id}: {key} of the day", request, read_text(key)))
         readings = await checked(questions, ask)
         said = [reading.value or "" for reading in readings]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from perslib.llm import Ask
@@ -60,18 +60,14 @@ class RecurSum(Baseline):
             return known
         place = known.place(session.id)
         text, lost = await self._fold_dialogue(_at(known.of_dialogues, place), session, ask)
-        return replace(
-            known.with_dialogue(session),
-            of_dialogues=_then(known.of_dialogues, place, text),
-            failed=known.failed + lost,
-        )
+        of_dialogues = _then(known.of_dialogues, place, text)
+        return replace(known.with_dialogue(session), of_dialogues=of_dialogues, failed=known.failed + lost)
 
     async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Summaries:
         """Both recursions side by side."""
-        chains = await asyncio.gather(
-            *(self._chain(fold, sessions, ask) for fold in (self._fold_dialogue, self._fold_logs))
+        (of_dialogues, lost), (of_logs, further) = await asyncio.gather(
+            self._chain(self._fold_dialogue, sessions, ask), self._chain(self._fold_logs, sessions, ask)
         )
-        (of_dialogues, lost), (of_logs, further) = chains
         heard = tuple(session.id for session in sessions)
         return Summaries(user, heard, lost + further, tuple(sessions), of_dialogues, of_logs)
 
@@ -100,13 +96,12 @@ class RecurSum(Baseline):
     async def _fold_dialogue(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
         if not session.turns:
             return summary, ()
-        turns = [{"user": turn.user, "assistant": turn.assistant} for turn in session.turns]
-        request = self.render("recursum_dialogue", summary=summary, at=session.at or "–", turns=turns)
+        request = self.render("recursum_dialogue", summary=summary, at=session.at or "–", turns=session.exchanges())
         text, lost = await ask_checked(f"{session.id}: dialogue summary", request, read_text("summary"), ask)
         return text or summary, lost
 
     async def _fold_logs(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
-        logs = [{"at": log.at, "content": log.content} for _, log in in_time(session.logs)]
+        logs = [asdict(log) for _, log in in_time(session.logs)]
         failed: tuple[str, ...] = ()
         for start in range(0, len(logs), LOGS_AT_ONCE):
             request = self.render("recursum_logs", summary=summary, logs=logs[start : start + LOGS_AT_ONCE])
@@ -143,11 +138,8 @@ class ConditionMem(Baseline):
     async def learn(self, known: Records, sessions: Sequence[Session], ask: Ask) -> Records:
         """The records of all sessions at once."""
         spoken = [s for s in sessions if s.turns]
-        questions = []
-        for s in spoken:
-            turns = [{"user": turn.user, "assistant": turn.assistant} for turn in s.turns]
-            request = self.render("conditionmem_records", at=s.at or "–", turns=turns)
-            questions.append(Question(f"{s.id}: records", request, _noted))
+        requests = (self.render("conditionmem_records", at=s.at or "–", turns=s.exchanges()) for s in spoken)
+        questions = [Question(f"{s.id}: records", request, _noted) for s, request in zip(spoken, requests)]
         readings = await checked(questions, ask)
         records = tuple(
             Piece(f"{s.id}/record_{i}", "record", text, (s.id,))

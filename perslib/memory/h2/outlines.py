@@ -36,7 +36,7 @@ async def outline(session: Session, render: Render, ask: Ask) -> Outlines:
     """The topics of a session's dialogue; none for one without turns, or where nothing was required."""
     if not session.turns:
         return (), ()
-    turns = [{"turn": n, "user": t.user, "assistant": t.assistant} for n, t in enumerate(session.turns, 1)]
+    turns = [{"turn": n, **exchange} for n, exchange in enumerate(session.exchanges(), 1)]
     read = partial(read_outlines, session=session.id, turns=len(turns))
     found, lost = await ask_checked(f"{session.id}: outlines", render("h2_outline", turns=turns), read, ask)
     return tuple(found or ()), lost
