@@ -26,7 +26,6 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, vstack
-from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import TURN, Block, Corpus
@@ -37,7 +36,7 @@ from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_by, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, histories
 from perslib.stats.calibrate.history import SCORES
-from perslib.stats.calibrate.ordinal import proportional_odds
+from perslib.stats.calibrate.ordinal import probabilities, proportional_odds
 from perslib.stats.calibrate.tilt import P
 
 FOLDS = 5
@@ -169,7 +168,7 @@ class LearnedJudge(Judge):
 
     def _shaped(self, x: Array) -> Array:
         """Stage 2: probabilities of 1–5 from the prediction and the advice, one row a turn."""
-        return np.diff(expit(self._thresholds - (x @ self._slopes)[:, None]), axis=1, prepend=0, append=1)
+        return probabilities(self._thresholds, x @ self._slopes)
 
     def _tied(self, population: Population, said: Sequence[Said], turns: Turns) -> Array:
         """Projections on the train users, computed once a turn although a turn is in several blocks."""

@@ -52,9 +52,7 @@ def summary(scores: Scores) -> list[float]:
 
 def distribution(exceed: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """P(1 … 5) from P(> 1 … > 4), one row a turn; a P that rises with the score is brought down first."""
-    falling = np.minimum.accumulate(exceed, axis=1)
-    ends = np.ones((len(exceed), 1)), np.zeros((len(exceed), 1))
-    return -np.diff(np.hstack([ends[0], falling, ends[1]]), axis=1)
+    return -np.diff(np.minimum.accumulate(exceed, axis=1), axis=1, prepend=1, append=0)
 
 
 class Supervised(Judge):

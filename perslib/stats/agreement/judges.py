@@ -11,10 +11,10 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.agreement.gold import Row, find, of_judges, with_gold
+from perslib.stats.agreement.gold import WHO, Row, find, of_judges, with_gold
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER, check_users, measure_under, metric, scale_of
 from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import Resamples, estimate, floats, leave_out
+from perslib.stats.resample.leave_out import Resamples, estimate, floats, leave_out, name_bounds
 from perslib.stats.resample.sign_flips import holm
 from perslib.stats.resample.sums import Sums
 
@@ -61,12 +61,19 @@ def agreement(
         for score in scores
         for row in _measured(part, score, wanted, controls)
     ]
-    columns = [
-        *([by] if by is not None else []),
-        *("judge", "backbone", "score", "metric", "value", "value_low", "value_high"),
-        *("turns", "users", "unscored", "coverage", "without_gold"),
-        *(("control", "gain", "gain_low", "gain_high", "gain_p") if controls else ()),
+    columns = [] if by is None else [by]
+    columns += [
+        *WHO,
+        "score",
+        "metric",
+        *name_bounds("value"),
+        "turns",
+        "users",
+        "unscored",
+        "coverage",
+        "without_gold",
     ]
+    columns += ["control", *name_bounds("gain", p=True)] if controls else []
     table = pd.DataFrame(rows, columns=columns)
     if controls:
         table["gain_p_holm"] = table.groupby("metric")["gain_p"].transform(lambda p: holm(p.to_numpy(float)))
@@ -92,9 +99,13 @@ def _measured(
     for row, own in scored.items():
         turns, rated = len(own), int(given[row]["gold"].notna().sum())
         about = {
-            **{"judge": row.judge, "backbone": row.backbone, "turns": turns, "users": own["user"].nunique()},
-            **{"unscored": rated - turns, "coverage": turns / rated if rated else np.nan},
-            **{"without_gold": len(given[row]) - rated, "control": None},
+            **row._asdict(),
+            "turns": turns,
+            "users": own["user"].nunique(),
+            "unscored": rated - turns,
+            "coverage": turns / rated if rated else np.nan,
+            "without_gold": len(given[row]) - rated,
+            "control": None,
         }
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
@@ -135,18 +146,11 @@ def agreement_between(
     users = Resamples(both["user"])
     sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
     drawn = measure_under(sums, _checked(metrics), users.weights)
-    about = {"turns": len(both), "users": len(users)}
-    about |= {"only_a": len(left) - len(both), "only_b": len(right) - len(both)}
-    return pd.DataFrame(
-        [
-            {
-                **{"a": str(one), "b": str(other), "metric": name},
-                **users.estimate(check_users(name, values), scale=scale_of(name)),
-                **about,
-            }
-            for name, values in drawn.items()
-        ]
-    )
+    rows = []
+    for name, values in drawn.items():
+        found = users.estimate(check_users(name, values), scale=scale_of(name))
+        rows.append({"a": str(one), "b": str(other), "metric": name, **found, "turns": len(both), "users": len(users)})
+    return pd.DataFrame(rows).assign(only_a=len(left) - len(both), only_b=len(right) - len(both))
 
 
 def _scores_of(own: pd.DataFrame, name: str, score: str, called: str) -> pd.DataFrame:

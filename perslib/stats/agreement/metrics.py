@@ -88,6 +88,7 @@ def auc(r: Resampled) -> np.ndarray:
 
 _GOLD, _SCORE = (axis.reshape(25).astype(float) for axis in np.indices((5, 5)) + 1)
 _SAT_GOLD, _SAT_SCORE = _GOLD >= 4, _SCORE >= 4
+_RIGHT = _SAT_GOLD == _SAT_SCORE
 
 
 def qwk(r: Resampled) -> np.ndarray:
@@ -100,36 +101,33 @@ def qwk(r: Resampled) -> np.ndarray:
     return 1 - ratio(observed, expected)
 
 
-def accuracy(r: Resampled) -> np.ndarray:
-    """Share of turns on the right side of the boundary."""
-    return ratio(r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0), r.confusion.sum(axis=0))
-
-
-def kappa(r: Resampled) -> np.ndarray:
-    """Cohen's κ of satisfied against dissatisfied."""
-    n = r.confusion.sum(axis=0)
-    gold, score = r.confusion[_SAT_GOLD].sum(axis=0), r.confusion[_SAT_SCORE].sum(axis=0)
-    agreed = n * r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0)
-    chance = gold * score + (n - gold) * (n - score)
-    return 1 - ratio(n**2 - agreed, n**2 - chance)
+def _count(r: Resampled, cells: np.ndarray) -> np.ndarray:
+    """How many turns are in these cells."""
+    counts: np.ndarray = r.confusion[cells].sum(axis=0)
+    return counts
 
 
 def _rate(part: np.ndarray, whole: np.ndarray, otherwise: float = 0.0) -> Measure:
     """The share of the turns in the cells `whole` that are in the cells `part` of these, too."""
-    return lambda r: ratio(r.confusion[part & whole].sum(axis=0), r.confusion[whole].sum(axis=0), otherwise)
+    return lambda r: ratio(_count(r, part & whole), _count(r, whole), otherwise)
 
 
-def _f1(satisfied: bool) -> Measure:
-    there, said = satisfied == _SAT_GOLD, satisfied == _SAT_SCORE
-
-    def f1(r: Resampled) -> np.ndarray:
-        both = r.confusion[there].sum(axis=0) + r.confusion[said].sum(axis=0)
-        return ratio(2 * r.confusion[there & said].sum(axis=0), both, 0.0)
-
-    return f1
+accuracy = _rate(_RIGHT, np.ones_like(_RIGHT), np.nan)
 
 
-f1_sat, f1_dsat = _f1(True), _f1(False)
+def kappa(r: Resampled) -> np.ndarray:
+    """Cohen's κ of satisfied against dissatisfied."""
+    n, gold, score = r.confusion.sum(axis=0), _count(r, _SAT_GOLD), _count(r, _SAT_SCORE)
+    chance = gold * score + (n - gold) * (n - score)
+    return 1 - ratio(n**2 - n * _count(r, _RIGHT), n**2 - chance)
+
+
+def _f1(gold: np.ndarray, score: np.ndarray) -> Measure:
+    """F1 of a class, from the cells where users and those where scores are of it."""
+    return lambda r: ratio(2 * _count(r, gold & score), _count(r, gold) + _count(r, score), 0.0)
+
+
+f1_sat, f1_dsat = _f1(_SAT_GOLD, _SAT_SCORE), _f1(~_SAT_GOLD, ~_SAT_SCORE)
 
 
 def f1_macro(r: Resampled) -> np.ndarray:
@@ -147,15 +145,11 @@ def _of_users(values: np.ndarray, turns: np.ndarray, r: Resampled) -> np.ndarray
     return ratio((weight * np.where(there, values, 0.0)) @ r.weights, weight @ r.weights)
 
 
-def _pooled_correlation(which: Callable[[Sums], Sums]) -> Measure:
+def pu_pearson(r: Resampled) -> np.ndarray:
     """tanh of the mean of atanh(r_u), r_u clipped to ±0.9999; users with < 3 turns or no variance left out."""
-
-    def pooled(r: Resampled) -> np.ndarray:
-        of_user = pearson(which(r.sums).each_user).clip(-_LARGEST_R, _LARGEST_R)
-        enough = r.sums.turns >= FEWEST_TURNS
-        return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r.sums.turns, r))
-
-    return pooled
+    of_user = pearson(r.sums.each_user).clip(-_LARGEST_R, _LARGEST_R)
+    enough = r.sums.turns >= FEWEST_TURNS
+    return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r.sums.turns, r))
 
 
 def pu_rmse(r: Resampled) -> np.ndarray:
@@ -175,11 +169,16 @@ def _over_mixed_users(measure: Measure) -> Measure:
     """Mean over the users who were satisfied at times and dissatisfied at others."""
 
     def pooled(r: Resampled) -> np.ndarray:
-        satisfied = r.sums.confusion[_SAT_GOLD].sum(axis=0)
+        satisfied = _count(r.sums.each_user, _SAT_GOLD)
         mixed = (satisfied > 0) & (satisfied < r.sums.turns)
         return _of_users(np.where(mixed, measure(r.sums.each_user), np.nan), r.sums.turns, r)
 
     return pooled
+
+
+def _of(other: str, measure: Measure) -> Measure:
+    """The metric of other gold and scores that are made of these (see `Sums`): centred, blocked, ranked, …."""
+    return lambda r: measure(Resampled(getattr(r.sums, other), r.weights))
 
 
 #: Every metric by its name.
@@ -201,20 +200,20 @@ METRICS: dict[str, Measure] = {
     "auc": auc,  # chance that a satisfied turn is scored above a dissatisfied one
     "false_sat": _rate(_SAT_SCORE, ~_SAT_GOLD, np.nan),  # FalseSAT: share of dissatisfied turns judged satisfied
     "false_dsat": _rate(~_SAT_SCORE, _SAT_GOLD, np.nan),  # FalseDSAT: share of satisfied turns judged dissatisfied
-    "pu_pearson": _pooled_correlation(lambda sums: sums),  # Pearson's r a user, pooled by Fisher's z
-    "pu_spearman": _pooled_correlation(lambda sums: sums.ranked),  # Spearman's ρ a user, pooled by Fisher's z
+    "pu_pearson": pu_pearson,  # Pearson's r a user, pooled by Fisher's z
+    "pu_spearman": _of("ranked", pu_pearson),  # Spearman's ρ a user, pooled by Fisher's z
     "pu_kappa": pu_kappa,  # quadratically weighted κ a user, averaged
     "pu_mae": mae,  # mean absolute error a user, averaged (equal to mae)
     "pu_rmse": pu_rmse,  # root of the mean squared error a user, averaged
     "pu_accuracy": _over_mixed_users(accuracy),  # accuracy a user with both classes, averaged
     "pu_f1_dsat": _over_mixed_users(f1_dsat),  # F1-DSAT a user with both classes, averaged
     "pu_auc": _over_mixed_users(auc),  # AUC a user with both classes, averaged
-    "wb_pearson": lambda r: pearson(r.blocked),  # Pearson's r less the mean of each block
-    "wc_pearson": lambda r: pearson(r.centred),  # Pearson's r less each user's level
-    "wc_spearman": lambda r: spearman(r.centred),  # Spearman's ρ less each user's level
-    "wc_mae": lambda r: mae(r.centred),  # mean absolute error less each user's level
-    "wc_rmse": lambda r: rmse(r.centred),  # root mean squared error less each user's level
-    "wc_boundary": lambda r: pearson(r.centred_boundary),  # Pearson's r of being satisfied, less each user's level
+    "wb_pearson": _of("blocked", pearson),  # Pearson's r less the mean of each block
+    "wc_pearson": _of("centred", pearson),  # Pearson's r less each user's level
+    "wc_spearman": _of("centred", spearman),  # Spearman's ρ less each user's level
+    "wc_mae": _of("centred", mae),  # mean absolute error less each user's level
+    "wc_rmse": _of("centred", rmse),  # root mean squared error less each user's level
+    "wc_boundary": _of("centred_boundary", pearson),  # Pearson's r of being satisfied, less each user's level
 }
 #: Errors: the smaller, the better.
 LOWER_IS_BETTER = frozenset(("mae", "rmse", "false_sat", "false_dsat", "pu_mae", "pu_rmse", "wc_mae", "wc_rmse"))

@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.stats import binom, norm
 
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resample.leave_out import FEWEST_FLIPPED, LEVEL, SEED, Floats, Resamples, estimate
+from perslib.stats.resample.leave_out import FEWEST_FLIPPED, LEVEL, SEED, Floats, Resamples, estimate, name_bounds
 from perslib.stats.resample.sign_flips import holm, sign_flip
 
 Test = Literal["t", "sign flip", "mcnemar"]
@@ -76,8 +76,8 @@ def compare_paired(
         p = {_column(test, tests): _p(test, apart, means, drawn, seed) for test in tests}
         rows.append({**about, **drawn.estimate(means, "difference"), **p})
     kinds = [_column(test, tests) for test in tests]
-    bounds = ["difference", "difference_low", "difference_high"]
-    table = pd.DataFrame(rows, columns=["a", "b", "rows", "units", "ahead", "behind", *bounds, *kinds])
+    about_pair = ["a", "b", "rows", "units", "ahead", "behind"]
+    table = pd.DataFrame(rows, columns=[*about_pair, *name_bounds("difference"), *kinds])
     return table.assign(**{f"{kind}_holm": holm(table[kind].to_numpy(float)) for kind in kinds})
 
 

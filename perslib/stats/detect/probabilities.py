@@ -94,8 +94,8 @@ def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
         def share(part: Bools, whole: Bools) -> float:
             return float(part.sum() / whole.sum()) if whole.any() else float("nan")
 
-        found |= {"kept": float(kept.sum() / max(1, (good | bad).sum()))}
-        found |= {"kept_accuracy": 1 - share(wrong, kept)}
+        found["kept"] = float(kept.sum() / max(1, (good | bad).sum()))
+        found["kept_accuracy"] = 1 - share(wrong, kept)
         found |= {"kept_good_errors": share(wrong & good, good), "kept_bad_errors": share(wrong & bad, bad)}
     return pd.Series(found)
 

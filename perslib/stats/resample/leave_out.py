@@ -101,9 +101,13 @@ def estimate(
     values: npt.ArrayLike, name: str = "value", scale: Scale = "plain", *, p: bool = False, level: float = LEVEL
 ) -> dict[str, float]:
     """Return the sample's value with its interval, and its p on request: `name`, `name_low`, `name_high`, `name_p`."""
-    low, high, of_zero = (float(found) for found in interval(values, scale, level))
-    found = {name: float(np.asarray(values)[0]), f"{name}_low": low, f"{name}_high": high}
-    return found | ({f"{name}_p": of_zero} if p else {})
+    found = np.asarray(values)[0], *interval(values, scale, level)
+    return dict(zip(name_bounds(name, p=p), map(float, found)))
+
+
+def name_bounds(name: str, *, p: bool = False) -> list[str]:
+    """Name the columns of an estimate: its value, its bounds, and its p on request."""
+    return [name, f"{name}_low", f"{name}_high", *([f"{name}_p"] if p else [])]
 
 
 class Resamples:
@@ -193,7 +197,7 @@ def mean_by(frame: pd.DataFrame, value: str, group: str, user: str = "user", sca
         users = Resamples(own[user])
         about = {"turns": len(own), "users": len(users)}
         rows.append({group: name, **users.estimate(users.mean(own[value].astype(float)), "mean", scale), **about})
-    return pd.DataFrame(rows, columns=[group, "mean", "mean_low", "mean_high", "turns", "users"])
+    return pd.DataFrame(rows, columns=[group, *name_bounds("mean"), "turns", "users"])
 
 
 def correlation(x: pd.Series, y: pd.Series, user: pd.Series) -> tuple[float, float, float]:
@@ -207,5 +211,5 @@ def correlation(x: pd.Series, y: pd.Series, user: pd.Series) -> tuple[float, flo
         return float("nan"), float("nan"), float("nan")
     a, b = ((pairs[name] - pairs[name].mean()).to_numpy() for name in ("x", "y"))
     values = pearson(np.array([users.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)]))
-    found = users.estimate(values, "r", "correlation")
-    return found["r"], found["r_low"], found["r_high"]
+    r, low, high = users.estimate(values, scale="correlation").values()
+    return r, low, high

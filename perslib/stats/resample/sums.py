@@ -168,18 +168,3 @@ class Resampled:
         for at in range(0, self.weights.shape[1], _CHUNK):
             part = self.weights[:, at : at + _CHUNK]
             yield (self.sums.table @ part).reshape(*values, part.shape[1])
-
-    @cached_property
-    def centred(self) -> Resampled:
-        """The same columns of `Sums.centred`."""
-        return Resampled(self.sums.centred, self.weights)
-
-    @cached_property
-    def blocked(self) -> Resampled:
-        """The same columns of `Sums.blocked`."""
-        return Resampled(self.sums.blocked, self.weights)
-
-    @cached_property
-    def centred_boundary(self) -> Resampled:
-        """The same columns of `Sums.centred_boundary`."""
-        return Resampled(self.sums.centred_boundary, self.weights)
