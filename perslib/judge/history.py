@@ -150,14 +150,12 @@ def train_scores(train: Corpus) -> dict[str, Scores]:
     return {str(s): part.to_numpy(float) for s, part in turns.groupby("scenario")["score"]}
 
 
-@dataclass(eq=False)
-class OfPopulation(_Statistic):
-    """Mean or majority of all train users' scores: a constant that fits the corpus."""
+class FromTrain(Computed):
+    """Knows what train users scored in each scenario."""
 
-    of = "global"
     lack = "no train user has rated a reply"
     sees = Sees(train=True)
-    learned: dict[str, Scores] | None = field(default=None, init=False, repr=False)
+    learned: dict[str, Scores] | None = None
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Keep the train users' scores by scenario."""
@@ -168,6 +166,12 @@ class OfPopulation(_Statistic):
         if self.learned is None:
             raise unfitted(self)
         return np.concatenate([*self.learned.values(), []])
+
+
+class OfPopulation(FromTrain, _Statistic):
+    """Mean or majority of all train users' scores: a constant that fits the corpus."""
+
+    of = "global"
 
 
 class OfTask(OfPopulation):
@@ -200,7 +204,7 @@ class Constant(Computed):
 
 
 @dataclass(eq=False)
-class Random(Computed):
+class Random(FromTrain):
     """A score drawn for each reply, as often as train users gave it.
 
     The draw hangs on seed, user, session and turn alone: the same in every run, whatever else is judged.
@@ -208,23 +212,14 @@ class Random(Computed):
 
     seed: int = 42
     name = "random"
-    sees = Sees(train=True)
-    lack = OfPopulation.lack
-    pool: Scores | None = field(default=None, init=False, repr=False)
-
-    async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Learn how often train users give each score."""
-        self.pool = np.sort(np.concatenate([*train_scores(train).values(), []]))
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """One draw a target."""
-        if self.pool is None:
-            raise unfitted(self)
-        pool = self.pool
-        return [float(pool[self._draw(block, t.session, t.turn) % len(pool)]) if len(pool) else None for t in block]
+        pool = np.sort(self.known(block))
+        return [float(pool[self._draw(target) % len(pool)]) if len(pool) else None for target in block]
 
-    def _draw(self, block: Block, session: str, turn: int) -> int:
-        key = "\0".join([str(self.seed), block.user, block.scenario, session, str(turn)])
+    def _draw(self, target: Target) -> int:
+        key = "\0".join([str(self.seed), target.user, target.scenario, target.session, str(target.turn)])
         return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8])
 
 
@@ -239,7 +234,7 @@ class WithoutText(Computed):
 
     name = "level, turn, assistant"
     sees = Sees(history=True, train=True)
-    lack = OfPopulation.lack
+    lack = FromTrain.lack
     model: Pipeline | None = field(default=None, init=False, repr=False)
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
@@ -296,8 +291,8 @@ class Nearest(Judge):
         self.k, self.weighted, self.rounded = k, weighted, rounded
         form = form or (EPISODES if weighted else ANCHORS)
         self.sees = Sees(reply=True, task=form is not ANCHORS, history=True)
-        words = [f"nearest {k}" if k > 1 else "nearest", *["weighted"] * weighted]
-        self.name = ", ".join([*words, *([f"rounded {rounded}"] if rounded else [])])
+        words = [f"nearest {k}" if k > 1 else "nearest", weighted and "weighted", rounded and f"rounded {rounded}"]
+        self.name = ", ".join(word for word in words if word)
         self._retrieval = Retrieval(form)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:

@@ -128,18 +128,17 @@ class OfSession(AskingJudge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Build the memory, if there is to be one, then one question a session."""
         memory = None if self.memory is None else await self.memory.build(block, ask)
-        known = memory is not None and not memory.is_empty
+        known = None if memory is None or memory.is_empty else memory
         fields: dict[str, Any] = {
             "profile": profile_shown(block.profile, "published"),
-            "counts": list(memory.counts) if memory and known else [],
-            "average": memory.average if memory and known else 0.0,
+            "counts": list(known.counts) if known else [],
+            "average": known.average if known else 0.0,
             "calibrated": self.calibrated,
             "guarded": self.guarded,
             "written": self.manner.written,
         }
         questions = [
-            {**fields, **self._shown(target), "memory": memory.recall(target) if memory and known else ""}
-            for target in block
+            {**fields, **self._shown(target), "memory": known.recall(target) if known else ""} for target in block
         ]
         verdicts = await self.manner.ask("judge_session", questions, ask)
         return [replace(verdict, memory=memory.state if memory else None) for verdict in verdicts]
