@@ -131,15 +131,19 @@ class UserCdfByHash(Computed):
 # -- from train users -------------------------------------------------------------------------------------
 
 
-def lessons(train: Corpus, has_history: bool = True) -> Iterator[tuple[Block, list[Target], Scores]]:
-    """The train users' blocks, with a rated history or of all; of each, the rated targets and their scores."""
-    scores = train.turns.dropna(subset=["score"]).set_index(TURN)["score"].to_dict()
-    for user, scenario in train.block_ids():
-        block = train.block(user, scenario)
-        targets = [t for t in block if (user, scenario, t.session, t.turn) in scores]
+def lessons(
+    train: Corpus, has_history: bool = True, min_sessions: int | None = None
+) -> Iterator[tuple[Block, list[Target], Scores]]:
+    """The train users' blocks, with a rated history or of all; of each, the rated targets and their scores.
+
+    `min_sessions` says how many sessions a user needs in other scenarios, if not as many as those to be judged.
+    """
+    known = train.turns.dropna(subset=["score"]).set_index(TURN)["score"].astype(float).to_dict()
+    for block in train.blocks(min_history_sessions=min_sessions):
+        scores = [known.get((block.user, block.scenario, t.session, t.turn)) for t in block]
+        targets = [target for target, score in zip(block, scores) if score is not None]
         if targets and (len(history_scores(block)) or not has_history):
-            found = [float(scores[user, scenario, t.session, t.turn]) for t in targets]
-            yield block, targets, np.array(found)
+            yield block, targets, np.array([score for score in scores if score is not None])
 
 
 def train_scores(train: Corpus) -> dict[str, Scores]:

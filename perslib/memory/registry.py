@@ -33,17 +33,14 @@ LONG_OPTIONS = OPTIONS[-3:]
 memory: Registry[MemorySystem | LongTermMemory] = Registry("memory")
 """The memories that have a name; `@memory("name")` registers one."""
 
-memory("structured")(Structured)
-memory("measured")(Measured)
-
 
 @memory("structured + measured")
 def _both(language: str, **options: Any) -> MemorySystem:
     return Measured(language, beside=Structured(language, **options))
 
 
-memory("scores")(Scores)
 for _name, _system in {
+    "scores": Scores,
     "H²Memory": H2Memory,
     "vanilla (with log)": Vanilla,
     "turn-level RAG": TurnRetrieval,

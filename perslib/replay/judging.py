@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
@@ -28,6 +27,7 @@ from perslib.llm import Backbone
 from perslib.llm.backbone import Shown
 from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among, known_turns
 from perslib.stats import SEED, calibrated, histories
+from perslib.stats.resample.leave_out import Bools, Ints
 
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("cdf", "mean_shift")
@@ -100,7 +100,7 @@ def reference(
     return coerce(verdicts.assign(candidate=None), "verdicts")
 
 
-def _draw(replayed: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.int64]:
+def _draw(replayed: Bools, most: int) -> Ints:
     """At most this many turns of a block, in order: those that are replayed, then others at random."""
     lot = np.random.default_rng(SEED).permutation(len(replayed))
     return np.sort(lot[np.argsort(~replayed[lot], kind="stable")][:most])

@@ -15,7 +15,7 @@ from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.replay.replies import ORIGINAL
 from perslib.stats.calibrate.verdicts import scores_of
-from perslib.stats.resample.leave_out import Floats, floats, leave_out, ratio
+from perslib.stats.resample.leave_out import Bools, Floats, Ints, floats, leave_out, ratio
 
 #: The score that candidates are compared by unless told otherwise.
 SCORE = "reference_cdf"
@@ -32,12 +32,12 @@ class Scores:
     #: turns × candidates; NaN where there is no score.
     score: Floats
     #: Whether the judge was asked about this reply, scored or not.
-    judged: npt.NDArray[np.bool_]
+    judged: Bools
     #: 1 / inclusion probability, or 1.
     weight: Floats
 
     @cached_property
-    def user(self) -> npt.NDArray[np.int64]:
+    def user(self) -> Ints:
         """The number of each turn's user, in sorted order."""
         return pd.factorize(self.turns["user"], sort=True)[0].astype(np.int64)
 

@@ -17,12 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from perslib.corpus import TURN, Block, Corpus, Target
+from perslib.corpus import Block, Corpus, Target
 from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, Problem
 from perslib.judge.asking.scores import spent, unscored
 from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Sees, Verdict, unfitted
+from perslib.judge.history import lessons
 from perslib.llm import Answer, Ask, parse
 from perslib.memory import profile_shown
 from perslib.prompts import prompt
@@ -76,12 +77,10 @@ class Spur(AskingJudge):
 
     def _drawn(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
         """Label and fields of the train replies to learn from."""
-        score = train.turns.dropna(subset=["score"]).set_index(TURN)["score"].to_dict()
         found: dict[str, list[tuple[Block, Target]]] = {label: [] for label in LABELS}
-        for block in train.blocks(min_history_sessions=0):
-            for target in block:
-                if (given := score.get((block.user, block.scenario, target.session, target.turn))) is not None:
-                    found["SAT" if given >= 4 else "DSAT"].append((block, target))
+        for block, targets, scores in lessons(train, has_history=False, min_sessions=0):
+            for target, score in zip(targets, scores):
+                found["SAT" if score >= 4 else "DSAT"].append((block, target))
         order = random.Random(SEED)
         return [
             (label, self._shown(*one))

@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -71,9 +71,7 @@ class LearnedJudge(Judge):
         self._population: Population | None = None
         if beside is not None:
             self.name = f"learned + {beside.name}"
-            self.sees = Sees(
-                **{f.name: getattr(self.sees, f.name) | getattr(beside.sees, f.name) for f in fields(Sees)}
-            )
+            self.sees = Sees(**{name: own or vars(beside.sees)[name] for name, own in vars(self.sees).items()})
         self.name = name or self.name
 
     async def fit(self, train: Corpus, ask: Ask) -> None:

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import PerslibError
-
-Floats = npt.NDArray[np.float64]
+from perslib.stats import Floats
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Recall(PromptedMemory):
             ],
             "outlines": [self._of_outline(chapter, o, purpose) for chapter, o in found],
         }
-        return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
+        return self._but_one(shown)
 
     def general(self, store: Store) -> list[Piece]:
         """All that is known whatever is asked: the background and the principles, as they stand."""
@@ -72,6 +72,10 @@ class Recall(PromptedMemory):
                 for p in self._of_principle(one, c, known.chapters, "solution")
             ],
         }
+        return self._but_one(shown)
+
+    def _but_one(self, shown: dict[str, list[Piece]]) -> list[Piece]:
+        """The pieces of all parts but the one that is left out."""
         return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
 
     def _concrete(self, earlier: tuple[Chapter, ...], here: Chapter | None, query: str) -> dict[str, list[Piece]]:

@@ -22,11 +22,11 @@ from scipy.stats import rankdata
 from perslib.errors import UnknownName
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.detect.detection import auroc_under
-from perslib.stats.resample.leave_out import Scale, ratio
+from perslib.stats.resample.leave_out import Bools, Floats, Scale, ratio
 from perslib.stats.resample.leave_out import pearson as correlate_moments
 from perslib.stats.resample.sums import Resampled, Sums
 
-Measure = Callable[[Resampled], np.ndarray]
+Measure = Callable[[Resampled], Floats]
 
 #: Fewest turns of a user from which a correlation or κ of that user is taken.
 FEWEST_TURNS = 3
@@ -36,28 +36,28 @@ _LARGEST_R = 0.9999
 # Errors and correlations of the scores as they are
 
 
-def pearson(r: Resampled) -> np.ndarray:
+def pearson(r: Resampled) -> Floats:
     """Pearson's r."""
     return correlate_moments(r.moments[:6])
 
 
-def mae(r: Resampled) -> np.ndarray:
+def mae(r: Resampled) -> Floats:
     """Σ|s − g| / n."""
     return ratio(r.moments[6], r.moments[0])
 
 
-def rmse(r: Resampled) -> np.ndarray:
+def rmse(r: Resampled) -> Floats:
     """√(Σ(s − g)² / n)."""
     return np.sqrt(ratio(r.moments[7], r.moments[0]))
 
 
-def _midranks(counts: np.ndarray) -> np.ndarray:
+def _midranks(counts: Floats) -> Floats:
     """Midrank of each value less the mean rank, from how often each value occurs."""
-    ranks: np.ndarray = np.cumsum(counts, axis=0) - counts / 2 - counts.sum(axis=0) / 2
+    ranks: Floats = np.cumsum(counts, axis=0) - counts / 2 - counts.sum(axis=0) / 2
     return ranks
 
 
-def _rank_correlation(table: np.ndarray) -> np.ndarray:
+def _rank_correlation(table: Floats) -> Floats:
     gold, score = table.sum(axis=1), table.sum(axis=0)
     a, b = _midranks(gold), _midranks(score)
     together = (a * (table * b).sum(axis=1)).sum(axis=0)
@@ -65,7 +65,7 @@ def _rank_correlation(table: np.ndarray) -> np.ndarray:
     return np.clip(together / np.sqrt(np.where(spread > 0, spread, np.nan)), -1, 1)
 
 
-def spearman(r: Resampled) -> np.ndarray:
+def spearman(r: Resampled) -> Floats:
     """Pearson's r of midranks, ranked anew under each column of weights.
 
     If the tables are coarse, all values are moved by what that changes in the sample itself.
@@ -79,7 +79,7 @@ def spearman(r: Resampled) -> np.ndarray:
     return values + exact - _rank_correlation(itself)
 
 
-def auc(r: Resampled) -> np.ndarray:
+def auc(r: Resampled) -> Floats:
     """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
     return auroc_under(to_scale(r.sums.gold) >= 4, r.sums.score, r.sums.user, r.weights)
 
@@ -91,7 +91,7 @@ _SAT_GOLD, _SAT_SCORE = _GOLD >= 4, _SCORE >= 4
 _RIGHT = _SAT_GOLD == _SAT_SCORE
 
 
-def qwk(r: Resampled) -> np.ndarray:
+def qwk(r: Resampled) -> Floats:
     """Quadratically weighted κ on 1–5: 1 − Σ(i − j)² O_ij / Σ(i − j)² E_ij, E from the margins."""
     counts = r.confusion
     n, gold, score = counts.sum(axis=0), _GOLD @ counts, _SCORE @ counts
@@ -101,13 +101,13 @@ def qwk(r: Resampled) -> np.ndarray:
     return 1 - ratio(observed, expected)
 
 
-def _count(r: Resampled, cells: np.ndarray) -> np.ndarray:
+def _count(r: Resampled, cells: Bools) -> Floats:
     """How many turns are in these cells."""
-    counts: np.ndarray = r.confusion[cells].sum(axis=0)
+    counts: Floats = r.confusion[cells].sum(axis=0)
     return counts
 
 
-def _rate(part: np.ndarray, whole: np.ndarray, otherwise: float = 0.0) -> Measure:
+def _rate(part: Bools, whole: Bools, otherwise: float = 0.0) -> Measure:
     """The share of the turns in the cells `whole` that are in the cells `part` of these, too."""
     return lambda r: ratio(_count(r, part & whole), _count(r, whole), otherwise)
 
@@ -115,14 +115,14 @@ def _rate(part: np.ndarray, whole: np.ndarray, otherwise: float = 0.0) -> Measur
 accuracy = _rate(_RIGHT, np.ones_like(_RIGHT), np.nan)
 
 
-def kappa(r: Resampled) -> np.ndarray:
+def kappa(r: Resampled) -> Floats:
     """Cohen's κ of satisfied against dissatisfied."""
     n, gold, score = r.confusion.sum(axis=0), _count(r, _SAT_GOLD), _count(r, _SAT_SCORE)
     chance = gold * score + (n - gold) * (n - score)
     return 1 - ratio(n**2 - n * _count(r, _RIGHT), n**2 - chance)
 
 
-def _f1(gold: np.ndarray, score: np.ndarray) -> Measure:
+def _f1(gold: Bools, score: Bools) -> Measure:
     """F1 of a class, from the cells where users and those where scores are of it."""
     return lambda r: ratio(2 * _count(r, gold & score), _count(r, gold) + _count(r, score), 0.0)
 
@@ -130,7 +130,7 @@ def _f1(gold: np.ndarray, score: np.ndarray) -> Measure:
 f1_sat, f1_dsat = _f1(_SAT_GOLD, _SAT_SCORE), _f1(~_SAT_GOLD, ~_SAT_SCORE)
 
 
-def f1_macro(r: Resampled) -> np.ndarray:
+def f1_macro(r: Resampled) -> Floats:
     """Mean of both classes' F1."""
     return (f1_sat(r) + f1_dsat(r)) / 2
 
@@ -138,40 +138,40 @@ def f1_macro(r: Resampled) -> np.ndarray:
 # Averages over users
 
 
-def _of_users(values: np.ndarray, turns: np.ndarray, r: Resampled) -> np.ndarray:
+def _of_users(values: Floats, r: Resampled) -> Floats:
     """Mean of one value a user, weighted by turns, over the users that have one."""
-    there = np.isfinite(values) & (turns > 0)
-    weight = np.where(there, turns, 0).astype(float)
+    there = np.isfinite(values) & (r.sums.turns > 0)
+    weight = np.where(there, r.sums.turns, 0).astype(float)
     return ratio((weight * np.where(there, values, 0.0)) @ r.weights, weight @ r.weights)
 
 
-def pu_pearson(r: Resampled) -> np.ndarray:
+def pu_pearson(r: Resampled) -> Floats:
     """tanh of the mean of atanh(r_u), r_u clipped to ±0.9999; users with < 3 turns or no variance left out."""
     of_user = pearson(r.sums.each_user).clip(-_LARGEST_R, _LARGEST_R)
     enough = r.sums.turns >= FEWEST_TURNS
-    return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r.sums.turns, r))
+    return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r))
 
 
-def pu_rmse(r: Resampled) -> np.ndarray:
+def pu_rmse(r: Resampled) -> Floats:
     """Mean of the users' RMSE."""
-    return _of_users(rmse(r.sums.each_user), r.sums.turns, r)
+    return _of_users(rmse(r.sums.each_user), r)
 
 
-def pu_kappa(r: Resampled) -> np.ndarray:
+def pu_kappa(r: Resampled) -> Floats:
     """Mean of the users' QWK; users with < 3 turns or one gold value left out."""
     each = r.sums.each_user
     varied = (each.confusion.reshape(5, 5, -1).sum(axis=1) > 0).sum(axis=0) > 1
     enough = varied & (r.sums.turns >= FEWEST_TURNS)
-    return _of_users(np.where(enough, qwk(each), np.nan), r.sums.turns, r)
+    return _of_users(np.where(enough, qwk(each), np.nan), r)
 
 
 def _over_mixed_users(measure: Measure) -> Measure:
     """Mean over the users who were satisfied at times and dissatisfied at others."""
 
-    def pooled(r: Resampled) -> np.ndarray:
+    def pooled(r: Resampled) -> Floats:
         satisfied = _count(r.sums.each_user, _SAT_GOLD)
         mixed = (satisfied > 0) & (satisfied < r.sums.turns)
-        return _of_users(np.where(mixed, measure(r.sums.each_user), np.nan), r.sums.turns, r)
+        return _of_users(np.where(mixed, measure(r.sums.each_user), np.nan), r)
 
     return pooled
 
@@ -240,7 +240,7 @@ FEWEST_OF_CLASSES, FEWEST_OF_GAINS = 30, 50
 shares. Fewer users carry these, and intervals cover too rarely (`benchmarks/coverage.py`)."""
 
 
-def check_users(name: str, values: np.ndarray, *, is_gain: bool = False) -> np.ndarray:
+def check_users(name: str, values: Floats, *, is_gain: bool = False) -> Floats:
     """Return a metric's values, or the sample's alone where too few users are there for an interval of this metric."""
     of_classes = (scale_of(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
     fewest = FEWEST_OF_CLASSES if of_classes or (is_gain and name == "qwk") else 0
@@ -249,7 +249,7 @@ def check_users(name: str, values: np.ndarray, *, is_gain: bool = False) -> np.n
     return values[..., :1] if values.shape[-1] - 1 < fewest else values
 
 
-def measure_under(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[str, np.ndarray]:
+def measure_under(sums: Sums, metrics: Iterable[str], weights: Floats) -> dict[str, Floats]:
     """Each metric under each column of user weights; column 0 is the sample itself."""
     asked = {name: metric(name) for name in metrics}
     if not len(sums):
@@ -259,11 +259,11 @@ def measure_under(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> di
 
 
 def measure(
-    gold: np.ndarray | pd.Series,
-    score: np.ndarray | pd.Series,
-    user: np.ndarray | pd.Series | None = None,
+    gold: Floats | pd.Series,
+    score: Floats | pd.Series,
+    user: Floats | pd.Series | None = None,
     metrics: Iterable[str] = tuple(METRICS),
-    scenario: np.ndarray | pd.Series | None = None,
+    scenario: Floats | pd.Series | None = None,
 ) -> pd.Series:
     """The metrics of these scores; turns without gold or without score are left out.
 

@@ -24,9 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perslib.errors import UnknownName
-from perslib.stats.resample.leave_out import Floats
-
-Ints = npt.NDArray[np.int64]
+from perslib.stats.resample.leave_out import Bools, Floats, Ints
 
 SCORES: Ints = np.arange(1, 6)
 
@@ -34,7 +32,7 @@ SCORES: Ints = np.arange(1, 6)
 MIN_HISTORY = 5
 
 Why = Literal["no history", "short history", "single prediction", "no reference"]
-Obstacle = tuple[Why, npt.NDArray[np.bool_]]
+Obstacle = tuple[Why, Bools]
 #: The judge's scores of the recorded replies, and their blocks, numbered like those of the scores to be calibrated.
 Reference = tuple[npt.ArrayLike, npt.ArrayLike]
 

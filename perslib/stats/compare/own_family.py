@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import DataError, Problem
-from perslib.stats.resample.leave_out import FLIPS, LEVEL, SEED, Resamples, name_bounds, ratio
+from perslib.stats.resample.leave_out import FLIPS, LEVEL, SEED, Floats, Resamples, name_bounds, ratio
 from perslib.stats.resample.sign_flips import holm
 
 _COLUMNS = [
@@ -195,7 +195,7 @@ def own_family_preference(
     return table.assign(preference_p_holm=holm(table["preference_p"]))
 
 
-def _preference(above: npt.NDArray[np.float64], about: pd.DataFrame, family: str | None, rivals: int) -> dict[str, Any]:
+def _preference(above: Floats, about: pd.DataFrame, family: str | None, rivals: int) -> dict[str, Any]:
     known = about["family"].notna().to_numpy()
     own = known & about["family"].eq(family).to_numpy()
     other = known & ~own

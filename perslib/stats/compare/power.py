@@ -74,10 +74,8 @@ def components(differences: pd.DataFrame) -> Components:
     grand = (sizes * means).sum() / turns
     between = (sizes * (means - grand) ** 2).sum() / (users - 1)
     typical = (turns - (sizes**2).sum() / turns) / (users - 1)
-    within = 0.0
-    if turns > users:
-        own = by_user.transform("mean")
-        within = float(((known["difference"].astype(float) - own) ** 2).sum() / (turns - users))
+    off = known["difference"].astype(float) - by_user.transform("mean")
+    within = float((off**2).sum() / max(1, turns - users))
     return Components(float(means.mean()), max(0.0, float((between - within) / typical)), within, users, turns)
 
 

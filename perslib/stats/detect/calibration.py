@@ -14,8 +14,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from perslib.errors import NotEnough, UnknownName
-from perslib.stats.detect.probabilities import Bools
-from perslib.stats.resample.leave_out import Floats
+from perslib.stats.resample.leave_out import Bools, Floats
 
 Kind = Literal["platt", "temperature", "isotonic", "none"]
 

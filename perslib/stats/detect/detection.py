@@ -33,7 +33,7 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resample.leave_out import Floats, Resamples, Scale, estimate, floats, ratio
+from perslib.stats.resample.leave_out import Bools, Floats, Ints, Resamples, Scale, estimate, floats, ratio
 from perslib.stats.resample.wilson import wilson
 
 #: Columns of weights under which AUROC is computed together.
@@ -250,15 +250,13 @@ def compare_auroc(verdicts: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).reindex(columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))])
 
 
-def misplace_unread(good: npt.NDArray[np.bool_], p: Floats) -> Floats:
+def misplace_unread(good: Bools, p: Floats) -> Floats:
     """Put what could not be read on the wrong side of all probabilities: good cases below them, bad ones above."""
     lost = np.where(good, -1.0, 2.0)
     return np.where(np.isnan(p), lost if p.ndim == 1 else lost[:, None], p)
 
 
-def auroc_under(
-    good: npt.NDArray[np.bool_], p: Floats, user: npt.NDArray[np.intp], weights: npt.NDArray[Any]
-) -> Floats:
+def auroc_under(good: Bools, p: Floats, user: Ints, weights: Floats) -> Floats:
     """Compute AUROC under each column of user weights: of all pairs of a good and a bad case, how many are in order; ties count half.
 
     Both ways are exact. Of few users, the pairs of each two are counted once and weighed (measured:

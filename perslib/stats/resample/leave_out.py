@@ -28,6 +28,8 @@ import pandas as pd
 from scipy.stats import t as student
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Scale = Literal["plain", "correlation", "share", "percent", "error"]
 """What kind of number it is; an interval stays within what such a number can be."""
 LEVEL = 0.95
@@ -54,7 +56,7 @@ _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
-def floats(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def floats(scores: npt.ArrayLike) -> Floats:
     """Plain floats of any column, NaN where there is no value."""
     return pd.Series(scores).astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -172,7 +174,7 @@ def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float = np
     return np.divide(part, whole, out=np.full(np.shape(whole), otherwise), where=whole > 0)
 
 
-def pearson(moments: np.ndarray) -> np.ndarray:
+def pearson(moments: Floats) -> Floats:
     """Pearson's r from Σ1, Σx, Σy, Σx², Σy², Σxy (rows of `moments`); missing where x or y does not vary.
 
     For the sake of accuracy, x and y should have been shifted to near zero.
@@ -183,7 +185,7 @@ def pearson(moments: np.ndarray) -> np.ndarray:
         # What rounding leaves of nothing grows with the square of the distance from zero.
         least_x, least_y = 1e-12 * np.maximum(1, xx / n), 1e-12 * np.maximum(1, yy / n)
         varies = (spread_x > least_x) & (spread_y > least_y)
-        r: np.ndarray = (xy / n - x * y / n**2) / np.sqrt(np.where(varies, spread_x * spread_y, np.nan))
+        r: Floats = (xy / n - x * y / n**2) / np.sqrt(np.where(varies, spread_x * spread_y, np.nan))
     return np.clip(r, -1.0, 1.0)
 
 
