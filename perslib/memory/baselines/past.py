@@ -6,8 +6,10 @@ earlier turns or whole dialogues. A store is a value, so what can be looked up i
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -33,8 +35,9 @@ class Shelf:
 
 
 S = TypeVar("S", bound="Past")
-Units = Callable[[], Iterable[tuple[int, Piece, str]]]
+Unit = tuple[int, Piece, str]
 """What can be looked up: the place of a session, a piece, and the text it is found by."""
+Units = Callable[[], Iterable[Unit]]
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ class Baseline(PromptedMemory):
         last = len(store.sessions) - 1
         before = last if store.place(session.id) == last else last + 1
 
-        def logs() -> Iterator[tuple[int, Piece, str]]:
+        def logs() -> Iterator[Unit]:
             for place, s in enumerate(store.sessions[:before]):
                 for i, log in enumerate(s.logs):
                     yield place, _log(s, i, log, "past_log"), log.content
@@ -182,38 +185,42 @@ class Vanilla(Baseline):
         return logs_of(session) if self.logs else []
 
 
-class TurnRetrieval(Baseline):
+class UnitRetrieval(Baseline):
+    """Shows the units of earlier sessions that are nearest to the query, earlier logs, and the logs at hand."""
+
+    @abstractmethod
+    def units(self, past: Any) -> Iterator[Unit]:
+        """All units of a store, in the order of their sessions."""
+
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """Units, earlier logs, current logs."""
+        past = self._own(store)
+        near = self.found(past, session, query, self.called, partial(self.units, past))
+        return self.shown(past, session, query, near)
+
+
+class TurnRetrieval(UnitRetrieval):
     """Turn-level RAG: a unit is one exchange."""
 
     called = "turn-level RAG"
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
-        """Turns, earlier logs, current logs."""
-        past = self._own(store)
-
-        def turns() -> Iterator[tuple[int, Piece, str]]:
-            for place, s in enumerate(past.sessions):
-                for n, turn in enumerate(s.turns, start=1):
-                    yield place, self.turn(s, n, turn), self.said(turn)
-
-        return self.shown(past, session, query, self.found(past, session, query, "turns", turns))
+    def units(self, past: Past) -> Iterator[Unit]:
+        """The turns."""
+        for place, s in enumerate(past.sessions):
+            for n, turn in enumerate(s.turns, start=1):
+                yield place, self.turn(s, n, turn), self.said(turn)
 
 
-class SessionRetrieval(Baseline):
+class SessionRetrieval(UnitRetrieval):
     """Session-level RAG: a unit is a whole dialogue. Its vector is that of its text, which encoders cut if it is too long."""
 
     called = "session-level RAG"
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
-        """Dialogues, earlier logs, current logs."""
-        past = self._own(store)
-
-        def dialogues() -> Iterator[tuple[int, Piece, str]]:
-            for place, s in enumerate(past.sessions):
-                if s.turns:
-                    text = "\n".join(map(self.said, s.turns))
-                    dated = f"[{s.at[:10]}]\n{text}" if s.at else text
-                    turns = tuple((s.id, n) for n in range(1, len(s.turns) + 1))
-                    yield place, Piece(f"{s.id}/dialogue", "dialogue", dated, (s.id,), turns), text
-
-        return self.shown(past, session, query, self.found(past, session, query, "dialogues", dialogues))
+    def units(self, past: Past) -> Iterator[Unit]:
+        """The dialogues."""
+        for place, s in enumerate(past.sessions):
+            if s.turns:
+                text = "\n".join(map(self.said, s.turns))
+                dated = f"[{s.at[:10]}]\n{text}" if s.at else text
+                turns = tuple((s.id, n) for n in range(1, len(s.turns) + 1))
+                yield place, Piece(f"{s.id}/dialogue", "dialogue", dated, (s.id,), turns), text

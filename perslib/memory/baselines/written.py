@@ -19,7 +19,7 @@ from typing import Any
 
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures, read_text
-from perslib.memory.baselines.past import Baseline, Past, in_time, logs_of
+from perslib.memory.baselines.past import Baseline, Past, Unit, UnitRetrieval, in_time, logs_of
 from perslib.memory.long_term import Piece, Purpose, Session, Store
 
 LOGS_AT_ONCE = 300
@@ -129,7 +129,7 @@ class Records(Past):
     records: tuple[Piece, ...] = ()
 
 
-class ConditionMem(Baseline):
+class ConditionMem(UnitRetrieval):
     """Records that are looked up, earlier logs, and the logs at hand."""
 
     called = "ConditionMem"
@@ -148,16 +148,11 @@ class ConditionMem(Baseline):
         )
         return replace(known, records=known.records + records, failed=known.failed + failures(questions, readings))
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
-        """Records, earlier logs, current logs."""
-        known: Records = self._own(store)
-
-        def records() -> Iterator[tuple[int, Piece, str]]:
-            place = {s.id: i for i, s in enumerate(known.sessions)}
-            placed = sorted(((place[r.sessions[0]], r) for r in known.records), key=lambda one: one[0])
-            return ((at, record, record.text) for at, record in placed)
-
-        return self.shown(known, session, query, self.found(known, session, query, "records", records))
+    def units(self, past: Records) -> Iterator[Unit]:
+        """The records, each found by its own text."""
+        place = {s.id: i for i, s in enumerate(past.sessions)}
+        units = ((place[record.sessions[0]], record, record.text) for record in past.records)
+        return iter(sorted(units, key=lambda unit: unit[0]))
 
     def general(self, store: Store) -> list[Piece]:
         """All records."""

@@ -33,7 +33,7 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resample.leave_out import Bools, Floats, Ints, Resamples, Scale, estimate, floats, ratio
+from perslib.stats.resample.leave_out import Bools, Floats, Ints, Resamples, Scale, estimate, floats, name_bounds, ratio
 from perslib.stats.resample.wilson import wilson
 
 #: Columns of weights under which AUROC is computed together.
@@ -247,7 +247,7 @@ def compare_auroc(verdicts: pd.DataFrame) -> pd.DataFrame:
     for name, own in zip(names, drawn):
         row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc", "share")}
         rows.append(row if own is drawn[0] else row | estimate(drawn[0] - own, "ahead", p=True))
-    return pd.DataFrame(rows).reindex(columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))])
+    return pd.DataFrame(rows).reindex(columns=[*rows[0], *name_bounds("ahead", p=True)])
 
 
 def misplace_unread(good: Bools, p: Floats) -> Floats:
