@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 
 from perslib.corpus import Block, Target
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.llm import Answer, Ask, Request
 from perslib.memory.retrieval import turn_id
 
@@ -114,8 +114,7 @@ class MemorySystem(ABC):
 
 def profile_shown(profile: Mapping[str, Any], fields: Literal["published", "all", "none"]) -> dict[str, Any]:
     """The part of a profile that is shown: the published six fields, all, or none."""
-    if fields not in ("published", "all", "none"):
-        raise UnknownName("part of the profile", fields, ["published", "all", "none"])
+    check_names("part of the profile", fields, ["published", "all", "none"])
     if fields == "none":
         return {}
     return {k: v for k, v in profile.items() if fields == "all" or k in PUBLISHED_PROFILE}

@@ -25,7 +25,7 @@ import pandas as pd
 
 from perslib.corpus import Block
 from perslib.corpus.files.reading import parse_json
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.llm import Ask
 from perslib.memory.base import Counts, MemorySystem, Statement, UserMemory, as_counts
 from perslib.memory.measured import Measured, MeasuredMemory
@@ -145,8 +145,7 @@ class Draft:
 
     def _at(self, id: str) -> int:
         places = {line.statement.id: i for i, line in enumerate(self.lines)}
-        if id not in places:
-            raise UnknownName("statement", id, places)
+        check_names("statement", id, places)
         return places[id]
 
     def _with(self, place: int, line: Line, what: str) -> Draft:

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, check_names
 from perslib.llm import Ask, Embedder, Request, embedder
 from perslib.llm.embeddings import Kind, Vectors
 from perslib.llm.estimate import tokens_of
@@ -206,8 +206,8 @@ def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Sess
     scenario of the user has too is called `scenario/session`. Logs that no session follows are not heard.
     """
     corpus.profile(user)
-    if part is not None and part not in corpus.scenarios:
-        raise UnknownName("part", part, corpus.scenarios)
+    if part is not None:
+        check_names("part", part, corpus.scenarios)
     own = _in_time(corpus.sessions[corpus.sessions["user"] == user], user)
     is_shared = own["session"].duplicated(keep=False)
     said = corpus.turns[corpus.turns["user"] == user].groupby(["scenario", "session"], sort=False)

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from perslib.corpus import Block, Target
 from perslib.corpus.block import Message
-from perslib.errors import UnknownName
+from perslib.errors import UnknownName, check_names
 from perslib.paths import read_toml
 
 Strategy = Literal["topk", "boundary_paired", "diverse"]
@@ -137,8 +137,7 @@ class Retrieval:
     """Finds, for each target of a block, the most similar turns of the user's history: the rated ones, or all."""
 
     def __init__(self, form: TextForm = EPISODES, among: Literal["rated", "all"] = "rated"):
-        if among not in ("rated", "all"):
-            raise UnknownName("history", among, ["rated", "all"])
+        check_names("history", among, ["rated", "all"])
         self.form, self.among = form, among
         self._ngrams = _Ngrams((), form.ngrams)
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.llm import Answer, Ask
 from perslib.llm.estimate import tokens_of
 from perslib.memory.base import MemorySystem, Statement, UserMemory, counted, profile_shown
@@ -47,10 +47,9 @@ class Shown:
 
 def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> Shown:
     """The part of the turns that a memory is built from, cut to size."""
+    check_names("evidence", evidence, ["published", "full"])
     if evidence == "published":
         return _cut(rated.merge(published_sessions(rated)), MESSAGE)
-    if evidence != "full":
-        raise UnknownName("evidence", evidence, ["published", "full"])
     for length in LENGTHS:
         whole = _cut(rated, length, examples=False)
         if whole.tokens <= budget:

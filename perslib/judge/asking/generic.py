@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import SESSION, Block, Corpus, Target
-from perslib.errors import NotEnough, PerslibError, UnknownName
+from perslib.errors import NotEnough, PerslibError, check_names
 from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Sees, Verdict
 from perslib.llm import Ask
@@ -36,8 +36,7 @@ class Generic(AskingJudge):
     """
 
     def __init__(self, variant: str = "zero-shot", manner: Manner | None = None):
-        if variant not in PROMPTS:
-            raise UnknownName("generic judge", variant, PROMPTS)
+        check_names("generic judge", variant, PROMPTS)
         self.name, self.variant = variant, variant
         self.manner = manner or Manner(window=None)
         self.sees = Sees(reply=True, task=True, train=variant == "few-shot", model=True)

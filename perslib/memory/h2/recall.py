@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, get_args
 
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.memory.h2.outlines import behind, nearest_situations
 from perslib.memory.h2.store import FEEDBACK, Chapter, H2Store, Outline, Principle
 from perslib.memory.long_term import Piece, PromptedMemory, Purpose, Session, Store
@@ -31,8 +31,8 @@ class Recall(PromptedMemory):
 
     def __init__(self, language: str = "en", *, without: Part | None = None, **options: Any):
         """Take a part that is left out, and the options of `PromptedMemory`."""
-        if without is not None and without not in get_args(Part):
-            raise UnknownName("part of H²Memory", without, get_args(Part))
+        if without is not None:
+            check_names("part of H²Memory", without, get_args(Part))
         super().__init__(language, **options)
         self.without = without
         left_out = f" without {without}" if without else ""

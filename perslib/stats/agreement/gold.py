@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus, coerce
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.stats.calibrate.history import to_scale
 
 WHO = ["judge", "backbone"]
@@ -39,8 +39,7 @@ def with_gold(
     that the corpus does not have, and for verdicts on a candidate's reply, which no user rated.
     """
     wanted = list(dict.fromkeys([*columns, *([by] if by is not None and by in verdicts else [])]))
-    if missing := [c for c in wanted if c not in verdicts]:
-        raise UnknownName("column of the verdicts", missing[0], map(str, verdicts.columns))
+    check_names("column of the verdicts", wanted, verdicts)
     keys = [c for c in ("candidate", *WHO, *TURN) if c in verdicts]
     frame = coerce(verdicts[[*dict.fromkeys([*keys, *wanted])]], "verdicts", "verdicts")
     _refuse(frame, frame["candidate"].notna(), "is on the reply of a candidate, which the user did not rate")
@@ -59,8 +58,7 @@ def of_turns(corpus: Corpus, column: str) -> pd.Series:
     """A column of the turns, or of their sessions, a value a turn."""
     if column in corpus.turns:
         return corpus.turns[column]
-    if column not in corpus.sessions:
-        raise UnknownName("column", column, {*corpus.turns.columns, *corpus.sessions.columns})
+    check_names("column", column, {*corpus.turns.columns, *corpus.sessions.columns})
     return corpus.turns[SESSION].merge(corpus.sessions[[*SESSION, column]], how="left", sort=False)[column]
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, check_names
 from perslib.stats.agreement.gold import WHO, Row, find, of_judges, with_gold
-from perslib.stats.agreement.metrics import LOWER_IS_BETTER, check_users, measure_under, metric, scale_of
+from perslib.stats.agreement.metrics import LOWER_IS_BETTER, METRICS, check_users, measure_under, scale_of
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.resample.leave_out import Resamples, estimate, floats, leave_out, name_bounds
 from perslib.stats.resample.sign_flips import holm
@@ -50,16 +50,14 @@ def agreement(
     """
     frame = with_gold(verdicts, corpus, scores, by)
     frame["block"] = frame.groupby(BLOCK).ngroup()
-    wanted = _checked(metrics)
-    for name in controls:
-        if name not in set(frame["judge"]):
-            raise UnknownName("judge to serve as control", name, frame["judge"])
+    check_names("metric", metrics, METRICS)
+    check_names("judge to serve as control", controls, frame["judge"])
     groups = [({}, frame)] if by is None else [({by: v}, part) for v, part in frame.groupby(by, dropna=False)]
     rows = [
         {**group, "score": score, **row}
         for group, part in groups
         for score in scores
-        for row in _measured(part, score, wanted, controls)
+        for row in _measured(part, score, metrics, controls)
     ]
     columns = [] if by is None else [by]
     columns += [
@@ -145,7 +143,7 @@ def agreement_between(
     both = left.merge(right, on=_KEYS, validate="1:1")
     users = Resamples(both["user"])
     sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
-    drawn = measure_under(sums, _checked(metrics), users.weights)
+    drawn = measure_under(sums, metrics, users.weights)
     rows = []
     for name, values in drawn.items():
         found = users.estimate(check_users(name, values), scale=scale_of(name))
@@ -162,9 +160,3 @@ def _scores_of(own: pd.DataFrame, name: str, score: str, called: str) -> pd.Data
         raise DataError(Problem("verdicts", f"{name} has two verdicts on {place}"), "Keep one of each judge and reply.")
     scored = own[_KEYS].assign(**{called: floats(own[score])})
     return scored[np.isfinite(scored[called])]
-
-
-def _checked(metrics: Sequence[str]) -> list[str]:
-    for name in metrics:
-        metric(name)
-    return list(dict.fromkeys(metrics))

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.detect.detection import auroc_under
 from perslib.stats.resample.leave_out import Bools, Floats, Scale, ratio
@@ -219,13 +219,6 @@ METRICS: dict[str, Measure] = {
 LOWER_IS_BETTER = frozenset(("mae", "rmse", "false_sat", "false_dsat", "pu_mae", "pu_rmse", "wc_mae", "wc_rmse"))
 
 
-def metric(name: str) -> Measure:
-    """The metric of this name."""
-    if name not in METRICS:
-        raise UnknownName("metric", name, METRICS)
-    return METRICS[name]
-
-
 def scale_of(name: str) -> Scale:
     """Return what kind of number a metric is, for its interval."""
     prefix, _, base = name.partition("_")
@@ -251,11 +244,12 @@ def check_users(name: str, values: Floats, *, is_gain: bool = False) -> Floats:
 
 def measure_under(sums: Sums, metrics: Iterable[str], weights: Floats) -> dict[str, Floats]:
     """Each metric under each column of user weights; column 0 is the sample itself."""
-    asked = {name: metric(name) for name in metrics}
+    names = list(metrics)
+    check_names("metric", names, METRICS)
     if not len(sums):
-        return {name: np.full(weights.shape[1], np.nan) for name in asked}
+        return dict.fromkeys(names, np.full(weights.shape[1], np.nan))
     under = Resampled(sums, weights.astype(float))
-    return {name: value(under) for name, value in asked.items()}
+    return {name: METRICS[name](under) for name in names}
 
 
 def measure(

@@ -23,7 +23,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.stats.resample.leave_out import Bools, Floats, Ints
 
 SCORES: Ints = np.arange(1, 6)
@@ -75,8 +75,7 @@ def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expec
 
     F is the distribution of `history`, one row of five counts an entry, and F⁻¹(q) the smallest s with F(s) ≥ q.
     """
-    if ties not in get_args(SharedTies):
-        raise UnknownName("tie rule", ties, get_args(SharedTies))
+    check_names("tie rule", ties, get_args(SharedTies))
     cumulative = np.cumsum(history, axis=1)
     total = cumulative[:, -1:]
     # F(s) ≥ (r + ½)/n means (2r + 1)·total ≤ 2n·cumulative. Whole counts stay whole on both sides, and the

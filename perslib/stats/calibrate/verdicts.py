@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.stats.calibrate.history import MIN_HISTORY, Calibrated, Floats, Ints, Ties, cdf, mean_shift
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
@@ -103,8 +103,7 @@ def fallbacks(calibrated: pd.DataFrame) -> pd.DataFrame:
 
 def scores_of(verdicts: pd.DataFrame, score: str) -> Floats:
     """A column of scores as plain floats, NaN where unscored."""
-    if score not in verdicts:
-        raise UnknownName("column of the verdicts", score, map(str, verdicts.columns))
+    check_names("column of the verdicts", score, verdicts)
     return verdicts[score].to_numpy(dtype=float, na_value=np.nan)
 
 

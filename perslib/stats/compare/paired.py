@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import binom, norm
 
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, check_names
 from perslib.stats.resample.leave_out import FEWEST_FLIPPED, LEVEL, SEED, Floats, Resamples, estimate, name_bounds
 from perslib.stats.resample.sign_flips import holm, sign_flip
 
@@ -58,8 +58,8 @@ def compare_paired(
     names = np.arange(len(values)) if unit is None else np.asarray(unit, dtype=object)
     if len(names) != len(values):
         raise DataError(Problem("unit", f"names {len(names)} units for {len(values)} rows"))
-    if base is not None and base not in scores:
-        raise UnknownName("column to compare with", str(base), map(str, scores.columns))
+    if base is not None:
+        check_names("column to compare with", str(base), scores)
     drawn = Resamples(names, level)
     columns = list(scores.columns)
     pairs = (

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, check_names
 from perslib.stats.resample.leave_out import LEVEL
 
 TURNS_PER_USER = (1, 2, 3, 5, 10)
@@ -56,8 +56,7 @@ def components(differences: pd.DataFrame) -> Components:
     Where no user has two turns the components cannot be told apart: all is between, and no number of further
     turns a user is promised to help. Missing differences stay out.
     """
-    if missing := [c for c in ("user", "difference") if c not in differences]:
-        raise UnknownName("column of the differences", missing[0], map(str, differences.columns))
+    check_names("column of the differences", ("user", "difference"), differences)
     judged_by = [c for c in ("judge", "backbone") if c in differences]
     if judged_by and len(differences[judged_by].drop_duplicates()) > 1:
         raise DataError("The differences are of several judges", "Take one judge's at a time.")

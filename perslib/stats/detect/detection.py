@@ -32,7 +32,7 @@ from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, check_names
 from perslib.stats.resample.leave_out import Bools, Floats, Ints, Resamples, Scale, estimate, floats, name_bounds, ratio
 from perslib.stats.resample.wilson import wilson
 
@@ -185,8 +185,7 @@ def measure_verdicts(
     Columns: judge, metric, value, value_low, value_high (over units), wilson_low, wilson_high (of
     plain shares, cases taken as independent), cases, unread, units.
     """
-    if unknown := [name for name in metrics if name not in METRICS]:
-        raise UnknownName("metric", unknown[0], METRICS)
+    check_names("metric", metrics, METRICS)
     if missing := [c for c in ("judge", "gold", "said", unit) if c not in frame]:
         raise DataError(Problem("verdicts", f"has no column {', '.join(missing)}"))
     rows: list[dict[str, Any]] = []
