@@ -8,14 +8,19 @@ are read by the same expressions, and lengths count characters of Chinese and wo
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block, Target
+from perslib.corpus.block import Message
+from perslib.memory.retrieval import said_before
 from perslib.paths import read_toml
 
 _CUES = read_toml(__file__, "cues.toml")
@@ -157,28 +162,21 @@ def said_in(block: Block) -> tuple[list[Said], list[Said]]:
 
 def said_of(turns: pd.DataFrame) -> list[Said]:
     """Turns of a block's evidence as they were said, row by row."""
-    found: list[Said] = []
-    place: object = None
-    requests: tuple[str, ...] = ()
-    replies: tuple[str, ...] = ()
-    for row in turns.to_dict("records"):
-        if place != (place := (row["scenario"], row["session"])):
-            requests, replies = (), ()
-        request = _text(row["request"])
-        earlier = (*requests, *row["earlier"])
-        where = (_text(row["task"]), _text(row["assistant"]), *place)
-        found.append(Said(request, row["response"], *where, earlier, replies))
-        requests, replies = (*earlier, request) if request else earlier, (*replies, row["response"])
-    return found
+    before = said_before(turns, sys.maxsize)
+    return [_said(row, prefix) for row, prefix in zip(turns.itertuples(index=False), before, strict=True)]
 
 
 def said_by(target: Target) -> Said:
     """A target as it was said."""
-    asked = tuple(m["content"] for m in target.prefix if m["role"] == "user")
-    replies = tuple(m["content"] for m in target.prefix if m["role"] == "assistant")
-    before = asked if target.request is None else asked[:-1]
-    where = (target.task or "", target.assistant or "", target.scenario, target.session)
-    return Said(target.request or "", target.response, *where, before, replies)
+    return _said(target, target.prefix)
+
+
+def _said(turn: Any, prefix: Sequence[Message]) -> Said:
+    """A turn as it was said after these messages; a request is the last of them."""
+    asked, replies = (tuple(m["content"] for m in prefix if m["role"] == role) for role in ("user", "assistant"))
+    request = _text(turn.request)
+    where = (_text(turn.task), _text(turn.assistant), turn.scenario, turn.session)
+    return Said(request, turn.response, *where, asked[:-1] if isinstance(turn.request, str) else asked, replies)
 
 
 def _text(value: object) -> str:

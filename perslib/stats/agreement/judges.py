@@ -82,16 +82,14 @@ def _measured(
     part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """One score column of all judges: a row a judge and metric, with the gain over the best control."""
-    given = dict(of_judges(part.assign(own=floats(part[score]), gold=floats(part["gold"])).set_index("place")))
-    scored = {row: own.dropna(subset=["own", "gold"]).sort_index() for row, own in given.items()}
+    given = dict(of_judges(part.assign(score=floats(part[score]), gold=floats(part["gold"])).set_index("place")))
+    scored = {row: own.dropna(subset=["score", "gold"]).sort_index() for row, own in given.items()}
 
     @cache
     def measured(row: Row, places: tuple[int, ...]) -> dict[str, np.ndarray]:
         """The metrics of a judge's scores on these turns, and those without each user."""
-        own = scored[row].loc[list(places)]
-        user, users = pd.factorize(own["user"])
-        sums = Sums(own["gold"].to_numpy(), own["own"].to_numpy(), user, len(users), own["block"].to_numpy())
-        return measure_under(sums, metrics, leave_out(len(users)))
+        sums = Sums.of(scored[row].loc[list(places)])
+        return measure_under(sums, metrics, leave_out(sums.users))
 
     alone = {row: measured(row, tuple(own.index)) for row, own in scored.items()}
     for row, own in scored.items():

@@ -266,8 +266,6 @@ def measure(
     of = {"user": user, "scenario": scenario}
     columns = {"gold": np.asarray(gold, float), "score": np.asarray(score, float)}
     frame = pd.DataFrame(columns).assign(**{k: 0 if v is None else np.asarray(v) for k, v in of.items()}).dropna()
-    number, users = pd.factorize(frame["user"])
-    block = frame.groupby(list(of)).ngroup().to_numpy()
-    sums = Sums(frame["gold"].to_numpy(), frame["score"].to_numpy(), number, len(users), block)
-    found = measure_under(sums, metrics, np.ones((len(users), 1)))
+    sums = Sums.of(frame.assign(block=frame.groupby(list(of)).ngroup()))
+    found = measure_under(sums, metrics, np.ones((sums.users, 1)))
     return pd.Series({name: float(v[0]) for name, v in found.items()})

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
@@ -39,6 +40,13 @@ class Sums:
         self.gold, self.score = np.asarray(gold, float), np.asarray(score, float)
         self.user, self.users, self.cells = np.asarray(user, int), users, cells
         self.block = self.user if block is None else np.asarray(block, int)
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Sums:
+        """Take turns from a frame with columns user, block, gold and score."""
+        user, users = pd.factorize(frame["user"])
+        gold, score, block = (frame[name].to_numpy() for name in ("gold", "score", "block"))
+        return cls(gold, score, user, len(users), block)
 
     def __len__(self) -> int:
         return len(self.gold)
