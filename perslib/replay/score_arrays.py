@@ -85,7 +85,7 @@ def by_judge(
             {c: None if pd.isna(n) else n for c, n in zip(who, names, strict=True)},
             candidates,
             turns,
-            wide["score"][candidates].to_numpy(dtype=float, na_value=np.nan),
+            floats(wide["score"][candidates]),
             wide["judged"][candidates].notna().to_numpy(),
             _weights(turns, inclusion),
         )

@@ -34,7 +34,7 @@ from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.judge.learned.mixed import Population, Turns, estimate
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_by, said_in, tokens
-from perslib.stats import fit_population, fit_tilt, histories
+from perslib.stats import fit_population, fit_tilt, floats, histories
 from perslib.stats.calibrate.history import SCORES
 from perslib.stats.calibrate.ordinal import probabilities, proportional_odds
 from perslib.stats.calibrate.tilt import P
@@ -118,7 +118,7 @@ class LearnedJudge(Judge):
             raise unfitted(self)
         population = self._population
         past, present = said_in(block)
-        scores = block.evidence["score"].to_numpy(float, na_value=np.nan)
+        scores = floats(block.evidence["score"])
         rated = np.flatnonzero(~np.isnan(scores))
         past = [past[i] for i in rated]
         history, targets = (self._read(np.repeat(block.user, len(s)), s) for s in (past, present))

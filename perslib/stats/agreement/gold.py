@@ -14,6 +14,7 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.stats.calibrate.history import to_scale
+from perslib.stats.resample.leave_out import floats
 
 WHO = ["judge", "backbone"]
 
@@ -101,14 +102,14 @@ def disagreements(
     """
     frame = with_gold(verdicts, corpus, [score])
     columns = {
-        str(row): own.set_index("place")[score].astype("Float64").astype(float)
+        str(row): pd.Series(floats(own[score]), own["place"])
         for row, own in of_judges(frame)
         if judges is None or row.judge in judges
     }
     wide = pd.DataFrame(columns).sort_index()
     wide = wide[wide.notna().sum(axis=1) >= 2]
     about = corpus.turns.iloc[wide.index][TURN].set_index(wide.index)
-    gold = corpus.gold.iloc[wide.index].astype("Float64").astype(float)
+    gold = pd.Series(floats(corpus.gold.iloc[wide.index]), wide.index)
     whole = pd.DataFrame(to_scale(wide.to_numpy(float)), wide.index, wide.columns)
     satisfied = (whole >= 4).where(wide.notna())
     table = about.assign(gold=gold, **wide)

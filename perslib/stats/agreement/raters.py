@@ -19,7 +19,7 @@ from krippendorff import alpha
 from sklearn.metrics import cohen_kappa_score
 
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.resample.leave_out import Floats, Resamples, ratio
+from perslib.stats.resample.leave_out import Floats, Resamples, floats, ratio
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -103,7 +103,7 @@ def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
         return float("nan")
     values = rated if level == "interval" else rated.apply(lambda column: column.map(names.index, na_action="ignore"))
     try:
-        numbers = values.astype("Float64").to_numpy(float, na_value=np.nan)
+        numbers = floats(values)
     except (TypeError, ValueError):
         raise DataError(Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.') from None
     return float(alpha(numbers.T, level_of_measurement=level))

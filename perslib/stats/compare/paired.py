@@ -19,7 +19,16 @@ import pandas as pd
 from scipy.stats import binom, norm
 
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.resample.leave_out import FEWEST_FLIPPED, LEVEL, SEED, Floats, Resamples, estimate, name_bounds
+from perslib.stats.resample.leave_out import (
+    FEWEST_FLIPPED,
+    LEVEL,
+    SEED,
+    Floats,
+    Resamples,
+    estimate,
+    floats,
+    name_bounds,
+)
 from perslib.stats.resample.sign_flips import holm, sign_flip
 
 Test = Literal["t", "sign flip", "mcnemar"]
@@ -54,7 +63,7 @@ def compare_paired(
     Columns: a, b, rows (common), units, ahead and behind (rows where a has more, and less), difference (mean of a less b),
     difference_low, difference_high, difference_p, difference_p_holm (corrected over all pairs).
     """
-    values = scores.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    values = floats(scores)
     names = np.arange(len(values)) if unit is None else np.asarray(unit, dtype=object)
     if len(names) != len(values):
         raise DataError(Problem("unit", f"names {len(names)} units for {len(values)} rows"))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.stats.compare.paired import EXACT, compare_unpaired
-from perslib.stats.resample.leave_out import FEWEST_FLIPPED, FLIPS, LEVEL, SEED, Bools, Floats, ratio
+from perslib.stats.resample.leave_out import FEWEST_FLIPPED, FLIPS, LEVEL, SEED, Bools, Floats, floats, ratio
 from perslib.stats.resample.sign_flips import holm, joint_sign_flip
 from perslib.stats.resample.wilson import with_wilson
 
@@ -44,7 +44,7 @@ def rank_sets(
     """
     group, names = pd.factorize(np.asarray(unit, dtype=object), sort=True)
     count = np.ones(len(group)) if weight is None else np.asarray(weight, dtype=float)
-    values = scores.to_numpy(dtype=float, na_value=np.nan)
+    values = floats(scores)
 
     def unit_means(of: Floats) -> Floats:
         known = np.isfinite(of)

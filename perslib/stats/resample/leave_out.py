@@ -56,9 +56,10 @@ _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
-def floats(scores: npt.ArrayLike) -> Floats:
-    """Plain floats of any column, NaN where there is no value."""
-    return pd.Series(scores).astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+def floats(scores: npt.ArrayLike | pd.DataFrame) -> Floats:
+    """Plain floats of any column, or of all columns of a frame, NaN where there is no value."""
+    known = scores if isinstance(scores, pd.DataFrame) else pd.Series(scores)
+    return known.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def leave_out(units: int) -> Floats:
