@@ -34,6 +34,10 @@ memory: Registry[MemorySystem | LongTermMemory] = Registry("memory")
 """The memories that have a name; `@memory("name")` registers one."""
 
 
+memory("structured")(Structured)
+memory("measured")(Measured)
+
+
 @memory("structured + measured")
 def _both(language: str, **options: Any) -> MemorySystem:
     return Measured(language, beside=Structured(language, **options))

@@ -148,9 +148,8 @@ class Retrieval:
     def similarities(self, block: Block) -> Values:
         """Cosine of each target (row) with each turn of `history(block)` (column)."""
         history, targets = self.form.of_turns(block.evidence), [self.form.of_target(t) for t in block]
-        kept = np.ones(len(history), bool)
-        if self.among == "rated":  # the others are counted all the same: they are targets of the user's other blocks
-            kept = block.evidence["score"].notna().to_numpy(bool)
+        # Those that are not rated are counted all the same: they are targets of the user's other blocks.
+        kept = block.evidence["score"].notna() | (self.among == "all")
         if not self._ngrams.holds([*history, *targets]):
             self._ngrams = _Ngrams([*history, *targets], self.form.ngrams)
         old = self._ngrams.counts([t for t, keep in zip(history, kept) if keep])

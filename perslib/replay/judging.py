@@ -25,7 +25,7 @@ from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
 from perslib.llm.backbone import Shown
-from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among, known_turns
+from perslib.replay.replies import KEY, ORIGINAL, blocks_of, check_single, is_among, known_turns
 from perslib.stats import SEED, calibrated, histories
 from perslib.stats.resample.leave_out import Bools, Ints
 
@@ -66,8 +66,7 @@ def scored(
         fit_judge(judge, corpus, (block for block, _ in blocks_of(corpus, replies)), backbone, **shown)
     found = verdicts_on(judge, blocks, backbone, **shown)
     verdicts = frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
-    keys = ["candidate", *TURN]
-    every = replies[keys].merge(verdicts, how="left", on=keys, validate="1:1")
+    every = replies[KEY].merge(verdicts, how="left", on=KEY, validate="1:1")
     missing: dict[str, Any] = {**judged_by(judge, corpus, backbone), "mode": "unscored"}
     missing["error"] = "no reply: " + replies["error"].fillna("it is empty")
     told = {name: every[name].where(is_given, value) for name, value in missing.items()}

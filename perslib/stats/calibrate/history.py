@@ -31,8 +31,8 @@ SCORES: Ints = np.arange(1, 6)
 #: Fewer history turns than this say too little about a user's scale (PersTurnBench, appendix D).
 MIN_HISTORY = 5
 
-Why = Literal["no history", "short history", "single prediction", "no reference"]
-Obstacle = tuple[Why, Bools]
+#: Why a raw score stands, and where it does.
+Obstacle = tuple[str, Bools]
 #: The judge's scores of the recorded replies, and their blocks, numbered like those of the scores to be calibrated.
 Reference = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -67,7 +67,7 @@ def _or_raw(calibrated: Floats, raw: Floats, *obstacles: Obstacle) -> Calibrated
 SharedTies = Literal["expected", "mid", "min", "max"]
 
 #: Also the published rule, which orders tied scores by the turn's number.
-Ties = Literal["expected", "mid", "min", "max", "turn_index"]
+Ties = Literal[SharedTies, "turn_index"]
 
 
 def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expected") -> Floats:
@@ -170,11 +170,10 @@ def _scored(reference: Reference, blocks: int) -> tuple[Floats, Ints, Ints]:
 def _obstacles(history: Floats, block: Ints, n: Ints, is_reference: bool, least: float) -> tuple[Obstacle, ...]:
     """What can be lacking for each entry: history, and scores of the block, of which there are `n`."""
     total = history.sum(axis=1)[block]
-    nothing: Obstacle = ("no history", total <= 0)
-    little: Obstacle = ("short history", total < least)
+    lacks = ("no history", total <= 0), ("short history", total < least)
     if is_reference:
-        return ("no reference", n[block] == 0), nothing, little
-    return nothing, little, ("single prediction", n[block] < 2)
+        return ("no reference", n[block] == 0), *lacks
+    return *lacks, ("single prediction", n[block] < 2)
 
 
 def history_mean(counts: Floats) -> Floats:
