@@ -97,6 +97,14 @@ class UnknownName(PerslibError):
         super().__init__(f"There is no {kind} called {name!r}.{hint}{listing}")
 
 
+def check_names(kind: str, names: str | Iterable[str], known: Iterable[str]) -> None:
+    """Raise `UnknownName` for the first of these names, or for this one, that is not among the known."""
+    there = set(map(str, known))
+    for name in [names] if isinstance(names, str) else names:
+        if name not in there:
+            raise UnknownName(kind, name, there)
+
+
 class PromptError(PerslibError):
     """A prompt file or what is put into it does not fit; names the file and the placeholder."""
 

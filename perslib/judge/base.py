@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import repeat
 from math import isnan
 
@@ -25,6 +25,7 @@ from perslib.corpus.files.parquet import Growing
 from perslib.corpus.schema import REASONS, legal_reason
 from perslib.errors import PerslibError
 from perslib.llm import Ask, Backbone
+from perslib.memory.base import Noting
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ class Verdict:
     error: str | None = None
 
 
+#: What an answer took, by the same names in an answer, a verdict, and the frames of verdicts and replies.
+SPENT = ("tokens_in", "tokens_cached", "tokens_out", "seconds", "cost")
+
+
 class Judge(ABC):
     """One row of an agreement table."""
 
@@ -82,6 +87,13 @@ class Judge(ABC):
     sees: Sees = Sees()
     values: tuple[float, ...] = (1, 2, 3, 4, 5)
     """The scores that it can give, where it gives whole ones."""
+    noting: Noting | None = None
+    """Where the memories that it builds are noted, if they are."""
+
+    @property
+    def samples(self) -> int:
+        """How often a model is asked about each reply."""
+        return 1
 
     async def fit(self, train: Corpus, ask: Ask) -> None:  # noqa: B027 - most judges have nothing to learn
         """Learn from the labels of train users; the default has nothing to learn."""
@@ -115,15 +127,14 @@ class Computed(Judge):
 
 def like_for_like(judges: Iterable[Judge]) -> pd.DataFrame:
     """What each judge sees, one a row; judges with the same marks can be compared like for like."""
-    names = [f.name for f in fields(Sees)]
-    return pd.DataFrame([[j.name, *(getattr(j.sees, n) for n in names)] for j in judges], columns=["judge", *names])
+    rows = [{"judge": judge.name, **vars(judge.sees)} for judge in judges]
+    return pd.DataFrame(rows, columns=["judge", *vars(Sees())])
 
 
 #: Verdicts become rows of a frame by so many: as objects they take several times the room.
 TOGETHER = 2000
 #: Whose replies a corpus holds, as candidates are named.
 RECORDED = repeat(None)
-_FIELDS = [field.name for field in fields(Verdict)]
 
 
 def frame(
@@ -149,8 +160,7 @@ class Rows:
     """The frame of a judge's verdicts on a corpus, as it grows block by block."""
 
     def __init__(self, judge: Judge, corpus: Corpus, backbone: Backbone | None):
-        asked = backbone.name if backbone is not None and judge.sees.model else None
-        self._said = {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
+        self._judged_by = judged_by(judge, corpus, backbone)
         self._language = corpus.language
         self._rows: list[dict[str, object]] = []
         self._frame = Growing()
@@ -160,12 +170,12 @@ class Rows:
         block, verdicts = found
         if len(verdicts) != len(block):
             raise PerslibError(
-                f"Judge {self._said['judge']!r} gave {len(verdicts)} verdicts for the {len(block)} targets of {block.id}."
+                f"Judge {self._judged_by['judge']!r} gave {len(verdicts)} verdicts for the {len(block)} targets of {block.id}."
             )
-        keys = zip(*(block.targets[name] for name in TURN))
+        keys = block.targets[TURN].to_dict("records")
         for key, verdict, candidate in zip(keys, verdicts, candidates):
             columns = _columns(verdict, self._language)
-            self._rows.append({**self._said, "candidate": candidate, **dict(zip(TURN, key)), **columns})
+            self._rows.append({**self._judged_by, "candidate": candidate, **key, **columns})
         if len(self._rows) >= TOGETHER:
             self._settle()
 
@@ -175,17 +185,19 @@ class Rows:
         return self._frame.frame()
 
     def _settle(self) -> None:
-        self._frame.add(_framed(self._rows))
+        columns = ["corpus", "candidate", "judge", "backbone", *TURN, *_columns(Verdict(), "en")]
+        self._frame.add(coerce(pd.DataFrame(self._rows, columns=columns), "verdicts"))
         self._rows = []
 
 
-def _framed(rows: list[dict[str, object]]) -> pd.DataFrame:
-    columns = ["corpus", "candidate", "judge", "backbone", *TURN, *_columns(Verdict(), "en")]
-    return coerce(pd.DataFrame(rows, columns=columns), "verdicts")
+def judged_by(judge: Judge, corpus: Corpus, backbone: Backbone | None) -> dict[str, object]:
+    """Return the columns that say whose verdicts these are: corpus, judge and backbone."""
+    asked = backbone.name if backbone is not None and judge.sees.model else None
+    return {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
 
 
 def _columns(verdict: Verdict, language: str) -> dict[str, object]:
-    columns = {name: getattr(verdict, name) for name in _FIELDS}
+    columns = dict(vars(verdict))
     p = columns.pop("p") or (None,) * 5
     score, reason = verdict.raw, verdict.reason
     if score is not None and reason is not None and language in REASONS:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -63,22 +63,16 @@ def _streamed(
     """Each block is cut when its turn comes, by whoever judges it, and forgotten then."""
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, **shown)
     replies, rows = corpus.turns.groupby(BLOCK).size(), Rows(judge, corpus, backbone)
-    total = int(sum(replies.get(pair, 0) for pair in pairs))
-    _each(_Cut(judge, corpus), pairs, rows.add, judge, backbone, total, **shown)
+    total = int(replies.reindex(pairs, fill_value=0).sum())
+    _each(partial(_judge_pair, judge, corpus), pairs, rows.add, judge, backbone, total, **shown)
     return rows.frame()
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """Judges a block, given its user and scenario; on a cluster corpus and judge travel once, then only these names."""
-
-    judge: Judge
-    corpus: Corpus
-
-    async def __call__(self, pair: tuple[str, str], ask: Ask) -> tuple[Block, Sequence[Verdict]]:
-        block = self.corpus.block(*pair)
-        verdicts = await self.judge.judge(block, ask)
-        return block.bare(), verdicts
+async def _judge_pair(judge: Judge, corpus: Corpus, pair: tuple[str, str], ask: Ask) -> tuple[Block, Sequence[Verdict]]:
+    """Judge the block of a user and a scenario; on a cluster corpus and judge travel once, then only these names."""
+    block = corpus.block(*pair)
+    verdicts = await judge.judge(block, ask)
+    return block.bare(), verdicts
 
 
 def fit(
@@ -138,12 +132,10 @@ def targets(
 
 def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> list[tuple[str, str]]:
     """The blocks of a split or of these users, by user and scenario."""
-    if users is not None:
-        users = list(users)
-        for user in users:
-            corpus.profile(user)  # an error if there is no such user
-    else:
-        users = corpus.users_of(split)
+    users = None if users is None else list(users)
+    for user in users or ():
+        corpus.profile(user)  # an error if there is no such user
+    users = corpus.users_of(split) if users is None else users
     pairs = corpus.block_ids(users)
     if not pairs:
         raise _nothing_to_judge(corpus, users)
@@ -216,28 +208,23 @@ def _each(
 
         compute(all_items)
         return
-    samples = getattr(getattr(judge, "manner", None), "samples", 1)
-    shown["totals"] = {"judge": total * samples}
-    memory = getattr(judge, "memory", None)
-    if not isinstance(memory, Noting):
+    shown["totals"] = {"judge": total * judge.samples}
+    noting = judge.noting
+    if noting is None:
         backbone.each(method, items, sink, **shown)
         return
 
-    def apart(found: tuple[T, dict[Key, Note]]) -> None:
+    def keep_notes(found: tuple[T, dict[Key, Note]]) -> None:
         result, notes = found
-        memory.notes.update(notes)
+        noting.notes.update(notes)
         sink(result)
 
-    backbone.each(_Noted(method, memory), items, apart, **shown)
+    backbone.each(partial(_hand_over, method, noting), items, keep_notes, **shown)
 
 
-@dataclass(frozen=True)
-class _Noted:
-    """A method, and what its judge's memory noted meanwhile: on a cluster both travel together and share the memory."""
-
-    method: Callable[[Any, Ask], Awaitable[Any]]
-    noting: Noting
-
-    async def __call__(self, item: Any, ask: Ask) -> tuple[Any, dict[Key, Note]]:
-        result = await self.method(item, ask)
-        return result, self.noting.handed_over()
+async def _hand_over(
+    method: Callable[[X, Ask], Awaitable[T]], noting: Noting, item: X, ask: Ask
+) -> tuple[T, dict[Key, Note]]:
+    """Return what a method finds and what was noted meanwhile; on a cluster both travel together and share the memory."""
+    result = await method(item, ask)
+    return result, noting.handed_over()

@@ -131,15 +131,19 @@ class UserCdfByHash(Computed):
 # -- from train users -------------------------------------------------------------------------------------
 
 
-def lessons(train: Corpus, has_history: bool = True) -> Iterator[tuple[Block, list[Target], Scores]]:
-    """The train users' blocks, with a rated history or of all; of each, the rated targets and their scores."""
-    scores = train.turns.dropna(subset=["score"]).set_index(TURN)["score"].to_dict()
-    for user, scenario in train.block_ids():
-        block = train.block(user, scenario)
-        targets = [t for t in block if (user, scenario, t.session, t.turn) in scores]
+def lessons(
+    train: Corpus, has_history: bool = True, min_sessions: int | None = None
+) -> Iterator[tuple[Block, list[Target], Scores]]:
+    """The train users' blocks, with a rated history or of all; of each, the rated targets and their scores.
+
+    `min_sessions` says how many sessions a user needs in other scenarios, if not as many as those to be judged.
+    """
+    known = train.turns.dropna(subset=["score"]).set_index(TURN)["score"].astype(float).to_dict()
+    for block in train.blocks(min_history_sessions=min_sessions):
+        scores = [known.get((block.user, block.scenario, t.session, t.turn)) for t in block]
+        targets = [target for target, score in zip(block, scores) if score is not None]
         if targets and (len(history_scores(block)) or not has_history):
-            found = [float(scores[user, scenario, t.session, t.turn]) for t in targets]
-            yield block, targets, np.array(found)
+            yield block, targets, np.array([score for score in scores if score is not None])
 
 
 def train_scores(train: Corpus) -> dict[str, Scores]:
@@ -150,14 +154,12 @@ def train_scores(train: Corpus) -> dict[str, Scores]:
     return {str(s): part.to_numpy(float) for s, part in turns.groupby("scenario")["score"]}
 
 
-@dataclass(eq=False)
-class OfPopulation(_Statistic):
-    """Mean or majority of all train users' scores: a constant that fits the corpus."""
+class FromTrain(Computed):
+    """Knows what train users scored in each scenario."""
 
-    of = "global"
     lack = "no train user has rated a reply"
     sees = Sees(train=True)
-    learned: dict[str, Scores] | None = field(default=None, init=False, repr=False)
+    learned: dict[str, Scores] | None = None
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Keep the train users' scores by scenario."""
@@ -168,6 +170,12 @@ class OfPopulation(_Statistic):
         if self.learned is None:
             raise unfitted(self)
         return np.concatenate([*self.learned.values(), []])
+
+
+class OfPopulation(FromTrain, _Statistic):
+    """Mean or majority of all train users' scores: a constant that fits the corpus."""
+
+    of = "global"
 
 
 class OfTask(OfPopulation):
@@ -200,7 +208,7 @@ class Constant(Computed):
 
 
 @dataclass(eq=False)
-class Random(Computed):
+class Random(FromTrain):
     """A score drawn for each reply, as often as train users gave it.
 
     The draw hangs on seed, user, session and turn alone: the same in every run, whatever else is judged.
@@ -208,23 +216,14 @@ class Random(Computed):
 
     seed: int = 42
     name = "random"
-    sees = Sees(train=True)
-    lack = OfPopulation.lack
-    pool: Scores | None = field(default=None, init=False, repr=False)
-
-    async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Learn how often train users give each score."""
-        self.pool = np.sort(np.concatenate([*train_scores(train).values(), []]))
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """One draw a target."""
-        if self.pool is None:
-            raise unfitted(self)
-        pool = self.pool
-        return [float(pool[self._draw(block, t.session, t.turn) % len(pool)]) if len(pool) else None for t in block]
+        pool = np.sort(self.known(block))
+        return [float(pool[self._draw(target) % len(pool)]) if len(pool) else None for target in block]
 
-    def _draw(self, block: Block, session: str, turn: int) -> int:
-        key = "\0".join([str(self.seed), block.user, block.scenario, session, str(turn)])
+    def _draw(self, target: Target) -> int:
+        key = "\0".join([str(self.seed), target.user, target.scenario, target.session, str(target.turn)])
         return int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:8])
 
 
@@ -239,7 +238,7 @@ class WithoutText(Computed):
 
     name = "level, turn, assistant"
     sees = Sees(history=True, train=True)
-    lack = OfPopulation.lack
+    lack = FromTrain.lack
     model: Pipeline | None = field(default=None, init=False, repr=False)
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
@@ -296,8 +295,8 @@ class Nearest(Judge):
         self.k, self.weighted, self.rounded = k, weighted, rounded
         form = form or (EPISODES if weighted else ANCHORS)
         self.sees = Sees(reply=True, task=form is not ANCHORS, history=True)
-        words = [f"nearest {k}" if k > 1 else "nearest", *["weighted"] * weighted]
-        self.name = ", ".join([*words, *([f"rounded {rounded}"] if rounded else [])])
+        words = [f"nearest {k}" if k > 1 else "nearest", weighted and "weighted", rounded and f"rounded {rounded}"]
+        self.name = ", ".join(word for word in words if word)
         self._retrieval = Retrieval(form)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:

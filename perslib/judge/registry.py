@@ -52,21 +52,11 @@ judge("RAG")(lambda manner: Episodic(manner=manner, name="RAG"))
 
 
 # These two decide something else first and have no score alone to give.
-@judge("RAG boundary-first")
-def _boundary_first(manner: Manner) -> Judge:
-    return Episodic(boundary_first=True, manner=replace(manner, written=True), name="RAG boundary-first")
-
-
-@judge("SPUR")
-def _spur(manner: Manner) -> Judge:
-    return Spur(replace(manner, written=True))
-
-
-@judge("learned + measured")
-def _advised(manner: Manner) -> Judge:
-    return LearnedJudge(Personal(Measured(manner.language), manner, name="measured"))
-
-
+judge("RAG boundary-first")(
+    lambda manner: Episodic(boundary_first=True, manner=replace(manner, written=True), name="RAG boundary-first")
+)
+judge("SPUR")(lambda manner: Spur(replace(manner, written=True)))
+judge("learned + measured")(lambda manner: LearnedJudge(Personal(Measured(manner.language), manner, name="measured")))
 judge("learned")(LearnedJudge)
 judge("supervised")(Supervised)
 judge("nearest")(Nearest)

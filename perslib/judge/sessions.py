@@ -18,7 +18,7 @@ import pandas as pd
 from perslib.corpus import SESSION, Block, Corpus, Target, by_reply
 from perslib.corpus.scale import scale_of
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.settings import Manner
+from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Structured, profile_shown
@@ -101,7 +101,7 @@ def conversation(target: Target) -> list[dict[str, str]]:
     return [*target.prefix, *({"role": role, "content": "\n".join(lines)} for role, lines in found)]
 
 
-class OfSession(Judge):
+class OfSession(AskingJudge):
     """Judges whole sessions of a corpus made `by_session`.
 
     `calibrated` describes the five scores so that small faults do not cost the 4 nor perfection is needed for
@@ -128,18 +128,17 @@ class OfSession(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Build the memory, if there is to be one, then one question a session."""
         memory = None if self.memory is None else await self.memory.build(block, ask)
-        known = memory is not None and not memory.is_empty
+        known = None if memory is None or memory.is_empty else memory
         fields: dict[str, Any] = {
             "profile": profile_shown(block.profile, "published"),
-            "counts": list(memory.counts) if memory and known else [],
-            "average": memory.average if memory and known else 0.0,
+            "counts": list(known.counts) if known else [],
+            "average": known.average if known else 0.0,
             "calibrated": self.calibrated,
             "guarded": self.guarded,
             "written": self.manner.written,
         }
         questions = [
-            {**fields, **self._shown(target), "memory": memory.recall(target) if memory and known else ""}
-            for target in block
+            {**fields, **self._shown(target), "memory": known.recall(target) if known else ""} for target in block
         ]
         verdicts = await self.manner.ask("judge_session", questions, ask)
         return [replace(verdict, memory=memory.state if memory else None) for verdict in verdicts]

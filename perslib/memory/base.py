@@ -18,12 +18,15 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 
 from perslib.corpus import Block, Target
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.llm import Answer, Ask, Request
 from perslib.memory.retrieval import turn_id
 
 #: The fields of a profile that PersTurnBench shows to memory builders and judges.
 PUBLISHED_PROFILE = ("gender", "age", "occupation", "background", "personality", "daily_interests")
+
+
+Counts = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class UserMemory:
     user: str
     scenario: str
     system: str
-    counts: tuple[int, int, int, int, int]
+    counts: Counts
     """How many of the user's rated turns in the other scenarios scored 1 to 5."""
     statements: tuple[Statement, ...] = ()
     turns: tuple[str, ...] = ()
@@ -111,17 +114,21 @@ class MemorySystem(ABC):
 
 def profile_shown(profile: Mapping[str, Any], fields: Literal["published", "all", "none"]) -> dict[str, Any]:
     """The part of a profile that is shown: the published six fields, all, or none."""
-    if fields not in ("published", "all", "none"):
-        raise UnknownName("part of the profile", fields, ["published", "all", "none"])
+    check_names("part of the profile", fields, ["published", "all", "none"])
     if fields == "none":
         return {}
     return {k: v for k, v in profile.items() if fields == "all" or k in PUBLISHED_PROFILE}
 
 
-def score_counts(evidence: pd.DataFrame) -> tuple[int, int, int, int, int]:
+def score_counts(evidence: pd.DataFrame) -> Counts:
     """How many rated turns have each score."""
     scores = evidence["score"].dropna().astype(int)
-    one, two, three, four, five = (int((scores == s).sum()) for s in range(1, 6))
+    return as_counts((scores == s).sum() for s in range(1, 6))
+
+
+def as_counts(numbers: Iterable[int]) -> Counts:
+    """Take five numbers as counts of the scores 1 to 5."""
+    one, two, three, four, five = map(int, numbers)
     return one, two, three, four, five
 
 

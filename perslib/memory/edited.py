@@ -25,16 +25,15 @@ import pandas as pd
 
 from perslib.corpus import Block
 from perslib.corpus.files.reading import parse_json
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.llm import Ask
-from perslib.memory.base import MemorySystem, Statement, UserMemory
+from perslib.memory.base import Counts, MemorySystem, Statement, UserMemory, as_counts
 from perslib.memory.measured import Measured, MeasuredMemory
 from perslib.memory.remembered import Recalled
 from perslib.paths import workspace
 from perslib.schemas import unfit
 
 EDITED = "edited by hand"
-Counts = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -86,15 +85,15 @@ class Draft:
     def edit(self, id: str, text: str) -> Draft:
         """Other words for a statement; it keeps the turns it rests on. No words take it back to what was built."""
         place = self._at(id)
-        written = {s.id: s for s in self.built.statements}.get(id)
-        words = text.strip() or (written.text if written else "")
+        line = self.lines[place]
+        built = {s.id: s.text for s in self.built.statements}.get(id)
+        words = text.strip() or built
         if not words:
             return self.remove(id)
-        if words == self.lines[place].statement.text:
+        if words == line.statement.text:
             return self
-        line = replace(self.lines[place], statement=replace(self.lines[place].statement, text=words))
-        by_hand = written is None or words != written.text
-        return self._with(place, replace(line, by_hand=by_hand), "edited")
+        line = replace(line, statement=replace(line.statement, text=words), by_hand=words != built)
+        return self._with(place, line, "edited")
 
     def add(self, text: str, field: str = "user_specific_requirements") -> Draft:
         """A statement of one's own, at the end; it rests on no turn."""
@@ -103,13 +102,12 @@ class Draft:
         taken = {line.statement.id for line in self.lines}
         number = next(n for n in range(len(taken) + 1, 2 * len(taken) + 2) if f"M{n}" not in taken)
         line = Line(Statement(f"M{number}", field, text.strip()), by_hand=True)
-        return replace(self, lines=(*self.lines, line), before=self, made=("added", line.statement.id))
+        return self._next("added", line.statement.id, lines=(*self.lines, line))
 
     def remove(self, id: str) -> Draft:
         """A statement less; one that was built is better switched off."""
         place = self._at(id)
-        rest = self.lines[:place] + self.lines[place + 1 :]
-        return replace(self, lines=rest, before=self, made=("removed", id))
+        return self._next("removed", id, lines=self.lines[:place] + self.lines[place + 1 :])
 
     def switch(self, id: str, on: bool) -> Draft:
         """A statement on or off."""
@@ -124,19 +122,19 @@ class Draft:
         to = min(max(place + by, 0), len(self.lines) - 1)
         if to == place:
             return self
-        rest = [*self.lines[:place], *self.lines[place + 1 :]]
-        lines = (*rest[:to], self.lines[place], *rest[to:])
-        return replace(self, lines=lines, before=self, made=("moved", id))
+        lines = list(self.lines)
+        lines.insert(to, lines.pop(place))
+        return self._next("moved", id, lines=tuple(lines))
 
     def stricter(self, by: int = 1) -> Draft:
         """What if the user had scored every past reply this much lower (or, with a negative number, higher)?"""
         counts = [0] * 5
         for k, n in enumerate(self.counts):
             counts[min(max(k - by, 0), 4)] += n
-        moved = _counts(counts)
+        moved = as_counts(counts)
         if moved == self.counts:
             return self
-        return replace(self, counts=moved, before=self, made=("stricter" if by > 0 else "milder", ""))
+        return self._next("stricter" if by > 0 else "milder", "", counts=moved)
 
     def undo(self) -> Draft:
         """The draft before the last edit; the first one is its own."""
@@ -147,13 +145,16 @@ class Draft:
 
     def _at(self, id: str) -> int:
         places = {line.statement.id: i for i, line in enumerate(self.lines)}
-        if id not in places:
-            raise UnknownName("statement", id, places)
+        check_names("statement", id, places)
         return places[id]
 
     def _with(self, place: int, line: Line, what: str) -> Draft:
         lines = (*self.lines[:place], line, *self.lines[place + 1 :])
-        return replace(self, lines=lines, before=self, made=(what, line.statement.id))
+        return self._next(what, line.statement.id, lines=lines)
+
+    def _next(self, what: str, id: str, **changed: Any) -> Draft:
+        """The draft after an edit of this statement."""
+        return replace(self, **changed, before=self, made=(what, id))
 
 
 _NAME = re.compile(r"\w[\w -]*\Z")
@@ -200,8 +201,8 @@ def save_draft(draft: Draft, name: str) -> Path:
         "trait_of": dict(memory.trait_of) if isinstance(memory, MeasuredMemory) else {},
         "language": memory.language if isinstance(memory, MeasuredMemory) else None,
         "recalled": memory.to_json() if isinstance(memory, Recalled) else None,
-        "lines": [asdict(line) for line in draft.lines],
-        "built": [asdict(s) for s in memory.statements],
+        "lines": list(map(asdict, draft.lines)),
+        "built": list(map(asdict, memory.statements)),
     }
     beside = path.with_suffix(".part")
     beside.write_text(json.dumps(record, ensure_ascii=False, indent=1), encoding="utf-8")
@@ -257,7 +258,7 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
         built = Recalled.of_json(made(UserMemory, said), record["recalled"])
     else:
         built = made(UserMemory, said)
-    return Draft(built, made(tuple[Line, ...], record["lines"]), _counts(record["counts"]))
+    return Draft(built, made(tuple[Line, ...], record["lines"]), as_counts(record["counts"]))
 
 
 def made(kind: Any, data: Any) -> Any:
@@ -270,8 +271,3 @@ def made(kind: Any, data: Any) -> Any:
         kinds = [each[0]] * len(data) if each[-1] is Ellipsis else each
         return tuple(made(k, value) for k, value in zip(kinds, data, strict=True))
     return data
-
-
-def _counts(given: Sequence[int]) -> Counts:
-    one, two, three, four, five = map(int, given)
-    return one, two, three, four, five

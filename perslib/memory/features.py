@@ -8,14 +8,19 @@ are read by the same expressions, and lengths count characters of Chinese and wo
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block, Target
+from perslib.corpus.block import Message
+from perslib.memory.retrieval import said_before
 from perslib.paths import read_toml
 
 _CUES = read_toml(__file__, "cues.toml")
@@ -47,6 +52,16 @@ def _log(count: float) -> float:
     return float(np.log1p(count))
 
 
+def _times(expression: re.Pattern[str], text: str) -> float:
+    """How often an expression is in a text, on the scale of logarithms."""
+    return _log(len(expression.findall(text)))
+
+
+def _has(expression: re.Pattern[str], text: str) -> float:
+    """1 where an expression is in a text, else 0."""
+    return float(bool(expression.search(text)))
+
+
 def tokens(text: str) -> list[str]:
     """Characters of Chinese, words and numbers of anything else, in lower case."""
     return _TOKEN.findall(text.lower())
@@ -70,19 +85,19 @@ def _reply(text: str) -> dict[str, float]:
         "length": _log(len(found)),
         "short": max(_log(60) - _log(len(found)), 0.0),
         "lines": _log(text.count("\n")),
-        "items": _log(len(_IN_REPLY["item"].findall(text))),
-        "headings": _log(len(_IN_REPLY["heading"].findall(text))),
-        "bold": _log(len(_BOLD.findall(text))),
-        "table": float(bool(_TABLE.search(text))),
+        "items": _times(_IN_REPLY["item"], text),
+        "headings": _times(_IN_REPLY["heading"], text),
+        "bold": _times(_BOLD, text),
+        "table": _has(_TABLE, text),
         "variety": len(set(found[:200])) / max(len(found[:200]), 1),
-        "numbers": _log(len(_NUMBER.findall(text))),
-        "prices": _log(len(_IN_REPLY["price"].findall(text))),
-        "links": float(bool(_IN_REPLY["link"].search(text))),
-        "asks_back": float(bool(_IN_REPLY["asks_back"].search(text[-60:]))),
-        "apology": float(bool(_IN_REPLY["apology"].search(text[:200]))),
-        "refusal": float(bool(_IN_REPLY["refusal"].search(text))),
-        "hedges": _log(len(_IN_REPLY["hedge"].findall(text))),
-        "cut_off": float(not _END.search(text[-5:])),
+        "numbers": _times(_NUMBER, text),
+        "prices": _times(_IN_REPLY["price"], text),
+        "links": _has(_IN_REPLY["link"], text),
+        "asks_back": _has(_IN_REPLY["asks_back"], text[-60:]),
+        "apology": _has(_IN_REPLY["apology"], text[:200]),
+        "refusal": _has(_IN_REPLY["refusal"], text),
+        "hedges": _times(_IN_REPLY["hedge"], text),
+        "cut_off": 1 - _has(_END, text[-5:]),
     }
 
 
@@ -90,8 +105,8 @@ def _reply(text: str) -> dict[str, float]:
 def _request(text: str) -> dict[str, float]:
     return {
         "request_length": _log(len(tokens(text))),
-        "questions": _log(len(_IN_REQUEST["question"].findall(text))),
-        **{name: float(bool(_IN_REQUEST[name].search(text))) for name in _MARKS},
+        "questions": _times(_IN_REQUEST["question"], text),
+        **{name: _has(_IN_REQUEST[name], text) for name in _MARKS},
     }
 
 
@@ -101,7 +116,7 @@ def _between(said: Said) -> dict[str, float]:
     before = said.replies[-1] if said.replies else ""
     growth = _reply(said.reply)["length"] - _reply(before)["length"]
     return {
-        "foreign": float(bool(said.request) and bool(_CJK.search(said.request)) != bool(_CJK.search(said.reply))),
+        "foreign": float(bool(said.request) and _has(_CJK, said.request) != _has(_CJK, said.reply)),
         "answers": _share(asked, replied),
         "on_task": _share(_pairs(said.task), replied),
         "keeps_numbers": len(numbers & set(_NUMBER.findall(said.reply))) / len(numbers) if numbers else 1.0,
@@ -147,28 +162,21 @@ def said_in(block: Block) -> tuple[list[Said], list[Said]]:
 
 def said_of(turns: pd.DataFrame) -> list[Said]:
     """Turns of a block's evidence as they were said, row by row."""
-    found: list[Said] = []
-    place: object = None
-    requests: tuple[str, ...] = ()
-    replies: tuple[str, ...] = ()
-    for row in turns.to_dict("records"):
-        if place != (place := (row["scenario"], row["session"])):
-            requests, replies = (), ()
-        request = _text(row["request"])
-        earlier = (*requests, *row["earlier"])
-        where = (_text(row["task"]), _text(row["assistant"]), *place)
-        found.append(Said(request, row["response"], *where, earlier, replies))
-        requests, replies = (*earlier, request) if request else earlier, (*replies, row["response"])
-    return found
+    before = said_before(turns, sys.maxsize)
+    return [_said(row, prefix) for row, prefix in zip(turns.itertuples(index=False), before, strict=True)]
 
 
 def said_by(target: Target) -> Said:
     """A target as it was said."""
-    asked = tuple(m["content"] for m in target.prefix if m["role"] == "user")
-    replies = tuple(m["content"] for m in target.prefix if m["role"] == "assistant")
-    before = asked if target.request is None else asked[:-1]
-    where = (target.task or "", target.assistant or "", target.scenario, target.session)
-    return Said(target.request or "", target.response, *where, before, replies)
+    return _said(target, target.prefix)
+
+
+def _said(turn: Any, prefix: Sequence[Message]) -> Said:
+    """A turn as it was said after these messages; a request is the last of them."""
+    asked, replies = (tuple(m["content"] for m in prefix if m["role"] == role) for role in ("user", "assistant"))
+    request = _text(turn.request)
+    where = (_text(turn.task), _text(turn.assistant), turn.scenario, turn.session)
+    return Said(request, turn.response, *where, asked[:-1] if isinstance(turn.request, str) else asked, replies)
 
 
 def _text(value: object) -> str:

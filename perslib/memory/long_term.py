@@ -15,19 +15,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, zip_longest
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.errors import DataError, Problem, UnknownName
-from perslib.llm import Ask, Embedder, embedder
+from perslib.errors import DataError, Problem, check_names
+from perslib.llm import Ask, Embedder, Request, embedder
 from perslib.llm.embeddings import Kind, Vectors
 from perslib.llm.tokens import tokens_of
-from perslib.prompts import phrases
+from perslib.prompts import phrases, prompt
+from perslib.text import check_language
 
 #: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.
 Purpose = Literal["requirement", "solution", "judging", "reply"]
@@ -63,6 +65,10 @@ class Session:
     def before(self) -> Session:
         """The same session when its dialogue has not been held."""
         return replace(self, turns=())
+
+    def exchanges(self) -> list[dict[str, str]]:
+        """The turns as prompts show them."""
+        return [asdict(turn) for turn in self.turns]
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,37 @@ class LongTermMemory(ABC):
         return store
 
 
+class PromptedMemory(LongTermMemory):
+    """A memory that looks texts up by nearness and asks a model with the prompts of a language.
+
+    `k` of each kind are looked up, by cosine similarity under `embedder`.
+    """
+
+    called: ClassVar[str]
+
+    def __init__(
+        self,
+        language: str = "en",
+        *,
+        embedder: Embedder | str | None = None,
+        k: int = 3,
+        seed: int = 42,
+        prompts: str | Path | None = None,
+        name: str | None = None,
+    ):
+        self.language, self.k, self.seed, self.prompts = check_language(language), k, seed, prompts
+        self.space = Space(embedder)
+        self.name = name or self.called
+
+    def look_up(self, queries: Sequence[str]) -> None:
+        """Their vectors, in one go."""
+        self.space.vectors(queries, "query")
+
+    def render(self, name: str, **fields: Any) -> Request:
+        """A question of this memory."""
+        return replace(prompt(name, self.language, self.prompts).render(**fields), seed=self.seed)
+
+
 def within(pieces: Sequence[Piece], budget: int) -> list[Piece]:
     """Pieces up to a budget of tokens, in their order: the first of each field in turn, then the second, and so on.
 
@@ -169,8 +206,8 @@ def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Sess
     scenario of the user has too is called `scenario/session`. Logs that no session follows are not heard.
     """
     corpus.profile(user)
-    if part is not None and part not in corpus.scenarios:
-        raise UnknownName("part", part, corpus.scenarios)
+    if part is not None:
+        check_names("part", part, corpus.scenarios)
     own = _in_time(corpus.sessions[corpus.sessions["user"] == user], user)
     is_shared = own["session"].duplicated(keep=False)
     said = corpus.turns[corpus.turns["user"] == user].groupby(["scenario", "session"], sort=False)

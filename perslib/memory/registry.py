@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.memory.base import MemorySystem
 from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, SessionRetrieval, TurnRetrieval, Vanilla
 from perslib.memory.edited import Edited
@@ -33,6 +33,7 @@ LONG_OPTIONS = OPTIONS[-3:]
 memory: Registry[MemorySystem | LongTermMemory] = Registry("memory")
 """The memories that have a name; `@memory("name")` registers one."""
 
+
 memory("structured")(Structured)
 memory("measured")(Measured)
 
@@ -42,8 +43,8 @@ def _both(language: str, **options: Any) -> MemorySystem:
     return Measured(language, beside=Structured(language, **options))
 
 
-memory("scores")(Scores)
 for _name, _system in {
+    "scores": Scores,
     "H²Memory": H2Memory,
     "vanilla (with log)": Vanilla,
     "turn-level RAG": TurnRetrieval,
@@ -62,9 +63,7 @@ def is_memory(name: str) -> bool:
 
 def make_memory(name: str, language: str = "en", **options: Any) -> MemorySystem:
     """Make the memory system of this name, prompts in this language; `options` are among `OPTIONS`, see `Structured`."""
-    for option in options:
-        if option not in OPTIONS:
-            raise UnknownName("option of memories", option, OPTIONS)
+    check_names("option of memories", options, OPTIONS)
     looking = {"embedder": options.pop("embedder", None)}
     if name.startswith(EDITED):
         return Edited(name.removeprefix(EDITED).strip(), otherwise=Structured(language, **options))

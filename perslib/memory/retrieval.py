@@ -23,7 +23,7 @@ from scipy import sparse
 
 from perslib.corpus import Block, Target
 from perslib.corpus.block import Message
-from perslib.errors import UnknownName
+from perslib.errors import UnknownName, check_names
 from perslib.paths import read_toml
 
 Strategy = Literal["topk", "boundary_paired", "diverse"]
@@ -137,8 +137,7 @@ class Retrieval:
     """Finds, for each target of a block, the most similar turns of the user's history: the rated ones, or all."""
 
     def __init__(self, form: TextForm = EPISODES, among: Literal["rated", "all"] = "rated"):
-        if among not in ("rated", "all"):
-            raise UnknownName("history", among, ["rated", "all"])
+        check_names("history", among, ["rated", "all"])
         self.form, self.among = form, among
         self._ngrams = _Ngrams((), form.ngrams)
 
@@ -149,9 +148,8 @@ class Retrieval:
     def similarities(self, block: Block) -> Values:
         """Cosine of each target (row) with each turn of `history(block)` (column)."""
         history, targets = self.form.of_turns(block.evidence), [self.form.of_target(t) for t in block]
-        kept = np.ones(len(history), bool)
-        if self.among == "rated":  # the others are counted all the same: they are targets of the user's other blocks
-            kept = block.evidence["score"].notna().to_numpy(bool)
+        # Those that are not rated are counted all the same: they are targets of the user's other blocks.
+        kept = block.evidence["score"].notna() | (self.among == "all")
         if not self._ngrams.holds([*history, *targets]):
             self._ngrams = _Ngrams([*history, *targets], self.form.ngrams)
         old = self._ngrams.counts([t for t, keep in zip(history, kept) if keep])

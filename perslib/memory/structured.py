@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.llm import Answer, Ask
 from perslib.llm.tokens import tokens_of
 from perslib.memory.base import MemorySystem, Statement, UserMemory, counted, profile_shown
@@ -47,10 +47,9 @@ class Shown:
 
 def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> Shown:
     """The part of the turns that a memory is built from, cut to size."""
+    check_names("evidence", evidence, ["published", "full"])
     if evidence == "published":
         return _cut(rated.merge(published_sessions(rated)), MESSAGE)
-    if evidence != "full":
-        raise UnknownName("evidence", evidence, ["published", "full"])
     for length in LENGTHS:
         whole = _cut(rated, length, examples=False)
         if whole.tokens <= budget:
@@ -163,19 +162,12 @@ class Structured(MemorySystem):
         if turns.empty:
             return memory
         part = shown(turns, self.evidence, self.budget)
-        profile = profile_shown(block.profile, self.profile)
+        fields: dict[str, Any] = {"conversations": part.sessions}
         if block.labelled:
-            request = prompt("memory_build", self.language, self.prompts).render(
-                profile=profile,
-                average=memory.average,
-                counts=list(memory.counts),
-                sessions=part.sessions,
-                examples=part.examples,
-            )
-        else:
-            request = prompt("memory_unrated", self.language, self.prompts).render(
-                profile=profile, conversations=part.sessions
-            )
+            scores = {"average": memory.average, "counts": list(memory.counts)}
+            fields = {**scores, "sessions": part.sessions, "examples": part.examples}
+        asked = prompt("memory_build" if block.labelled else "memory_unrated", self.language, self.prompts)
+        request = asked.render(profile=profile_shown(block.profile, self.profile), **fields)
         most = self.max_tokens or request.max_tokens
         (answer,) = await ask([replace(request, seed=self.seed, max_tokens=most)], "memory")
         statements = tuple(statements_of(answer, part.ids))
@@ -187,9 +179,9 @@ def statements_of(answer: Answer, ids: Sequence[str]) -> list[Statement]:
     """The statements in an answer to `memory_build` or `memory_unrated`; turn numbers become ids, others are marked unfounded."""
     written = answer.data or {}
     found: list[tuple[str, str | None, dict[str, Any]]] = []
-    found += [(name, None, written.get(name) or {}) for name in _SINGLE]
-    found += [("user_specific_requirements", None, s) for s in written.get("user_specific_requirements", [])]
-    found += [("preferred_response_format", None, written.get("preferred_response_format") or {})]
+    for name in (*_SINGLE, "user_specific_requirements", "preferred_response_format"):
+        said = written.get(name) or []
+        found += [(name, None, one) for one in (said if isinstance(said, list) else [said])]
     for note in written.get("task_specific_observations", []):
         said = {"statement": note["observation"], "turns": note["turns"]}
         found.append(("task_specific_observations", note["task_name"], said))

@@ -20,6 +20,7 @@ from perslib.replay.judging import judged_by_themselves
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.score_arrays import SCORE, Groups, Scores, aligned, by_judge
 from perslib.stats import SEED, Estimate, classical_mean, estimate, ppi_mean, to_scale
+from perslib.stats.resample.leave_out import name_bounds
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4
@@ -107,8 +108,7 @@ def rank_sets(
     parts: list[pd.DataFrame] = []
     for of, own in _summaries(verdicts, score, inclusion):
         scores, users = pd.DataFrame(of.score, columns=of.candidates), of.turns["user"]
-        how: dict[str, Any] = {"weight": of.weight, "seed": seed}
-        parts.append(stats.rank_sets(scores, users, **how).assign(place=len(parts)))
+        parts.append(stats.rank_sets(scores, users, weight=of.weight, seed=seed).assign(place=len(parts)))
         rows += own
     if not rows:
         return pd.DataFrame()
@@ -150,7 +150,7 @@ def leaderboard(
     answered = replies.groupby("candidate", sort=False)[about[1:]].first().reset_index()
     both = answered.merge(ranked.drop(columns=["judge", "backbone"]), on="candidate")
     own = {candidate for candidate, _ in judged_by_themselves(replies, verdicts, models)}
-    intervals = [f"{name}{end}" for name in ("user_macro", "dsat") for end in ("", "_low", "_high")]
+    intervals = [*name_bounds("user_macro"), *name_bounds("dsat")]
     return both[[*about, "turns", "users", *intervals, "rank_set"]].assign(
         judge=verdicts["judge"].iloc[0],
         judge_prompt=next(iter(verdicts["prompt"].dropna()), None),
@@ -193,7 +193,7 @@ def prediction_powered(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataF
                 both = ppi_mean(gold[few], judged[few], judged[rest], **clusters)
             row: dict[str, Any] = {"labelled": both.n, "unlabelled": both.N, "users": both.clusters}
             for name, one in (("classical", alone), ("powered", both)):
-                row |= {name: one.value, f"{name}_low": one.low, f"{name}_high": one.high}
+                row |= zip(name_bounds(name), one)
             width = (both.high - both.low) / (alone.high - alone.low) if alone.high > alone.low else np.nan
             row |= {"width": width, "lam": both.lam, "left_out": int(in_all.get(candidate, 0) - few.sum())}
             rows.append({**of.judged_by, "candidate": candidate, **row})

@@ -19,7 +19,8 @@ from typing import Any, Unpack
 import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, coerce
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, check_names
+from perslib.judge.base import SPENT
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.backbone import Shown as Display
 from perslib.memory import MemorySystem
@@ -56,8 +57,7 @@ class Candidate:
     shows: Context = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.language not in (known := set(prompts(self.prompts)["language"])):
-            raise UnknownName("prompt language", self.language, known)
+        check_names("prompt language", self.language, set(prompts(self.prompts)["language"]))
         object.__setattr__(self, "shows", make_context(self.context, self.language, self.prompts))
         if not (isfinite(self.temperature) and self.temperature >= 0):
             raise DataError(Problem("temperature", f"is {self.temperature}, expected a number from 0"))
@@ -132,7 +132,7 @@ def _said(answer: Answer) -> dict[str, Any]:
         "response": None if error else text,
         "error": error,
         "finish": answer.finish or None,
-        **{c: getattr(answer, c) for c in ("tokens_in", "tokens_cached", "tokens_out", "seconds", "cost")},
+        **{name: getattr(answer, name) for name in SPENT},
     }
 
 

@@ -15,19 +15,19 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
-from perslib.judge.base import frame
+from perslib.judge.base import frame, judged_by
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
 from perslib.llm.backbone import Shown
-from perslib.replay.replies import ORIGINAL, blocks_of, check_single, is_among, known_turns
+from perslib.replay.replies import KEY, ORIGINAL, blocks_of, check_single, is_among, known_turns
 from perslib.stats import SEED, calibrated, histories
+from perslib.stats.resample.leave_out import Bools, Ints
 
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("cdf", "mean_shift")
@@ -63,14 +63,11 @@ def scored(
         blocks.append(replace(block, targets=targets))
         order += rows
     if fit and judge.sees.train:
-        judged = [block for block, _ in blocks_of(corpus, replies)]
-        fit_judge(judge, corpus, judged, backbone, **shown)
+        fit_judge(judge, corpus, (block for block, _ in blocks_of(corpus, replies)), backbone, **shown)
     found = verdicts_on(judge, blocks, backbone, **shown)
     verdicts = frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
-    keys = ["candidate", *TURN]
-    every = replies[keys].merge(verdicts, how="left", on=keys, validate="1:1")
-    asked = backbone.name if backbone is not None and judge.sees.model else None
-    missing: dict[str, Any] = {"corpus": corpus.name, "judge": judge.name, "backbone": asked, "mode": "unscored"}
+    every = replies[KEY].merge(verdicts, how="left", on=KEY, validate="1:1")
+    missing: dict[str, Any] = {**judged_by(judge, corpus, backbone), "mode": "unscored"}
     missing["error"] = "no reply: " + replies["error"].fillna("it is empty")
     told = {name: every[name].where(is_given, value) for name, value in missing.items()}
     return coerce(every.assign(**told), "verdicts")
@@ -102,7 +99,7 @@ def reference(
     return coerce(verdicts.assign(candidate=None), "verdicts")
 
 
-def _draw(replayed: npt.NDArray[np.bool_], most: int) -> npt.NDArray[np.int64]:
+def _draw(replayed: Bools, most: int) -> Ints:
     """At most this many turns of a block, in order: those that are replayed, then others at random."""
     lot = np.random.default_rng(SEED).permutation(len(replayed))
     return np.sort(lot[np.argsort(~replayed[lot], kind="stable")][:most])

@@ -17,7 +17,7 @@ from perslib.replay.replies import ORIGINAL
 from perslib.replay.score_arrays import SCORE, Groups, Scores, by_judge
 from perslib.stats import FEWEST_FLIPPED, SEED, estimate, holm, own_family_preference, sign_flip
 from perslib.stats.compare.paired import EXACT
-from perslib.stats.resample.leave_out import ratio
+from perslib.stats.resample.leave_out import name_bounds, ratio
 
 _COUNTS = ("n", "users", "left_out", "left_out_other", "unscored")
 #: How columns begin → what has one vote each.
@@ -62,7 +62,7 @@ def against(
         rows += [of.judged_by | row for row in own]
     if rows:
         return pd.DataFrame(rows).assign(mean_delta_p_holm=p)
-    rates = [f"{prefix}{rate}{end}" for prefix in _GROUPS for rate in _RATES for end in ("", "_low", "_high")]
+    rates = [name for prefix in _GROUPS for rate in _RATES for name in name_bounds(prefix + rate)]
     who = [*(c for c in ("judge", "backbone") if c in verdicts), "candidate", "other"]
     kinds = {**dict.fromkeys(who, "str"), **dict.fromkeys(_COUNTS, "int64")}
     kinds |= dict.fromkeys([*rates, "mean_delta_p", "mean_delta_p_holm"], "float64")

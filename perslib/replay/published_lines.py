@@ -23,6 +23,7 @@ from perslib.corpus.files.records import csv_lines, json_lines
 from perslib.errors import DataError, Problem
 from perslib.llm.request import whole_characters
 from perslib.paths import read_toml
+from perslib.replay.replies import KEY
 from perslib.schemas import check, read_schema
 
 Turn = tuple[str, str, str, int]
@@ -184,7 +185,6 @@ def read_labels(path: Path | str) -> pd.DataFrame:
 
     Columns: user, scenario, session, turn, candidate, gold.
     """
-    keys = ["candidate", *TURN]
-    lines = read_lines(path, "label", columns=[*keys, "score"])
+    lines = read_lines(path, "label", columns=[*KEY, "score"])
     rows = [{"candidate": line.said["candidate"], "gold": line.said["score"]} for line in lines]
-    return keep_last(rows, lines, keys, strict=True)
+    return keep_last(rows, lines, KEY, strict=True)

@@ -16,6 +16,7 @@ from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError, Problem
 from perslib.replay.score_arrays import SCORE, Floats, Scores, aligned, by_judge
 from perslib.stats import LEVEL, SEED, ratio, resample_users
+from perslib.stats.compare.best_reply import signs_of_pairs, tau
 from perslib.stats.compare.paired import EXACT
 
 
@@ -71,23 +72,6 @@ def _views(
         yield " · ".join(about[k] for k in telling if about.get(k)), means
 
 
-def kendall(one: Floats, other: Floats) -> Floats:
-    """Kendall's τ-b of each column of two tables of means, candidates × resamples; NaN where nothing is ranked.
-
-    With s = ±1 or 0 the order of a pair of candidates: Σ s s′ / √(Σ s² · Σ s′²) over all pairs, which is what
-    `scipy.stats.kendalltau` computes for one column.
-    """
-    known = np.isfinite(one) & np.isfinite(other)
-    i, j = np.triu_indices(len(one), 1)
-    both = known[i] & known[j]
-    signs = []
-    for means in (np.where(known, one, 0), np.where(known, other, 0)):
-        gap = np.where(both, means[i] - means[j], 0)
-        signs.append(np.sign(np.where(np.abs(gap) < EXACT, 0, gap)))
-    a, b = signs
-    return ratio((a * b).sum(axis=0), np.sqrt((a * a).sum(axis=0) * (b * b).sum(axis=0)))
-
-
 def against_truth(
     scored: pd.DataFrame, truth: pd.DataFrame, *, true_score: str = "expected", seed: int = SEED
 ) -> pd.DataFrame:
@@ -121,19 +105,19 @@ def _resampled(means: pd.DataFrame, weights: Floats) -> Floats:
     return ratio(np.nan_to_num(values) @ weights, np.isfinite(values) @ weights)
 
 
-def _bound(tau: Floats) -> dict[str, float]:
+def _bound(taus: Floats) -> dict[str, float]:
     """Return τ with its percentile interval: rankings move in steps, so users are resampled."""
-    known = tau[1:][np.isfinite(tau[1:])]
-    is_known = 2 * len(known) > len(tau) - 1
+    known = taus[1:][np.isfinite(taus[1:])]
+    is_known = 2 * len(known) > len(taus) - 1
     low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if is_known else (np.nan, np.nan)
-    return {"tau": float(tau[0]), "tau_low": float(low), "tau_high": float(high)}
+    return {"tau": float(taus[0]), "tau_low": float(low), "tau_high": float(high)}
 
 
 def _compare(a: Floats, b: Floats, candidates: Sequence[str]) -> dict[str, Any]:
     """How alike two rankings are: τ, and who is first and last in each."""
     ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
     compared = int(ranked.sum())
-    found: dict[str, Any] = {"candidates": compared, **_bound(kendall(a, b))}
+    found: dict[str, Any] = {"candidates": compared, **_bound(tau(*signs_of_pairs(a.T, b.T)))}
     for end, sign in (("best", 1), ("worst", -1)):
         ours, theirs = (_first(sign * side[:, 0], ranked, candidates) for side in (a, b))
         found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs)}

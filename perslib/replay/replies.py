@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import BLOCK, SCHEMA, TURN, Block, Corpus, coerce
 from perslib.corpus.schema import duplicates
 from perslib.errors import DataError, Problem
+from perslib.stats.resample.leave_out import Bools
 
 #: The candidate whose replies are those that the users were given.
 ORIGINAL = "original"
@@ -141,7 +141,7 @@ def _blanks(replies: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def is_among(frame: pd.DataFrame, turns: pd.DataFrame) -> npt.NDArray[np.bool_]:
+def is_among(frame: pd.DataFrame, turns: pd.DataFrame) -> Bools:
     """Whether each row's turn is one of these."""
     rows, known = (pd.MultiIndex.from_frame(own[TURN].astype({"turn": "int64"})) for own in (frame, turns))
     return np.asarray(rows.isin(known))

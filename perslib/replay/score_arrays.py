@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, check_names
 from perslib.replay.replies import ORIGINAL
 from perslib.stats.calibrate.verdicts import scores_of
-from perslib.stats.resample.leave_out import Floats, floats, leave_out, ratio
+from perslib.stats.resample.leave_out import Bools, Floats, Ints, floats, leave_out, ratio
 
 #: The score that candidates are compared by unless told otherwise.
 SCORE = "reference_cdf"
@@ -32,19 +32,18 @@ class Scores:
     #: turns × candidates; NaN where there is no score.
     score: Floats
     #: Whether the judge was asked about this reply, scored or not.
-    judged: npt.NDArray[np.bool_]
+    judged: Bools
     #: 1 / inclusion probability, or 1.
     weight: Floats
 
     @cached_property
-    def user(self) -> npt.NDArray[np.int64]:
+    def user(self) -> Ints:
         """The number of each turn's user, in sorted order."""
         return pd.factorize(self.turns["user"], sort=True)[0].astype(np.int64)
 
     def column(self, candidate: str) -> int:
         """Where this candidate's scores stand."""
-        if candidate not in self.candidates:
-            raise UnknownName("candidate", candidate, self.candidates)
+        check_names("candidate", candidate, self.candidates)
         return self.candidates.index(candidate)
 
     def cells(self, values: npt.ArrayLike) -> Floats:
@@ -86,7 +85,7 @@ def by_judge(
             {c: None if pd.isna(n) else n for c, n in zip(who, names, strict=True)},
             candidates,
             turns,
-            wide["score"][candidates].to_numpy(dtype=float, na_value=np.nan),
+            floats(wide["score"][candidates]),
             wide["judged"][candidates].notna().to_numpy(),
             _weights(turns, inclusion),
         )
@@ -115,8 +114,7 @@ def aligned(known: pd.DataFrame, column: str, of: Scores, place: str = "labels")
     """
     if "candidate" not in known:
         known = known.assign(candidate=ORIGINAL)
-    if missing := [c for c in (*TURN, column) if c not in known]:
-        raise UnknownName("column of the frame to compare with", missing[0], map(str, known.columns))
+    check_names("column of the frame to compare with", (*TURN, column), known)
     out = np.full((len(of.turns), len(of.candidates)), np.nan)
     for other in by_judge(known[["candidate", *TURN, column]], column, place=place):
         table = pd.DataFrame(other.score, pd.MultiIndex.from_frame(other.turns), other.candidates)
@@ -172,8 +170,7 @@ def _refuse_twice(frame: pd.DataFrame, who: list[str], place: str) -> None:
 def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:
     if inclusion is None:
         return np.ones(len(turns))
-    if missing := [c for c in (*TURN, "inclusion") if c not in inclusion]:
-        raise UnknownName("column of the replay set", missing[0], map(str, inclusion.columns))
+    check_names("column of the replay set", (*TURN, "inclusion"), inclusion)
     drawn = keyed(inclusion, "replay set").set_index(TURN)["inclusion"]
     if drawn.index.has_duplicates:
         raise DataError("A turn stands twice in the replay set", "Give it each turn once.")

@@ -13,16 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus import BLOCK, SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.replay.replies import known_turns
-from perslib.stats import floats
-
-Ints = npt.NDArray[np.int64]
+from perslib.stats.resample.leave_out import Bools, Floats, Ints, floats
 
 #: Turns of the published set; a fair one is as large, so that the two can be compared.
 SIZE = 300
@@ -68,7 +65,7 @@ def check_size(size: int) -> None:
         raise DataError(Problem("size of the replay set", f"is {size}, expected 1 or more"))
 
 
-def draw(user: Ints, block: Ints, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw(user: Ints, block: Ints, size: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
     """Which turns are drawn, and how likely each was, from the numbers (0, 1, …) of each turn's user and block."""
     held = np.bincount(block)
     expected = _expected(held, size)
@@ -84,7 +81,7 @@ def draw(user: Ints, block: Ints, size: int, rng: np.random.Generator) -> tuple[
     return place < drawn[block], (expected / held)[block]
 
 
-def _expected(held: Ints, size: int) -> np.ndarray:
+def _expected(held: Ints, size: int) -> Floats:
     """How many turns each block gives on average, from how many it holds."""
     if size <= len(held):
         return np.full(len(held), size / len(held))
@@ -97,7 +94,7 @@ def _expected(held: Ints, size: int) -> np.ndarray:
         least |= below
 
 
-def _rounded(expected: np.ndarray, order: Ints, rng: np.random.Generator) -> Ints:
+def _rounded(expected: Floats, order: Ints, rng: np.random.Generator) -> Ints:
     """Each number rounded down, or up with the probability of its fraction, so that the sum stays what it is.
 
     Systematic sampling: fractions laid end to end in this order, one random start, a hit at each whole step.

@@ -33,7 +33,7 @@ from perslib.stats.compare.length import length_audit
 from perslib.stats.compare.own_family import centre_doubly, own_family_gaps, own_family_preference
 from perslib.stats.compare.paired import compare_paired, mcnemar
 from perslib.stats.compare.power import Components, cases_needed, components, power_of, users_needed
-from perslib.stats.compare.rank_sets import rank_sets, rank_sets_of_shares, ranks_left_open
+from perslib.stats.compare.rank_sets import rank_sets, rank_sets_of_shares
 from perslib.stats.compare.tastes import tastes
 from perslib.stats.detect.detection import compare_auroc, detection, escapes, measure_verdicts
 from perslib.stats.detect.probabilities import calibration_bins, reward_numbers, selective_risk
@@ -51,9 +51,7 @@ from perslib.stats.ppi import (
 from perslib.stats.resample.leave_out import (
     FEWEST_FLIPPED,
     FEWEST_USERS,
-    FLIPS,
     LEVEL,
-    RESAMPLES,
     SEED,
     Floats,
     Resamples,
@@ -71,7 +69,7 @@ from perslib.stats.resample.sign_flips import holm, joint_sign_flip, sign_flip
 from perslib.stats.resample.wilson import wilson, with_wilson
 
 __all__ = [
-    "FEWEST_FLIPPED", "FEWEST_LABELLED", "FEWEST_USERS", "FLIPS", "LEVEL", "METRICS", "RESAMPLES", "SCORES", "SEED",
+    "FEWEST_FLIPPED", "FEWEST_LABELLED", "FEWEST_USERS", "LEVEL", "METRICS", "SCORES", "SEED",
     "Components", "Estimate", "Floats", "Powered", "Resamples", "Ties", "Tilted", "UserSums", "agreement", "agreement_between",
     "at_learned_threshold", "best_threshold", "bradley_terry", "calibrated", "calibration_bins",
     "cases_needed", "centre_doubly", "classical_mean", "cohen", "cohen_under", "compare_auroc", "compare_paired",
@@ -80,7 +78,7 @@ __all__ = [
     "fit_tilt", "fleiss", "floats", "histories", "holm", "interval", "joint_sign_flip", "krippendorff",
     "leave_out", "length_audit", "mcnemar", "mean_by", "measure", "measure_verdicts", "of_turns", "order_effects",
     "own_family_gaps", "own_family_preference", "pearson", "picks", "power_of", "ppi_difference",
-    "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares", "ranks_left_open",
+    "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares",
     "raters_agreement", "ratio", "reason_agreement", "reason_confusion", "reason_pairs",
     "reliability", "resample_users", "reward_numbers",
     "selective_risk", "sign_flip", "tastes", "to_scale", "users_needed", "wilson", "with_gold",

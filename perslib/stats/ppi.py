@@ -32,7 +32,7 @@ from scipy import stats
 
 from perslib.errors import DataError
 from perslib.stats.compare.power import proper_share
-from perslib.stats.resample.leave_out import LEVEL, Floats, floats
+from perslib.stats.resample.leave_out import LEVEL, Floats, Ints, floats
 
 #: Labelled users from which there is an interval: it rests on a mean over users, which holds from five on.
 FEWEST_LABELLED = 5
@@ -190,9 +190,7 @@ def _difference(one: npt.ArrayLike, other: npt.ArrayLike) -> Floats:
     return a - b
 
 
-def _users(
-    cluster: npt.ArrayLike | None, cluster_unlabelled: npt.ArrayLike | None, n: int, unlabelled: int
-) -> npt.NDArray[np.int64]:
+def _users(cluster: npt.ArrayLike | None, cluster_unlabelled: npt.ArrayLike | None, n: int, unlabelled: int) -> Ints:
     """A number for each turn's user, labelled turns first."""
     if (cluster is None) != (cluster_unlabelled is None):
         raise DataError("The users of one part only are given", "Give cluster and cluster_unlabelled.")

@@ -17,7 +17,7 @@ MEMORY = H2Memory()
 
 
 def graph(mind: Mind, one: Session, **options: bool):
-    return mind.work(partial(hear, one, MEMORY._render, **options))
+    return mind.work(partial(hear, one, MEMORY.render, **options))
 
 
 def bounds(spans: list[tuple[range, range]]) -> list[tuple[int, int, int, int]]:

@@ -14,7 +14,7 @@ from perslib.memory.h2.outlines import clusters, join, learn, revise
 from perslib.memory.h2.store import Outline, Principle
 from perslib.memory.long_term import nearest
 
-RENDER = H2Memory()._render
+RENDER = H2Memory().render
 
 
 def outline(i: int, preference: str = "calm") -> Outline:

@@ -22,8 +22,8 @@ from perslib.replay import (
     summary,
     view_means,
 )
-from perslib.replay.rankings import kendall
 from perslib.stats import joint_sign_flip, resample_users, sign_flip
+from perslib.stats.compare.best_reply import signs_of_pairs, tau
 
 KEYS = ["user", "scenario", "session", "turn"]
 
@@ -125,6 +125,9 @@ def test_a_candidate_without_any_score_has_no_rank_and_takes_none():
 
 
 def test_kendall_is_that_of_scipy():
+    def kendall(one, other):
+        return tau(*signs_of_pairs(one.T, other.T))
+
     rng = np.random.default_rng(7)
     one, other = rng.integers(0, 5, (2, 6, 50)).astype(float)
     slow = [stats.kendalltau(a, b).statistic for a, b in zip(one.T, other.T)]

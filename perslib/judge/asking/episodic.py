@@ -14,8 +14,8 @@ from typing import Any
 from perslib.corpus import Block, Target
 from perslib.errors import DataError, Problem
 from perslib.judge.asking.scores import read
-from perslib.judge.asking.settings import Manner
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.asking.settings import AskingJudge, Manner
+from perslib.judge.base import Sees, Verdict
 from perslib.llm import Answer, Ask
 from perslib.memory import Anchor, Retrieval, profile_shown
 from perslib.memory.structured import cut
@@ -29,7 +29,7 @@ SHOWN = 4
 NO_HISTORY = Verdict(mode="unscored", error="no score: the user has no rated turn in another scenario")
 
 
-class Episodic(Judge):
+class Episodic(AskingJudge):
     """Shows four retrieved turns with their scores; `boundary_first` settles satisfied or not before the score.
 
     An answer whose side of the 3/4 boundary contradicts its score says two things, and is unscored. The

@@ -10,12 +10,10 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
-
 from perslib.corpus import SESSION, Block, Corpus, Target
-from perslib.errors import NotEnough, PerslibError, UnknownName
-from perslib.judge.asking.settings import Manner
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.errors import NotEnough, PerslibError, check_names
+from perslib.judge.asking.settings import AskingJudge, Manner
+from perslib.judge.base import Sees, Verdict
 from perslib.llm import Ask
 from perslib.prompts.library import last_characters
 
@@ -29,15 +27,14 @@ PROMPTS = {
 DIALOGUE, CONTEXT, EXAMPLES = 6000, 1200, 10
 
 
-class Generic(Judge):
+class Generic(AskingJudge):
     """A generic judge of one of the `PROMPTS`; few-shot learns its examples from the train users.
 
     The dialogue is shown whole, its last 6,000 characters where it is longer.
     """
 
     def __init__(self, variant: str = "zero-shot", manner: Manner | None = None):
-        if variant not in PROMPTS:
-            raise UnknownName("generic judge", variant, PROMPTS)
+        check_names("generic judge", variant, PROMPTS)
         self.name, self.variant = variant, variant
         self.manner = manner or Manner(window=None)
         self.sees = Sees(reply=True, task=True, train=variant == "few-shot", model=True)
@@ -73,16 +70,16 @@ def drawn(train: Corpus) -> list[dict[str, Any]]:
     rated = train.turns[train.turns["score"].notna()]
     tasks = train.sessions.set_index(SESSION)["task"].to_dict()
     order = random.Random(42)
-    chosen: list[pd.Series] = []
+    chosen: list[dict[Any, Any]] = []
     for score in range(1, 6):
-        rows = [row for _, row in rated[rated["score"] == score].iterrows()]
+        rows = rated[rated["score"] == score].to_dict("records")
         order.shuffle(rows)
         chosen += rows[: -(-EXAMPLES // 5)]
     order.shuffle(chosen)
     return [_example(row, tasks.get((row["user"], row["scenario"], row["session"]))) for row in chosen[:EXAMPLES]]
 
 
-def _example(row: pd.Series, task: str | None) -> dict[str, Any]:
+def _example(row: dict[Any, Any], task: str | None) -> dict[str, Any]:
     said = [text for text in (task, row["request"]) if isinstance(text, str)]
     reason = row["reason"] if isinstance(row["reason"], str) else None
     context = "\n".join(said)[:CONTEXT]

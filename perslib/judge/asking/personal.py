@@ -16,16 +16,16 @@ from typing import Any, Literal, get_args
 import pandas as pd
 
 from perslib.corpus import Block, Target
-from perslib.errors import UnknownName
-from perslib.judge.asking.settings import Manner
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.errors import check_names
+from perslib.judge.asking.settings import AskingJudge, Manner
+from perslib.judge.base import Sees, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, UserMemory, profile_shown
 
 Update = Literal["fixed", "per session", "per turn"]
 
 
-class Personal(Judge):
+class Personal(AskingJudge):
     """The judge with user memory; `memory=None` leaves the memory out and keeps the profile."""
 
     def __init__(
@@ -37,8 +37,7 @@ class Personal(Judge):
         profile: Literal["published", "all", "none"] = "published",
         name: str | None = None,
     ):
-        if update not in get_args(Update):
-            raise UnknownName("way to update the memory", update, get_args(Update))
+        check_names("way to update the memory", update, get_args(Update))
         self.memory, self.manner, self.update, self.profile = memory, manner or Manner(), update, profile
         usual = "no memory" if memory is None else f"{memory.name} memory"
         self.name = name or (usual if update == "fixed" else f"{usual}, {update}")

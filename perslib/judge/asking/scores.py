@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from perslib.corpus.schema import legal_reason
-from perslib.judge.base import Verdict
+from perslib.judge.base import SPENT, Verdict
 from perslib.llm import Answer, digit_distribution, parse
 from perslib.paths import read_toml
 
@@ -79,14 +79,7 @@ def score_in(text: str) -> int | None:
 
 def spent(answer: Answer) -> Verdict:
     """A verdict that says only what its answer took."""
-    return Verdict(
-        asked=answer.digest or None,
-        tokens_in=answer.tokens_in,
-        tokens_cached=answer.tokens_cached,
-        tokens_out=answer.tokens_out,
-        seconds=answer.seconds,
-        cost=answer.cost,
-    )
+    return Verdict(asked=answer.digest or None, **{name: getattr(answer, name) for name in SPENT})
 
 
 def _of_object(answer: Answer, said: Mapping[str, Any], language: str, keys: Mapping[str, str], mode: str) -> Verdict:

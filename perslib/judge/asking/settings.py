@@ -10,7 +10,7 @@ from typing import Any
 from perslib.corpus import Target
 from perslib.errors import DataError, Problem
 from perslib.judge.asking.scores import read, read_digit
-from perslib.judge.base import Verdict
+from perslib.judge.base import SPENT, Judge, Verdict
 from perslib.llm import Answer, Ask, Request
 from perslib.prompts import Prompt, PromptSettings
 
@@ -20,24 +20,21 @@ def pooled(verdicts: Sequence[Verdict]) -> Verdict:
 
     Draws without a score are left out; if none has one, the first says why.
     """
-    scored = [v for v in verdicts if v.raw is not None]
+    scores = [v.raw for v in verdicts if v.raw is not None]
     total = _summed(verdicts)
-    if not scored:
+    if not scores:
         return replace(verdicts[0], **total)
-    counts = Counter(v.raw for v in scored)
-    mean = sum(v.raw for v in scored if v.raw is not None) / len(scored)
-    most = max(counts, key=lambda s: (counts[s], -abs(s - mean), -s))  # type: ignore[operator]
-    p = tuple(counts[float(s)] / len(scored) for s in range(1, 6))
-    spoken = next(v for v in scored if v.raw == most)
+    counts, mean = Counter(scores), sum(scores) / len(scores)
+    most = max(counts, key=lambda s: (counts[s], -abs(s - mean), -s))
+    p = tuple(counts[float(s)] / len(scores) for s in range(1, 6))
+    spoken = next(v for v in verdicts if v.raw == most)
     return replace(spoken, expected=mean, p=p, mode="samples", **total)
 
 
 def _summed(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    def total(name: str) -> Any:
-        known = [getattr(v, name) for v in verdicts if getattr(v, name) is not None]
-        return sum(known) if known else None
-
-    return {n: total(n) for n in ("tokens_in", "tokens_cached", "tokens_out", "seconds", "cost")}
+    given = {name: [getattr(verdict, name) for verdict in verdicts] for name in SPENT}
+    known = {name: [value for value in values if value is not None] for name, values in given.items()}
+    return {name: sum(values) if values else None for name, values in known.items()}
 
 
 #: Alternatives asked for at each token; what endpoints give at most.
@@ -111,3 +108,14 @@ class Manner(PromptSettings):
         """What every judge that reads the reply is shown of a target."""
         said = target.prefix if self.window is None else target.window(self.window)
         return {"task": target.task, "conversation": list(said), "reply": target.response}
+
+
+class AskingJudge(Judge):
+    """A judge that asks a model, in its manner."""
+
+    manner: Manner
+
+    @property
+    def samples(self) -> int:
+        """How often the model is asked about each reply."""
+        return self.manner.samples

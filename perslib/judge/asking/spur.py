@@ -17,12 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from perslib.corpus import TURN, Block, Corpus, Target
+from perslib.corpus import Block, Corpus, Target
 from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.scores import spent
-from perslib.judge.asking.settings import Manner
-from perslib.judge.base import Judge, Sees, Verdict, unfitted
+from perslib.judge.asking.scores import spent, unscored
+from perslib.judge.asking.settings import AskingJudge, Manner
+from perslib.judge.base import Sees, Verdict, unfitted
+from perslib.judge.history import lessons
 from perslib.llm import Answer, Ask, parse
 from perslib.memory import profile_shown
 from perslib.prompts import prompt
@@ -39,7 +40,7 @@ _MATCHES = {
 }
 
 
-class Spur(Judge):
+class Spur(AskingJudge):
     """Rules from train users' replies; `rules` shows them once it is fitted.
 
     `train_turns` bounds the induction: one call for each of that many replies of either label.
@@ -76,15 +77,10 @@ class Spur(Judge):
 
     def _drawn(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
         """Label and fields of the train replies to learn from."""
-        rated = train.turns.dropna(subset=["score"])
-        keys = rated[TURN].itertuples(index=False, name=None)
-        score = dict(zip(keys, rated["score"].astype(int)))
         found: dict[str, list[tuple[Block, Target]]] = {label: [] for label in LABELS}
-        for pair in train.block_ids(min_history_sessions=0):
-            block = train.block(*pair)
-            for target in block:
-                if (given := score.get((*pair, target.session, target.turn))) is not None:
-                    found["SAT" if given >= 4 else "DSAT"].append((block, target))
+        for block, targets, scores in lessons(train, has_history=False, min_sessions=0):
+            for target, score in zip(targets, scores):
+                found["SAT" if score >= 4 else "DSAT"].append((block, target))
         order = random.Random(SEED)
         return [
             (label, self._shown(*one))
@@ -93,30 +89,27 @@ class Spur(Judge):
         ]
 
     async def _reduced(self, candidates: Mapping[str, list[str]], ask: Ask) -> dict[str, list[str]]:
-        chunks = {
-            label: [rules[i : i + CHUNK] for i in range(0, len(rules), CHUNK)] if len(rules) > CHUNK else []
+        chunks = [
+            (label, rules[i : i + CHUNK], min(OF_CHUNK, len(rules) - i))
             for label, rules in candidates.items()
-        }
-        parts = [(label, chunk, min(OF_CHUNK, len(chunk))) for label in LABELS for chunk in chunks[label]]
-        merged = (await self._merged(parts, ask)) if parts else []
-        shorter = {
-            label: [rule for (of, *_), rules in zip(parts, merged) if of == label for rule in rules]
-            if chunks[label]
-            else candidates[label]
-            for label in LABELS
-        }
+            for i in range(0, len(rules), CHUNK)
+            if len(rules) > CHUNK
+        ]
+        shorter = {**candidates, **await self._merged(chunks, ask)}
         last = [(label, rules, RULES) for label, rules in shorter.items() if len(rules) > RULES]
-        merged = (await self._merged(last, ask)) if last else []
-        return shorter | {label: rules for (label, *_), rules in zip(last, merged)}
+        return {**shorter, **await self._merged(last, ask)}
 
-    async def _merged(self, parts: Sequence[tuple[str, list[str], int]], ask: Ask) -> list[list[str]]:
-        """Each list merged into at most so many rules; its first ones where the model gives none."""
+    async def _merged(self, parts: Sequence[tuple[str, list[str], int]], ask: Ask) -> dict[str, list[str]]:
+        """Lists of a label, each merged into at most so many rules; its first ones where the model gives none."""
+        found: dict[str, list[str]] = {label: [] for label, _, _ in parts}
         requests = [
             self._request("spur_reduce", {"label": label, "limit": limit, "rules": rules})
             for label, rules, limit in parts
         ]
-        answers = await ask(requests, "rules")
-        return [(_rules(a) or rules)[:limit] for a, (_, rules, limit) in zip(answers, parts)]
+        answers = await ask(requests, "rules") if requests else ()
+        for (label, rules, limit), answer in zip(parts, answers):
+            found[label] += (_rules(answer) or rules)[:limit]
+        return found
 
     # -- judging --------------------------------------------------------------------------------------------
 
@@ -126,21 +119,22 @@ class Spur(Judge):
             raise unfitted(self)
         if self.lack is not None:
             return [Verdict(mode="unscored", error=self.lack)] * len(block)
-        questions = [{**self._shown(block, target), **self._lists()} for target in block]
+        rules = {f"{label.lower()}_rules": self.rules[label] for label in LABELS}
+        questions = [{**self._shown(block, target), **rules} for target in block]
         return await self.manner.ask("spur_score", questions, ask, lambda _, a: self._read(a))
 
     def _read(self, answer: Answer) -> Verdict:
-        found = _matches(answer)
+        # An answer counts, too, where all that is wrong with it is that it has no prediction.
+        found = parse(answer.raw, _MATCHES)[0] if answer.data is None else answer.data
         if found is None:
-            return replace(spent(answer), mode="unscored", error=answer.error or "no rules in the answer")
-        said = answer.data or found
+            return unscored(answer, "no rules in the answer")
         verdict = replace(
             spent(answer),
             mode=answer.mode if answer.data else "text",
-            rationale=said.get("rationale") or None,
+            rationale=found.get("rationale") or None,
             evidence=tuple(f"{label} {n}" for label in LABELS for n in found[f"{label.lower()}_matches"]),
         )
-        prediction = str(said.get("prediction")).strip().upper()
+        prediction = str(found.get("prediction")).strip().upper()
         if prediction in LABELS:
             return self._scored(verdict, prediction == "SAT")
         sat, dsat = len(found["sat_matches"]), len(found["dsat_matches"])
@@ -158,9 +152,6 @@ class Spur(Judge):
     def _shown(self, block: Block, target: Target) -> dict[str, Any]:
         return {"profile": profile_shown(block.profile, "all"), **self.manner.shown(target)}
 
-    def _lists(self) -> dict[str, list[str]]:
-        return {"sat_rules": self.rules["SAT"], "dsat_rules": self.rules["DSAT"]}
-
     def _request(self, name: str, fields: Mapping[str, Any]) -> Any:
         request = prompt(name, self.manner.language, self.manner.prompts).render(**fields)
         return replace(request, seed=self.manner.seed)
@@ -169,8 +160,3 @@ class Spur(Judge):
 def _rules(answer: Answer) -> list[str]:
     """The rules in an answer, each on one line."""
     return [line for rule in (answer.data or {}).get("rules", []) if (line := re.sub(r"\s+", " ", rule).strip())]
-
-
-def _matches(answer: Answer) -> dict[str, Any] | None:
-    """The answer's object, also where all that is wrong with it is no prediction; None without rules."""
-    return answer.data if answer.data is not None else parse(answer.raw, _MATCHES)[0]

@@ -20,13 +20,12 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, vstack
-from scipy.special import expit
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import TURN, Block, Corpus
@@ -35,9 +34,9 @@ from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.judge.learned.mixed import Population, Turns, estimate
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_by, said_in, tokens
-from perslib.stats import fit_population, fit_tilt, histories
+from perslib.stats import fit_population, fit_tilt, floats, histories
 from perslib.stats.calibrate.history import SCORES
-from perslib.stats.calibrate.ordinal import proportional_odds
+from perslib.stats.calibrate.ordinal import probabilities, proportional_odds
 from perslib.stats.calibrate.tilt import P
 
 FOLDS = 5
@@ -72,9 +71,7 @@ class LearnedJudge(Judge):
         self._population: Population | None = None
         if beside is not None:
             self.name = f"learned + {beside.name}"
-            self.sees = Sees(
-                **{f.name: getattr(self.sees, f.name) | getattr(beside.sees, f.name) for f in fields(Sees)}
-            )
+            self.sees = Sees(**{name: own or vars(beside.sees)[name] for name, own in vars(self.sees).items()})
         self.name = name or self.name
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
@@ -121,7 +118,7 @@ class LearnedJudge(Judge):
             raise unfitted(self)
         population = self._population
         past, present = said_in(block)
-        scores = block.evidence["score"].to_numpy(float, na_value=np.nan)
+        scores = floats(block.evidence["score"])
         rated = np.flatnonzero(~np.isnan(scores))
         past = [past[i] for i in rated]
         history, targets = (self._read(np.repeat(block.user, len(s)), s) for s in (past, present))
@@ -169,7 +166,7 @@ class LearnedJudge(Judge):
 
     def _shaped(self, x: Array) -> Array:
         """Stage 2: probabilities of 1–5 from the prediction and the advice, one row a turn."""
-        return np.diff(expit(self._thresholds - (x @ self._slopes)[:, None]), axis=1, prepend=0, append=1)
+        return probabilities(self._thresholds, x @ self._slopes)
 
     def _tied(self, population: Population, said: Sequence[Said], turns: Turns) -> Array:
         """Projections on the train users, computed once a turn although a turn is in several blocks."""

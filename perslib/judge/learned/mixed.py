@@ -68,14 +68,8 @@ class Turns:
 
     def take(self, rows: Array) -> Turns:
         """These rows only."""
-        return Turns(
-            [z[rows] for z in self.numbers],
-            self.text[rows],
-            self.user[rows],
-            self.assistant[rows],
-            self.scenario[rows],
-            self.session[rows],
-        )
+        parts = (self.text, self.user, self.assistant, self.scenario, self.session)
+        return Turns([z[rows] for z in self.numbers], *(part[rows] for part in parts))
 
 
 def kernels(a: Turns, b: Turns) -> Iterator[Array]:
@@ -113,6 +107,12 @@ class Variances:
         return self.everybody(found) + same * own + self.session * together
 
 
+def _invert(lower: Array) -> Array:
+    """Return the inverse of the matrix with this Cholesky factor."""
+    inverse, _ = dpotri(lower, lower=1)
+    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+
+
 @one_thread
 def estimate(turns: Turns, scores: Array) -> Variances:
     """Variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
@@ -124,8 +124,7 @@ def estimate(turns: Turns, scores: Array) -> Variances:
         v = Variances.of(log)
         covariance = v.covariance(turns, turns, found) + v.noise * np.eye(n)
         lower = cholesky(covariance, lower=True)
-        inverse, _ = dpotri(lower, lower=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        inverse = _invert(lower)
         weights = inverse.sum(axis=0)
         residual = scores - weights @ scores / weights.sum()
         alpha = inverse @ residual
@@ -182,8 +181,7 @@ class Population:
             among += tied.T @ tied
             seen += tied.T @ scaled
             told += scaled.T @ scaled
-        inverse, _ = dpotri(cholesky(among, lower=True), lower=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        inverse = _invert(cholesky(among, lower=True))
         (ones, with_scores), _ = told - seen.T @ inverse @ seen
         self.mean = float(with_scores / ones) if mean is None else mean
         mixing = cholesky((1 + JITTER) * np.eye(EXACT_TO) - inverse, lower=True)

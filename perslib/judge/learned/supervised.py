@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import RidgeCV
@@ -50,11 +49,9 @@ def summary(scores: Scores) -> list[float]:
     return [np.log1p(len(scores)), scores.mean(), *((scores == s).mean() for s in range(1, 6))]
 
 
-def distribution(exceed: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def distribution(exceed: Scores) -> Scores:
     """P(1 … 5) from P(> 1 … > 4), one row a turn; a P that rises with the score is brought down first."""
-    falling = np.minimum.accumulate(exceed, axis=1)
-    ends = np.ones((len(exceed), 1)), np.zeros((len(exceed), 1))
-    return -np.diff(np.hstack([ends[0], falling, ends[1]]), axis=1)
+    return -np.diff(np.minimum.accumulate(exceed, axis=1), axis=1, prepend=1, append=0)
 
 
 class Supervised(Judge):

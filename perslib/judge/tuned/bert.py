@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from perslib.corpus import Block, Corpus, Target
 from perslib.judge.base import Judge, Sees, Verdict, unfitted
@@ -20,6 +21,7 @@ from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
 from perslib.judge.learned.supervised import distribution, no_lessons
 from perslib.judge.tuned.training import FineTuning, fine_tune, packages, padded, predict, validation_users
 from perslib.llm import Ask
+from perslib.memory import score_counts
 from perslib.prompts import phrases
 
 MESSAGES = 12
@@ -120,10 +122,9 @@ class Bert(Judge):
             return np.zeros(0), np.zeros((0, 5))
         logits = predict(self._net, self._logits, encoded, self.training.at_once)
         if self.head == "ordinal":
-            exceed = 1 / (1 + np.exp(-logits))
+            exceed = expit(logits)
             return 1.0 + (exceed > 0.5).sum(axis=1), distribution(exceed)
-        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return 1.0 + logits.argmax(axis=1), odds / odds.sum(axis=1, keepdims=True)
+        return 1.0 + logits.argmax(axis=1), softmax(logits, axis=1)
 
     def _logits(self, encoded: list[list[int]]) -> Any:
         (torch,) = packages("bert", "torch")
@@ -145,12 +146,12 @@ class Bert(Judge):
 def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:
     """Profile, history in numbers, scenario and task."""
     scores = block.evidence.dropna(subset=["score"])
-    counts = scores["score"].value_counts()
     tasks = scores.groupby("scenario", sort=False)["score"].mean()
     numbers = [
-        *[f"n={len(scores)}", f"mean={scores['score'].mean():.2f}"],
-        *[f"{s}:{int(counts.get(s, 0))}" for s in range(1, 6)],
-        *[f"{scenario}={mean:.2f}" for scenario, mean in tasks.items()],
+        f"n={len(scores)}",
+        f"mean={scores['score'].mean():.2f}",
+        *(f"{score}:{n}" for score, n in enumerate(score_counts(scores), 1)),
+        *(f"{scenario}={mean:.2f}" for scenario, mean in tasks.items()),
     ]
     profile = [f"{k}: {', '.join(map(str, v)) if isinstance(v, list | tuple) else v}" for k, v in block.profile.items()]
     parts = {

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import PerslibError
-
-Floats = npt.NDArray[np.float64]
+from perslib.stats import Floats
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,6 @@ def fine_tune(
     A row per validation: step and error.
     """
     torch, transformers, _ = packages("bert", "torch", "transformers", "accelerate")
-    at_once = min(how.at_once, how.batch)
-    steps = how.epochs * -(-len(rows) // how.batch)
     weight_mean = float(np.mean([weight for *_, weight in rows])) or 1.0
     trained = [p for p in net.parameters() if p.requires_grad]
     history: list[dict[str, float]] = []
@@ -123,21 +119,10 @@ def fine_tune(
             net.train()
             return {}
 
-    schedule: dict[str, Any] = {"lr_scheduler_type": "linear"}
-    if how.floor is not None:
-        schedule = {"lr_scheduler_type": "cosine_with_min_lr", "lr_scheduler_kwargs": {"min_lr_rate": how.floor}}
-    validates = "no" if error is None else ("steps" if how.every else "epoch")
     # The Trainer seeds all generators; the caller's are put back.
     states = np.random.get_state(), random.getstate()
     with tempfile.TemporaryDirectory() as folder, torch.random.fork_rng():
-        settings = transformers.TrainingArguments(
-            output_dir=folder, num_train_epochs=how.epochs, per_device_train_batch_size=at_once,
-            gradient_accumulation_steps=how.batch // at_once, learning_rate=how.rate,
-            warmup_steps=round(how.warmup * steps), weight_decay=how.decay, max_grad_norm=how.clip,
-            eval_strategy=validates, eval_steps=how.every or None, save_strategy="no", logging_strategy="no",
-            report_to="none", disable_tqdm=True, remove_unused_columns=False, dataloader_pin_memory=False,
-            use_cpu=not torch.cuda.is_available(), seed=seed, **schedule,
-        )  # fmt: skip
+        settings = _arguments(how, len(rows), error is not None, folder, seed)
         trainer = Trainer(
             model=net, args=settings, train_dataset=list(rows), eval_dataset=list(rows),
             data_collator=lambda part: {"rows": part},
@@ -154,6 +139,25 @@ def fine_tune(
         for now, best in zip(trained, kept):
             now.copy_(best)
     return history
+
+
+def _arguments(how: FineTuning, rows: int, validates: bool, folder: str, seed: int) -> Any:
+    """Settings of the Trainer for so many rows."""
+    torch, transformers = packages("bert", "torch", "transformers")
+    at_once = min(how.at_once, how.batch)
+    steps = how.epochs * -(-rows // how.batch)
+    schedule: dict[str, Any] = {"lr_scheduler_type": "linear"}
+    if how.floor is not None:
+        schedule = {"lr_scheduler_type": "cosine_with_min_lr", "lr_scheduler_kwargs": {"min_lr_rate": how.floor}}
+    when = "steps" if how.every else "epoch"
+    return transformers.TrainingArguments(
+        output_dir=folder, num_train_epochs=how.epochs, per_device_train_batch_size=at_once,
+        gradient_accumulation_steps=how.batch // at_once, learning_rate=how.rate,
+        warmup_steps=round(how.warmup * steps), weight_decay=how.decay, max_grad_norm=how.clip,
+        eval_strategy=when if validates else "no", eval_steps=how.every or None, save_strategy="no",
+        logging_strategy="no", report_to="none", disable_tqdm=True, remove_unused_columns=False,
+        dataloader_pin_memory=False, use_cpu=not torch.cuda.is_available(), seed=seed, **schedule,
+    )  # fmt: skip
 
 
 def predict(net: Any, forward: Callable[[list[list[int]]], Any], encoded: Sequence[list[int]], batch: int) -> Floats:

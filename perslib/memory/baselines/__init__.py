@@ -8,10 +8,8 @@ papers, and what is inferred is said where it is done.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from perslib.llm import Embedder
 from perslib.memory.baselines.memorybank import Bank, MemoryBank
 from perslib.memory.baselines.past import Baseline, Past, SessionRetrieval, TurnRetrieval, Vanilla
 from perslib.memory.baselines.written import ConditionMem, Records, RecurSum, Summaries
@@ -22,22 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def baselines(
-    language: str = "en",
-    *,
-    embedder: Embedder | str | None = None,
-    k: int = 3,
-    seed: int = 42,
-    prompts: str | Path | None = None,
-) -> list[Baseline]:
-    """All seven, in the order of Table 2."""
-    looking: dict[str, Any] = {"embedder": embedder, "k": k, "seed": seed, "prompts": prompts}
-    return [
-        Vanilla(language, logs=False),
-        Vanilla(language),
-        TurnRetrieval(language, **looking),
-        SessionRetrieval(language, **looking),
-        RecurSum(language, **looking),
-        ConditionMem(language, **looking),
-        MemoryBank(language, **looking),
-    ]
+def baselines(language: str = "en", **options: Any) -> list[Baseline]:
+    """All seven, in the order of Table 2; `options` are those of `perslib.memory.long_term.PromptedMemory`."""
+    kinds = (TurnRetrieval, SessionRetrieval, RecurSum, ConditionMem, MemoryBank)
+    return [Vanilla(language, logs=False), Vanilla(language), *(kind(language, **options) for kind in kinds)]

@@ -26,7 +26,7 @@ import numpy as np
 
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Question, checked, failures, read_text
-from perslib.memory.baselines.past import Baseline, Past, Shelf
+from perslib.memory.baselines.past import Baseline, Past, Shelf, Unit
 from perslib.memory.long_term import Piece, Purpose, Session, Store
 
 
@@ -122,7 +122,7 @@ class MemoryBank(Baseline):
         known: Bank = self._own(store)
         return _of_whole(known.wholes[-1] if known.wholes else None, known.heard)
 
-    def _pieces(self, known: Bank) -> Iterator[tuple[int, Piece, str]]:
+    def _pieces(self, known: Bank) -> Iterator[Unit]:
         """Exchanges, and after them the summary of their day, session by session; each found by its own text."""
         days = {day.session: day for day in known.days if day.summary}
         for place, s in enumerate(known.sessions):
@@ -135,9 +135,8 @@ class MemoryBank(Baseline):
         spoken = [s for s in sessions if s.turns]
         questions = []
         for s in spoken:
-            turns = [{"user": turn.user, "assistant": turn.assistant} for turn in s.turns]
             for name, key in (("memorybank_day", "summary"), ("memorybank_personality", "insight")):
-                request = self.render(name, at=s.at or "–", turns=turns)
+                request = self.render(name, at=s.at or "–", turns=s.exchanges())
                 questions.append(Question(f"{s.id}: {key} of the day", request, read_text(key)))
         readings = await checked(questions, ask)
         said = [reading.value or "" for reading in readings]

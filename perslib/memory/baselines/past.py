@@ -6,18 +6,18 @@ earlier turns or whole dialogues. A store is a value, so what can be looked up i
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from perslib.llm import Ask, Embedder, Request
+from perslib.llm import Ask
 from perslib.llm.embeddings import Vectors, unit
-from perslib.memory.long_term import Log, LongTermMemory, Piece, Purpose, Session, Space, Store, Turn
-from perslib.prompts import phrases, prompt
-from perslib.text import check_language
+from perslib.memory.long_term import Log, Piece, PromptedMemory, Purpose, Session, Space, Store, Turn
+from perslib.prompts import phrases
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,9 @@ class Shelf:
 
 
 S = TypeVar("S", bound="Past")
+Unit = tuple[int, Piece, str]
+"""What can be looked up: the place of a session, a piece, and the text it is found by."""
+Units = Callable[[], Iterable[Unit]]
 
 
 @dataclass(frozen=True)
@@ -64,31 +67,15 @@ class Past(Store):
         return replace(self, sessions=(*self.sessions[:place], session, *self.sessions[place + 1 :]))
 
 
-class Baseline(LongTermMemory):
+class Baseline(PromptedMemory):
     """A memory that shows the logs of the session at hand, and of earlier ones what it has a way to find.
 
-    `k` of each kind are looked up by cosine similarity under `embedder`, the same as for H²Memory. A query in a session
-    is served with what stands before it, even if later sessions have been heard.
+    A query in a session is served with what stands before it, even if later sessions have been heard.
     """
 
-    called: ClassVar[str]
     kept: ClassVar[type[Past]] = Past
     looks_up: ClassVar[bool] = True
     """Whether what is recalled depends on the query; where it does not, nobody need think of one."""
-
-    def __init__(
-        self,
-        language: str = "en",
-        *,
-        embedder: Embedder | str | None = None,
-        k: int = 3,
-        seed: int = 42,
-        prompts: str | Path | None = None,
-        name: str | None = None,
-    ):
-        self.language, self.k, self.seed, self.prompts = check_language(language), k, seed, prompts
-        self.space = Space(embedder)
-        self.name = name or self.called
 
     async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Store:
         """The logs, as they are."""
@@ -113,23 +100,16 @@ class Baseline(LongTermMemory):
     def look_up(self, queries: Sequence[str]) -> None:
         """Their vectors, in one go."""
         if self.looks_up:
-            self.space.vectors(queries, "query")
+            super().look_up(queries)
 
     # -- for those that look things up ------------------------------------------------------------------------
 
-    def found(
-        self,
-        store: Past,
-        session: Session,
-        query: str,
-        kind: str,
-        units: Callable[[], Iterable[tuple[int, Piece, str]]],
-    ) -> list[Piece]:
+    def found(self, store: Past, session: Session, query: str, kind: str, units: Units) -> list[Piece]:
         """The pieces of earlier sessions on a shelf that are nearest to the query; `units` as in `shelf`."""
         shelf = self.shelf(store, kind, units)
         return self.nearest(shelf, query, np.arange(shelf.before(store.place(session.id))))
 
-    def shelf(self, store: Past, kind: str, units: Callable[[], Iterable[tuple[int, Piece, str]]]) -> Shelf:
+    def shelf(self, store: Past, kind: str, units: Units) -> Shelf:
         """What of this kind can be looked up: `units` are the place of a session, a piece, and the text it is found by."""
         key = (self.space, kind)
         if key not in store.shelves:
@@ -152,10 +132,10 @@ class Baseline(LongTermMemory):
         """The logs of earlier sessions that are nearest to the query."""
 
         # A session that is at hand is seldom over: its logs are shown as they are, and nobody looks among them.
-        places = len(store.sessions)
-        before = places - 1 if store.place(session.id) == places - 1 else places
+        last = len(store.sessions) - 1
+        before = last if store.place(session.id) == last else last + 1
 
-        def logs() -> Iterator[tuple[int, Piece, str]]:
+        def logs() -> Iterator[Unit]:
             for place, s in enumerate(store.sessions[:before]):
                 for i, log in enumerate(s.logs):
                     yield place, _log(s, i, log, "past_log"), log.content
@@ -175,10 +155,6 @@ class Baseline(LongTermMemory):
         """What both said."""
         said: str = phrases("exchange", self.language)["said"]
         return said.format(user=turn.user, assistant=turn.assistant)
-
-    def render(self, name: str, **values: Any) -> Request:
-        """A question of this memory."""
-        return replace(prompt(name, self.language, self.prompts).render(**values), seed=self.seed)
 
 
 def logs_of(session: Session) -> list[Piece]:
@@ -209,38 +185,42 @@ class Vanilla(Baseline):
         return logs_of(session) if self.logs else []
 
 
-class TurnRetrieval(Baseline):
+class UnitRetrieval(Baseline):
+    """Shows the units of earlier sessions that are nearest to the query, earlier logs, and the logs at hand."""
+
+    @abstractmethod
+    def units(self, past: Any) -> Iterator[Unit]:
+        """All units of a store, in the order of their sessions."""
+
+    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+        """Units, earlier logs, current logs."""
+        past = self._own(store)
+        near = self.found(past, session, query, self.called, partial(self.units, past))
+        return self.shown(past, session, query, near)
+
+
+class TurnRetrieval(UnitRetrieval):
     """Turn-level RAG: a unit is one exchange."""
 
     called = "turn-level RAG"
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
-        """Turns, earlier logs, current logs."""
-        past = self._own(store)
-
-        def turns() -> Iterator[tuple[int, Piece, str]]:
-            for place, s in enumerate(past.sessions):
-                for n, turn in enumerate(s.turns, start=1):
-                    yield place, self.turn(s, n, turn), self.said(turn)
-
-        return self.shown(past, session, query, self.found(past, session, query, "turns", turns))
+    def units(self, past: Past) -> Iterator[Unit]:
+        """The turns."""
+        for place, s in enumerate(past.sessions):
+            for n, turn in enumerate(s.turns, start=1):
+                yield place, self.turn(s, n, turn), self.said(turn)
 
 
-class SessionRetrieval(Baseline):
+class SessionRetrieval(UnitRetrieval):
     """Session-level RAG: a unit is a whole dialogue. Its vector is that of its text, which encoders cut if it is too long."""
 
     called = "session-level RAG"
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
-        """Dialogues, earlier logs, current logs."""
-        past = self._own(store)
-
-        def dialogues() -> Iterator[tuple[int, Piece, str]]:
-            for place, s in enumerate(past.sessions):
-                if s.turns:
-                    text = "\n".join(map(self.said, s.turns))
-                    dated = f"[{s.at[:10]}]\n{text}" if s.at else text
-                    turns = tuple((s.id, n) for n in range(1, len(s.turns) + 1))
-                    yield place, Piece(f"{s.id}/dialogue", "dialogue", dated, (s.id,), turns), text
-
-        return self.shown(past, session, query, self.found(past, session, query, "dialogues", dialogues))
+    def units(self, past: Past) -> Iterator[Unit]:
+        """The dialogues."""
+        for place, s in enumerate(past.sessions):
+            if s.turns:
+                text = "\n".join(map(self.said, s.turns))
+                dated = f"[{s.at[:10]}]\n{text}" if s.at else text
+                turns = tuple((s.id, n) for n in range(1, len(s.turns) + 1))
+                yield place, Piece(f"{s.id}/dialogue", "dialogue", dated, (s.id,), turns), text

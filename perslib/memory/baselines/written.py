@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures, read_text
-from perslib.memory.baselines.past import Baseline, Past, in_time, logs_of
+from perslib.memory.baselines.past import Baseline, Past, Unit, UnitRetrieval, in_time, logs_of
 from perslib.memory.long_term import Piece, Purpose, Session, Store
 
 LOGS_AT_ONCE = 300
@@ -60,18 +60,14 @@ class RecurSum(Baseline):
             return known
         place = known.place(session.id)
         text, lost = await self._fold_dialogue(_at(known.of_dialogues, place), session, ask)
-        return replace(
-            known.with_dialogue(session),
-            of_dialogues=_then(known.of_dialogues, place, text),
-            failed=known.failed + lost,
-        )
+        of_dialogues = _then(known.of_dialogues, place, text)
+        return replace(known.with_dialogue(session), of_dialogues=of_dialogues, failed=known.failed + lost)
 
     async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Summaries:
         """Both recursions side by side."""
-        chains = await asyncio.gather(
-            *(self._chain(fold, sessions, ask) for fold in (self._fold_dialogue, self._fold_logs))
+        (of_dialogues, lost), (of_logs, further) = await asyncio.gather(
+            self._chain(self._fold_dialogue, sessions, ask), self._chain(self._fold_logs, sessions, ask)
         )
-        (of_dialogues, lost), (of_logs, further) = chains
         heard = tuple(session.id for session in sessions)
         return Summaries(user, heard, lost + further, tuple(sessions), of_dialogues, of_logs)
 
@@ -100,13 +96,12 @@ class RecurSum(Baseline):
     async def _fold_dialogue(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
         if not session.turns:
             return summary, ()
-        turns = [{"user": turn.user, "assistant": turn.assistant} for turn in session.turns]
-        request = self.render("recursum_dialogue", summary=summary, at=session.at or "–", turns=turns)
+        request = self.render("recursum_dialogue", summary=summary, at=session.at or "–", turns=session.exchanges())
         text, lost = await ask_checked(f"{session.id}: dialogue summary", request, read_text("summary"), ask)
         return text or summary, lost
 
     async def _fold_logs(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
-        logs = [{"at": log.at, "content": log.content} for _, log in in_time(session.logs)]
+        logs = [asdict(log) for _, log in in_time(session.logs)]
         failed: tuple[str, ...] = ()
         for start in range(0, len(logs), LOGS_AT_ONCE):
             request = self.render("recursum_logs", summary=summary, logs=logs[start : start + LOGS_AT_ONCE])
@@ -134,7 +129,7 @@ class Records(Past):
     records: tuple[Piece, ...] = ()
 
 
-class ConditionMem(Baseline):
+class ConditionMem(UnitRetrieval):
     """Records that are looked up, earlier logs, and the logs at hand."""
 
     called = "ConditionMem"
@@ -143,11 +138,8 @@ class ConditionMem(Baseline):
     async def learn(self, known: Records, sessions: Sequence[Session], ask: Ask) -> Records:
         """The records of all sessions at once."""
         spoken = [s for s in sessions if s.turns]
-        questions = []
-        for s in spoken:
-            turns = [{"user": turn.user, "assistant": turn.assistant} for turn in s.turns]
-            request = self.render("conditionmem_records", at=s.at or "–", turns=turns)
-            questions.append(Question(f"{s.id}: records", request, _noted))
+        requests = (self.render("conditionmem_records", at=s.at or "–", turns=s.exchanges()) for s in spoken)
+        questions = [Question(f"{s.id}: records", request, _noted) for s, request in zip(spoken, requests)]
         readings = await checked(questions, ask)
         records = tuple(
             Piece(f"{s.id}/record_{i}", "record", text, (s.id,))
@@ -156,16 +148,11 @@ class ConditionMem(Baseline):
         )
         return replace(known, records=known.records + records, failed=known.failed + failures(questions, readings))
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
-        """Records, earlier logs, current logs."""
-        known: Records = self._own(store)
-
-        def records() -> Iterator[tuple[int, Piece, str]]:
-            place = {s.id: i for i, s in enumerate(known.sessions)}
-            placed = sorted(((place[r.sessions[0]], r) for r in known.records), key=lambda one: one[0])
-            return ((at, record, record.text) for at, record in placed)
-
-        return self.shown(known, session, query, self.found(known, session, query, "records", records))
+    def units(self, past: Records) -> Iterator[Unit]:
+        """The records, each found by its own text."""
+        place = {s.id: i for i, s in enumerate(past.sessions)}
+        units = ((place[record.sessions[0]], record, record.text) for record in past.records)
+        return iter(sorted(units, key=lambda unit: unit[0]))
 
     def general(self, store: Store) -> list[Piece]:
         """All records."""

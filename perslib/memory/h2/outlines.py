@@ -36,7 +36,7 @@ async def outline(session: Session, render: Render, ask: Ask) -> Outlines:
     """The topics of a session's dialogue; none for one without turns, or where nothing was required."""
     if not session.turns:
         return (), ()
-    turns = [{"turn": n, "user": t.user, "assistant": t.assistant} for n, t in enumerate(session.turns, 1)]
+    turns = [{"turn": n, **exchange} for n, exchange in enumerate(session.exchanges(), 1)]
     read = partial(read_outlines, session=session.id, turns=len(turns))
     found, lost = await ask_checked(f"{session.id}: outlines", render("h2_outline", turns=turns), read, ask)
     return tuple(found or ()), lost
@@ -169,7 +169,7 @@ async def revise(
     hit = list(new)
     found = await asyncio.gather(
         *(
-            _revise(c, principles[c], new[c], render, ask)
+            _tell(f"principle {c}, update", principles[c], new[c], render, ask)
             if principles[c].requirement and principles[c].preference
             else _learn(c, members[c], seed, render, ask)
             for c in hit
@@ -183,38 +183,23 @@ async def revise(
 async def _learn(cluster: int, members: Sequence[Outline], seed: int, render: Render, ask: Ask) -> Learned:
     order = np.random.default_rng([seed, cluster]).permutation(len(members))
     drawn = [members[i] for i in order[:MEMBERS]]
-    place = f"principle {cluster}"
-    requirement, lost = await _said(
-        place, "general_requirement", render("h2_requirement", requirements=[o.requirement for o in drawn]), ask
-    )
-    preferences = _preferences(drawn)
-    if not requirement or not preferences:
-        return Principle(requirement, ""), lost
-    asked = render("h2_principle", general_requirement=requirement, preferences=preferences)
-    preference, further = await _said(place, "principle", asked, ask)
-    return Principle(requirement, preference), lost + further
+    return await _tell(f"principle {cluster}", Principle("", ""), drawn, render, ask)
 
 
-async def _revise(cluster: int, old: Principle, new: Sequence[Outline], render: Render, ask: Ask) -> Learned:
-    place = f"principle {cluster}, update"
-    asked = render(
-        "h2_requirement_update",
-        general_requirement=old.requirement,
-        requirements=[outline.requirement for outline in new],
-    )
+async def _tell(place: str, old: Principle, outlines: Sequence[Outline], render: Render, ask: Ask) -> Learned:
+    """The principle that outlines show; where there is an old one it is revised, and stays where nothing new is told."""
+    update = "_update" if old.requirement else ""
+    known = {"general_requirement": old.requirement} if update else {}
+    asked = render(f"h2_requirement{update}", requirements=[o.requirement for o in outlines], **known)
     requirement, lost = await _said(place, "general_requirement", asked, ask)
     requirement = requirement or old.requirement
-    if not (preferences := _preferences(new)):
+    preferences = [outline.preference for outline in outlines if outline.preference]
+    if not requirement or not preferences:
         return Principle(requirement, old.preference), lost
-    asked = render(
-        "h2_principle_update", general_requirement=requirement, principle=old.preference, preferences=preferences
-    )
+    known = {"principle": old.preference} if update else {}
+    asked = render(f"h2_principle{update}", general_requirement=requirement, preferences=preferences, **known)
     preference, further = await _said(place, "principle", asked, ask)
     return Principle(requirement, preference or old.preference), lost + further
-
-
-def _preferences(outlines: Sequence[Outline]) -> list[str]:
-    return [outline.preference for outline in outlines if outline.preference]
 
 
 async def _said(place: str, name: str, request: Any, ask: Ask) -> tuple[str, tuple[str, ...]]:

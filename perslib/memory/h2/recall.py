@@ -9,22 +9,19 @@ or badly, and the principles. An ablation leaves its block out and nothing else:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, get_args
 
-from perslib.errors import UnknownName
-from perslib.llm import Embedder
+from perslib.errors import check_names
 from perslib.memory.h2.outlines import behind, nearest_situations
 from perslib.memory.h2.store import FEEDBACK, Chapter, H2Store, Outline, Principle
-from perslib.memory.long_term import LongTermMemory, Piece, Purpose, Session, Space, Store
+from perslib.memory.long_term import Piece, PromptedMemory, Purpose, Session, Store
 from perslib.prompts import phrases
-from perslib.text import check_language
 
 Part = Literal["situations", "background", "outlines", "principles"]
 
 
-class Recall(LongTermMemory):
+class Recall(PromptedMemory):
     """How much of a store is looked up, what is left out, and in which language it is told; heirs say how one is built."""
 
     kept = H2Store
@@ -32,26 +29,14 @@ class Recall(LongTermMemory):
     """Whether an outline also tells the preference that it shows; the paper's tasks leave it to the principles."""
     called: ClassVar[str] = "H²Memory{without}"
 
-    def __init__(
-        self,
-        language: str = "en",
-        *,
-        embedder: Embedder | str | None = None,
-        without: Part | None = None,
-        k: int = 3,
-        seed: int = 42,
-        prompts: str | Path | None = None,
-        name: str | None = None,
-    ):
-        if without is not None and without not in get_args(Part):
-            raise UnknownName("part of H²Memory", without, get_args(Part))
-        self.language, self.k, self.without = check_language(language), k, without
-        self.space, self.seed, self.prompts = Space(embedder), seed, prompts
-        self.name = name or self.called.format(without=f" without {without}" if without else "")
-
-    def look_up(self, queries: Sequence[str]) -> None:
-        """Their vectors, in one go."""
-        self.space.vectors(queries, "query")
+    def __init__(self, language: str = "en", *, without: Part | None = None, **options: Any):
+        """Take a part that is left out, and the options of `PromptedMemory`."""
+        if without is not None:
+            check_names("part of H²Memory", without, get_args(Part))
+        super().__init__(language, **options)
+        self.without = without
+        left_out = f" without {without}" if without else ""
+        self.name = options.get("name") or self.called.format(without=left_out)
 
     def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
         """Background, situations, principles, outlines: what earlier sessions and this session's logs say."""
@@ -73,7 +58,7 @@ class Recall(LongTermMemory):
             ],
             "outlines": [self._of_outline(chapter, o, purpose) for chapter, o in found],
         }
-        return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
+        return self._but_one(shown)
 
     def general(self, store: Store) -> list[Piece]:
         """All that is known whatever is asked: the background and the principles, as they stand."""
@@ -87,6 +72,10 @@ class Recall(LongTermMemory):
                 for p in self._of_principle(one, c, known.chapters, "solution")
             ],
         }
+        return self._but_one(shown)
+
+    def _but_one(self, shown: dict[str, list[Piece]]) -> list[Piece]:
+        """The pieces of all parts but the one that is left out."""
         return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
 
     def _concrete(self, earlier: tuple[Chapter, ...], here: Chapter | None, query: str) -> dict[str, list[Piece]]:

@@ -17,16 +17,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from perslib.errors import DataError
-from perslib.llm import Ask, Request
+from perslib.llm import Ask
 from perslib.llm.request import changed
 from perslib.memory.h2 import log_graph, outlines
 from perslib.memory.h2.recall import Recall
 from perslib.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
 from perslib.memory.long_term import Session, Store
-from perslib.prompts import prompt
 
 
 class H2Memory(Recall):
@@ -42,7 +40,7 @@ class H2Memory(Recall):
         """Relations, situations, background."""
         known = self._own(store)
         place = known.place(session.id)
-        heard = await log_graph.hear(session, self._render, ask)
+        heard = await log_graph.hear(session, self.render, ask)
         chapter, lost = await self._chapter(known.chapters[:place], session, heard, ask)
         if place < len(known.chapters):
             chapter = replace(chapter, outlines=known.chapters[place].outlines)
@@ -55,8 +53,8 @@ class H2Memory(Recall):
             return known
         place = known.place(session.id)
         chapter = known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
-        found, lost = await outlines.outline(session, self._render, ask)
-        refined, further = await outlines.refine(chapter, found, self.space, self.k, self._render, ask)
+        found, lost = await outlines.outline(session, self.render, ask)
+        refined, further = await outlines.refine(chapter, found, self.space, self.k, self.render, ask)
         known = _with(known, place, replace(chapter, outlines=refined))
         known = replace(known, heard=(*known.heard, session.id), failed=known.failed + lost + further)
         return (await self._revise(known, place, ask)) if known.snapshots else known
@@ -71,7 +69,7 @@ class H2Memory(Recall):
         chapters: list[Chapter] = []
 
         async def logs(j: int, ask: Ask) -> tuple[str, ...]:
-            heard = await log_graph.hear(sessions[j], self._render, ask)
+            heard = await log_graph.hear(sessions[j], self.render, ask)
             if j:
                 await parts[j - 1][0]
             chapter, lost = await self._chapter(chapters, sessions[j], heard, ask)
@@ -79,9 +77,9 @@ class H2Memory(Recall):
             return heard.failed + lost
 
         async def dialogue(j: int, ask: Ask) -> tuple[str, ...]:
-            found, lost = await outlines.outline(sessions[j], self._render, ask)
+            found, lost = await outlines.outline(sessions[j], self.render, ask)
             await parts[j][0]
-            refined, further = await outlines.refine(chapters[j], found, self.space, self.k, self._render, ask)
+            refined, further = await outlines.refine(chapters[j], found, self.space, self.k, self.render, ask)
             chapters[j] = replace(chapters[j], outlines=refined)
             return lost + further
 
@@ -99,7 +97,7 @@ class H2Memory(Recall):
         found = store.outlines
         labels = outlines.clusters(self._points(found), self.seed) if found else []
         members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
-        learned = await outlines.learn(members, self.seed, self._render, ask)
+        learned = await outlines.learn(members, self.seed, self.render, ask)
         known = store.clustered({o.id: label for o, label in zip(found, labels)})
         snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
         lost = tuple(f for _, failed in learned for f in failed)
@@ -107,15 +105,12 @@ class H2Memory(Recall):
 
     # -- steps ------------------------------------------------------------------------------------------------
 
-    def _render(self, name: str, **fields: Any) -> Request:
-        return replace(prompt(name, self.language, self.prompts).render(**fields), seed=self.seed)
-
     async def _chapter(
         self, earlier: Sequence[Chapter], session: Session, heard: log_graph.Heard, ask: Ask
     ) -> tuple[Chapter, tuple[str, ...]]:
         logs = log_graph.in_order(session)
         days = (logs[0].at[:10], logs[-1].at[:10]) if logs else ("", "")
-        state, lost = await log_graph.update_background(earlier, session.id, days, heard.situations, self._render, ask)
+        state, lost = await log_graph.update_background(earlier, session.id, days, heard.situations, self.render, ask)
         first = logs[0].at if logs else None
         return Chapter(session.id, session.at, first, heard.relations, heard.situations, state), lost
 
@@ -139,7 +134,7 @@ class H2Memory(Recall):
         joined, store = self._joined(store, new)
         members = [[o for o in store.outlines if o.cluster == c] for c in range(len(store.principles))]
         hit = {c: [o for o, label in zip(new, joined) if label == c] for c in dict.fromkeys(joined)}
-        revised, lost = await outlines.revise(store.principles, hit, members, self.seed, self._render, ask)
+        revised, lost = await outlines.revise(store.principles, hit, members, self.seed, self.render, ask)
         snapshots = (*store.snapshots, Snapshot(name, revised))
         return replace(store, snapshots=snapshots, failed=store.failed + lost)
 
@@ -189,10 +184,10 @@ class H2Dialogues(H2Memory):
         )
 
     async def _tell(self, session: Session, number: int, ask: Ask) -> tuple[Chapter, Principle, tuple[str, ...]]:
-        found, lost = await outlines.outline(session, self._render, ask)
+        found, lost = await outlines.outline(session, self.render, ask)
         own = tuple(replace(outline, cluster=number) for outline in found)
         chapter = Chapter(session.id, session.at, outlines=own)
         if not own:
             return chapter, Principle("", ""), lost
-        ((principle, further),) = await outlines.learn([own], self.seed, self._render, ask)
+        ((principle, further),) = await outlines.learn([own], self.seed, self.render, ask)
         return chapter, principle, lost + further

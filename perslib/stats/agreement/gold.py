@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus, coerce
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.stats.calibrate.history import to_scale
+from perslib.stats.resample.leave_out import floats
 
 WHO = ["judge", "backbone"]
 
@@ -39,8 +40,7 @@ def with_gold(
     that the corpus does not have, and for verdicts on a candidate's reply, which no user rated.
     """
     wanted = list(dict.fromkeys([*columns, *([by] if by is not None and by in verdicts else [])]))
-    if missing := [c for c in wanted if c not in verdicts]:
-        raise UnknownName("column of the verdicts", missing[0], map(str, verdicts.columns))
+    check_names("column of the verdicts", wanted, verdicts)
     keys = [c for c in ("candidate", *WHO, *TURN) if c in verdicts]
     frame = coerce(verdicts[[*dict.fromkeys([*keys, *wanted])]], "verdicts", "verdicts")
     _refuse(frame, frame["candidate"].notna(), "is on the reply of a candidate, which the user did not rate")
@@ -59,8 +59,7 @@ def of_turns(corpus: Corpus, column: str) -> pd.Series:
     """A column of the turns, or of their sessions, a value a turn."""
     if column in corpus.turns:
         return corpus.turns[column]
-    if column not in corpus.sessions:
-        raise UnknownName("column", column, {*corpus.turns.columns, *corpus.sessions.columns})
+    check_names("column", column, {*corpus.turns.columns, *corpus.sessions.columns})
     return corpus.turns[SESSION].merge(corpus.sessions[[*SESSION, column]], how="left", sort=False)[column]
 
 
@@ -103,14 +102,14 @@ def disagreements(
     """
     frame = with_gold(verdicts, corpus, [score])
     columns = {
-        str(row): own.set_index("place")[score].astype("Float64").astype(float)
+        str(row): pd.Series(floats(own[score]), own["place"])
         for row, own in of_judges(frame)
         if judges is None or row.judge in judges
     }
     wide = pd.DataFrame(columns).sort_index()
     wide = wide[wide.notna().sum(axis=1) >= 2]
     about = corpus.turns.iloc[wide.index][TURN].set_index(wide.index)
-    gold = corpus.gold.iloc[wide.index].astype("Float64").astype(float)
+    gold = pd.Series(floats(corpus.gold.iloc[wide.index]), wide.index)
     whole = pd.DataFrame(to_scale(wide.to_numpy(float)), wide.index, wide.columns)
     satisfied = (whole >= 4).where(wide.notna())
     table = about.assign(gold=gold, **wide)

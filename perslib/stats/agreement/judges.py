@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
-from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.agreement.gold import Row, find, of_judges, with_gold
-from perslib.stats.agreement.metrics import LOWER_IS_BETTER, check_users, measure_under, metric, scale_of
+from perslib.errors import DataError, Problem, check_names
+from perslib.stats.agreement.gold import WHO, Row, find, of_judges, with_gold
+from perslib.stats.agreement.metrics import LOWER_IS_BETTER, METRICS, check_users, measure_under, scale_of
 from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import Resamples, estimate, floats, leave_out
+from perslib.stats.resample.leave_out import Resamples, estimate, floats, leave_out, name_bounds
 from perslib.stats.resample.sign_flips import holm
 from perslib.stats.resample.sums import Sums
 
@@ -50,23 +50,28 @@ def agreement(
     """
     frame = with_gold(verdicts, corpus, scores, by)
     frame["block"] = frame.groupby(BLOCK).ngroup()
-    wanted = _checked(metrics)
-    for name in controls:
-        if name not in set(frame["judge"]):
-            raise UnknownName("judge to serve as control", name, frame["judge"])
+    check_names("metric", metrics, METRICS)
+    check_names("judge to serve as control", controls, frame["judge"])
     groups = [({}, frame)] if by is None else [({by: v}, part) for v, part in frame.groupby(by, dropna=False)]
     rows = [
         {**group, "score": score, **row}
         for group, part in groups
         for score in scores
-        for row in _measured(part, score, wanted, controls)
+        for row in _measured(part, score, metrics, controls)
     ]
-    columns = [
-        *([by] if by is not None else []),
-        *("judge", "backbone", "score", "metric", "value", "value_low", "value_high"),
-        *("turns", "users", "unscored", "coverage", "without_gold"),
-        *(("control", "gain", "gain_low", "gain_high", "gain_p") if controls else ()),
+    columns = [] if by is None else [by]
+    columns += [
+        *WHO,
+        "score",
+        "metric",
+        *name_bounds("value"),
+        "turns",
+        "users",
+        "unscored",
+        "coverage",
+        "without_gold",
     ]
+    columns += ["control", *name_bounds("gain", p=True)] if controls else []
     table = pd.DataFrame(rows, columns=columns)
     if controls:
         table["gain_p_holm"] = table.groupby("metric")["gain_p"].transform(lambda p: holm(p.to_numpy(float)))
@@ -77,24 +82,26 @@ def _measured(
     part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """One score column of all judges: a row a judge and metric, with the gain over the best control."""
-    given = dict(of_judges(part.assign(own=floats(part[score]), gold=floats(part["gold"])).set_index("place")))
-    scored = {row: own.dropna(subset=["own", "gold"]).sort_index() for row, own in given.items()}
+    given = dict(of_judges(part.assign(score=floats(part[score]), gold=floats(part["gold"])).set_index("place")))
+    scored = {row: own.dropna(subset=["score", "gold"]).sort_index() for row, own in given.items()}
 
     @cache
     def measured(row: Row, places: tuple[int, ...]) -> dict[str, np.ndarray]:
         """The metrics of a judge's scores on these turns, and those without each user."""
-        own = scored[row].loc[list(places)]
-        user, users = pd.factorize(own["user"])
-        sums = Sums(own["gold"].to_numpy(), own["own"].to_numpy(), user, len(users), own["block"].to_numpy())
-        return measure_under(sums, metrics, leave_out(len(users)))
+        sums = Sums.of(scored[row].loc[list(places)])
+        return measure_under(sums, metrics, leave_out(sums.users))
 
     alone = {row: measured(row, tuple(own.index)) for row, own in scored.items()}
     for row, own in scored.items():
         turns, rated = len(own), int(given[row]["gold"].notna().sum())
         about = {
-            **{"judge": row.judge, "backbone": row.backbone, "turns": turns, "users": own["user"].nunique()},
-            **{"unscored": rated - turns, "coverage": turns / rated if rated else np.nan},
-            **{"without_gold": len(given[row]) - rated, "control": None},
+            **row._asdict(),
+            "turns": turns,
+            "users": own["user"].nunique(),
+            "unscored": rated - turns,
+            "coverage": turns / rated if rated else np.nan,
+            "without_gold": len(given[row]) - rated,
+            "control": None,
         }
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
@@ -134,19 +141,12 @@ def agreement_between(
     both = left.merge(right, on=_KEYS, validate="1:1")
     users = Resamples(both["user"])
     sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
-    drawn = measure_under(sums, _checked(metrics), users.weights)
-    about = {"turns": len(both), "users": len(users)}
-    about |= {"only_a": len(left) - len(both), "only_b": len(right) - len(both)}
-    return pd.DataFrame(
-        [
-            {
-                **{"a": str(one), "b": str(other), "metric": name},
-                **users.estimate(check_users(name, values), scale=scale_of(name)),
-                **about,
-            }
-            for name, values in drawn.items()
-        ]
-    )
+    drawn = measure_under(sums, metrics, users.weights)
+    rows = []
+    for name, values in drawn.items():
+        found = users.estimate(check_users(name, values), scale=scale_of(name))
+        rows.append({"a": str(one), "b": str(other), "metric": name, **found, "turns": len(both), "users": len(users)})
+    return pd.DataFrame(rows).assign(only_a=len(left) - len(both), only_b=len(right) - len(both))
 
 
 def _scores_of(own: pd.DataFrame, name: str, score: str, called: str) -> pd.DataFrame:
@@ -158,9 +158,3 @@ def _scores_of(own: pd.DataFrame, name: str, score: str, called: str) -> pd.Data
         raise DataError(Problem("verdicts", f"{name} has two verdicts on {place}"), "Keep one of each judge and reply.")
     scored = own[_KEYS].assign(**{called: floats(own[score])})
     return scored[np.isfinite(scored[called])]
-
-
-def _checked(metrics: Sequence[str]) -> list[str]:
-    for name in metrics:
-        metric(name)
-    return list(dict.fromkeys(metrics))

@@ -19,14 +19,14 @@ import numpy as np
 import pandas as pd
 from scipy.stats import rankdata
 
-from perslib.errors import UnknownName
+from perslib.errors import check_names
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.detect.detection import auroc_under
-from perslib.stats.resample.leave_out import Scale, ratio
+from perslib.stats.resample.leave_out import Bools, Floats, Scale, ratio
 from perslib.stats.resample.leave_out import pearson as correlate_moments
 from perslib.stats.resample.sums import Resampled, Sums
 
-Measure = Callable[[Resampled], np.ndarray]
+Measure = Callable[[Resampled], Floats]
 
 #: Fewest turns of a user from which a correlation or κ of that user is taken.
 FEWEST_TURNS = 3
@@ -36,28 +36,28 @@ _LARGEST_R = 0.9999
 # Errors and correlations of the scores as they are
 
 
-def pearson(r: Resampled) -> np.ndarray:
+def pearson(r: Resampled) -> Floats:
     """Pearson's r."""
     return correlate_moments(r.moments[:6])
 
 
-def mae(r: Resampled) -> np.ndarray:
+def mae(r: Resampled) -> Floats:
     """Σ|s − g| / n."""
     return ratio(r.moments[6], r.moments[0])
 
 
-def rmse(r: Resampled) -> np.ndarray:
+def rmse(r: Resampled) -> Floats:
     """√(Σ(s − g)² / n)."""
     return np.sqrt(ratio(r.moments[7], r.moments[0]))
 
 
-def _midranks(counts: np.ndarray) -> np.ndarray:
+def _midranks(counts: Floats) -> Floats:
     """Midrank of each value less the mean rank, from how often each value occurs."""
-    ranks: np.ndarray = np.cumsum(counts, axis=0) - counts / 2 - counts.sum(axis=0) / 2
+    ranks: Floats = np.cumsum(counts, axis=0) - counts / 2 - counts.sum(axis=0) / 2
     return ranks
 
 
-def _rank_correlation(table: np.ndarray) -> np.ndarray:
+def _rank_correlation(table: Floats) -> Floats:
     gold, score = table.sum(axis=1), table.sum(axis=0)
     a, b = _midranks(gold), _midranks(score)
     together = (a * (table * b).sum(axis=1)).sum(axis=0)
@@ -65,7 +65,7 @@ def _rank_correlation(table: np.ndarray) -> np.ndarray:
     return np.clip(together / np.sqrt(np.where(spread > 0, spread, np.nan)), -1, 1)
 
 
-def spearman(r: Resampled) -> np.ndarray:
+def spearman(r: Resampled) -> Floats:
     """Pearson's r of midranks, ranked anew under each column of weights.
 
     If the tables are coarse, all values are moved by what that changes in the sample itself.
@@ -79,7 +79,7 @@ def spearman(r: Resampled) -> np.ndarray:
     return values + exact - _rank_correlation(itself)
 
 
-def auc(r: Resampled) -> np.ndarray:
+def auc(r: Resampled) -> Floats:
     """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
     return auroc_under(to_scale(r.sums.gold) >= 4, r.sums.score, r.sums.user, r.weights)
 
@@ -88,9 +88,10 @@ def auc(r: Resampled) -> np.ndarray:
 
 _GOLD, _SCORE = (axis.reshape(25).astype(float) for axis in np.indices((5, 5)) + 1)
 _SAT_GOLD, _SAT_SCORE = _GOLD >= 4, _SCORE >= 4
+_RIGHT = _SAT_GOLD == _SAT_SCORE
 
 
-def qwk(r: Resampled) -> np.ndarray:
+def qwk(r: Resampled) -> Floats:
     """Quadratically weighted κ on 1–5: 1 − Σ(i − j)² O_ij / Σ(i − j)² E_ij, E from the margins."""
     counts = r.confusion
     n, gold, score = counts.sum(axis=0), _GOLD @ counts, _SCORE @ counts
@@ -100,39 +101,36 @@ def qwk(r: Resampled) -> np.ndarray:
     return 1 - ratio(observed, expected)
 
 
-def accuracy(r: Resampled) -> np.ndarray:
-    """Share of turns on the right side of the boundary."""
-    return ratio(r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0), r.confusion.sum(axis=0))
+def _count(r: Resampled, cells: Bools) -> Floats:
+    """How many turns are in these cells."""
+    counts: Floats = r.confusion[cells].sum(axis=0)
+    return counts
 
 
-def kappa(r: Resampled) -> np.ndarray:
-    """Cohen's κ of satisfied against dissatisfied."""
-    n = r.confusion.sum(axis=0)
-    gold, score = r.confusion[_SAT_GOLD].sum(axis=0), r.confusion[_SAT_SCORE].sum(axis=0)
-    agreed = n * r.confusion[_SAT_GOLD == _SAT_SCORE].sum(axis=0)
-    chance = gold * score + (n - gold) * (n - score)
-    return 1 - ratio(n**2 - agreed, n**2 - chance)
-
-
-def _rate(part: np.ndarray, whole: np.ndarray, otherwise: float = 0.0) -> Measure:
+def _rate(part: Bools, whole: Bools, otherwise: float = 0.0) -> Measure:
     """The share of the turns in the cells `whole` that are in the cells `part` of these, too."""
-    return lambda r: ratio(r.confusion[part & whole].sum(axis=0), r.confusion[whole].sum(axis=0), otherwise)
+    return lambda r: ratio(_count(r, part & whole), _count(r, whole), otherwise)
 
 
-def _f1(satisfied: bool) -> Measure:
-    there, said = satisfied == _SAT_GOLD, satisfied == _SAT_SCORE
-
-    def f1(r: Resampled) -> np.ndarray:
-        both = r.confusion[there].sum(axis=0) + r.confusion[said].sum(axis=0)
-        return ratio(2 * r.confusion[there & said].sum(axis=0), both, 0.0)
-
-    return f1
+accuracy = _rate(_RIGHT, np.ones_like(_RIGHT), np.nan)
 
 
-f1_sat, f1_dsat = _f1(True), _f1(False)
+def kappa(r: Resampled) -> Floats:
+    """Cohen's κ of satisfied against dissatisfied."""
+    n, gold, score = r.confusion.sum(axis=0), _count(r, _SAT_GOLD), _count(r, _SAT_SCORE)
+    chance = gold * score + (n - gold) * (n - score)
+    return 1 - ratio(n**2 - n * _count(r, _RIGHT), n**2 - chance)
 
 
-def f1_macro(r: Resampled) -> np.ndarray:
+def _f1(gold: Bools, score: Bools) -> Measure:
+    """F1 of a class, from the cells where users and those where scores are of it."""
+    return lambda r: ratio(2 * _count(r, gold & score), _count(r, gold) + _count(r, score), 0.0)
+
+
+f1_sat, f1_dsat = _f1(_SAT_GOLD, _SAT_SCORE), _f1(~_SAT_GOLD, ~_SAT_SCORE)
+
+
+def f1_macro(r: Resampled) -> Floats:
     """Mean of both classes' F1."""
     return (f1_sat(r) + f1_dsat(r)) / 2
 
@@ -140,46 +138,47 @@ def f1_macro(r: Resampled) -> np.ndarray:
 # Averages over users
 
 
-def _of_users(values: np.ndarray, turns: np.ndarray, r: Resampled) -> np.ndarray:
+def _of_users(values: Floats, r: Resampled) -> Floats:
     """Mean of one value a user, weighted by turns, over the users that have one."""
-    there = np.isfinite(values) & (turns > 0)
-    weight = np.where(there, turns, 0).astype(float)
+    there = np.isfinite(values) & (r.sums.turns > 0)
+    weight = np.where(there, r.sums.turns, 0).astype(float)
     return ratio((weight * np.where(there, values, 0.0)) @ r.weights, weight @ r.weights)
 
 
-def _pooled_correlation(which: Callable[[Sums], Sums]) -> Measure:
+def pu_pearson(r: Resampled) -> Floats:
     """tanh of the mean of atanh(r_u), r_u clipped to ±0.9999; users with < 3 turns or no variance left out."""
-
-    def pooled(r: Resampled) -> np.ndarray:
-        of_user = pearson(which(r.sums).each_user).clip(-_LARGEST_R, _LARGEST_R)
-        enough = r.sums.turns >= FEWEST_TURNS
-        return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r.sums.turns, r))
-
-    return pooled
+    of_user = pearson(r.sums.each_user).clip(-_LARGEST_R, _LARGEST_R)
+    enough = r.sums.turns >= FEWEST_TURNS
+    return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r))
 
 
-def pu_rmse(r: Resampled) -> np.ndarray:
+def pu_rmse(r: Resampled) -> Floats:
     """Mean of the users' RMSE."""
-    return _of_users(rmse(r.sums.each_user), r.sums.turns, r)
+    return _of_users(rmse(r.sums.each_user), r)
 
 
-def pu_kappa(r: Resampled) -> np.ndarray:
+def pu_kappa(r: Resampled) -> Floats:
     """Mean of the users' QWK; users with < 3 turns or one gold value left out."""
     each = r.sums.each_user
     varied = (each.confusion.reshape(5, 5, -1).sum(axis=1) > 0).sum(axis=0) > 1
     enough = varied & (r.sums.turns >= FEWEST_TURNS)
-    return _of_users(np.where(enough, qwk(each), np.nan), r.sums.turns, r)
+    return _of_users(np.where(enough, qwk(each), np.nan), r)
 
 
 def _over_mixed_users(measure: Measure) -> Measure:
     """Mean over the users who were satisfied at times and dissatisfied at others."""
 
-    def pooled(r: Resampled) -> np.ndarray:
-        satisfied = r.sums.confusion[_SAT_GOLD].sum(axis=0)
+    def pooled(r: Resampled) -> Floats:
+        satisfied = _count(r.sums.each_user, _SAT_GOLD)
         mixed = (satisfied > 0) & (satisfied < r.sums.turns)
-        return _of_users(np.where(mixed, measure(r.sums.each_user), np.nan), r.sums.turns, r)
+        return _of_users(np.where(mixed, measure(r.sums.each_user), np.nan), r)
 
     return pooled
+
+
+def _of(other: str, measure: Measure) -> Measure:
+    """The metric of other gold and scores that are made of these (see `Sums`): centred, blocked, ranked, …."""
+    return lambda r: measure(Resampled(getattr(r.sums, other), r.weights))
 
 
 #: Every metric by its name.
@@ -201,30 +200,23 @@ METRICS: dict[str, Measure] = {
     "auc": auc,  # chance that a satisfied turn is scored above a dissatisfied one
     "false_sat": _rate(_SAT_SCORE, ~_SAT_GOLD, np.nan),  # FalseSAT: share of dissatisfied turns judged satisfied
     "false_dsat": _rate(~_SAT_SCORE, _SAT_GOLD, np.nan),  # FalseDSAT: share of satisfied turns judged dissatisfied
-    "pu_pearson": _pooled_correlation(lambda sums: sums),  # Pearson's r a user, pooled by Fisher's z
-    "pu_spearman": _pooled_correlation(lambda sums: sums.ranked),  # Spearman's ρ a user, pooled by Fisher's z
+    "pu_pearson": pu_pearson,  # Pearson's r a user, pooled by Fisher's z
+    "pu_spearman": _of("ranked", pu_pearson),  # Spearman's ρ a user, pooled by Fisher's z
     "pu_kappa": pu_kappa,  # quadratically weighted κ a user, averaged
     "pu_mae": mae,  # mean absolute error a user, averaged (equal to mae)
     "pu_rmse": pu_rmse,  # root of the mean squared error a user, averaged
     "pu_accuracy": _over_mixed_users(accuracy),  # accuracy a user with both classes, averaged
     "pu_f1_dsat": _over_mixed_users(f1_dsat),  # F1-DSAT a user with both classes, averaged
     "pu_auc": _over_mixed_users(auc),  # AUC a user with both classes, averaged
-    "wb_pearson": lambda r: pearson(r.blocked),  # Pearson's r less the mean of each block
-    "wc_pearson": lambda r: pearson(r.centred),  # Pearson's r less each user's level
-    "wc_spearman": lambda r: spearman(r.centred),  # Spearman's ρ less each user's level
-    "wc_mae": lambda r: mae(r.centred),  # mean absolute error less each user's level
-    "wc_rmse": lambda r: rmse(r.centred),  # root mean squared error less each user's level
-    "wc_boundary": lambda r: pearson(r.centred_boundary),  # Pearson's r of being satisfied, less each user's level
+    "wb_pearson": _of("blocked", pearson),  # Pearson's r less the mean of each block
+    "wc_pearson": _of("centred", pearson),  # Pearson's r less each user's level
+    "wc_spearman": _of("centred", spearman),  # Spearman's ρ less each user's level
+    "wc_mae": _of("centred", mae),  # mean absolute error less each user's level
+    "wc_rmse": _of("centred", rmse),  # root mean squared error less each user's level
+    "wc_boundary": _of("centred_boundary", pearson),  # Pearson's r of being satisfied, less each user's level
 }
 #: Errors: the smaller, the better.
 LOWER_IS_BETTER = frozenset(("mae", "rmse", "false_sat", "false_dsat", "pu_mae", "pu_rmse", "wc_mae", "wc_rmse"))
-
-
-def metric(name: str) -> Measure:
-    """The metric of this name."""
-    if name not in METRICS:
-        raise UnknownName("metric", name, METRICS)
-    return METRICS[name]
 
 
 def scale_of(name: str) -> Scale:
@@ -241,7 +233,7 @@ FEWEST_OF_CLASSES, FEWEST_OF_GAINS = 30, 50
 shares. Fewer users carry these, and intervals cover too rarely (`benchmarks/coverage.py`)."""
 
 
-def check_users(name: str, values: np.ndarray, *, is_gain: bool = False) -> np.ndarray:
+def check_users(name: str, values: Floats, *, is_gain: bool = False) -> Floats:
     """Return a metric's values, or the sample's alone where too few users are there for an interval of this metric."""
     of_classes = (scale_of(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
     fewest = FEWEST_OF_CLASSES if of_classes or (is_gain and name == "qwk") else 0
@@ -250,21 +242,22 @@ def check_users(name: str, values: np.ndarray, *, is_gain: bool = False) -> np.n
     return values[..., :1] if values.shape[-1] - 1 < fewest else values
 
 
-def measure_under(sums: Sums, metrics: Iterable[str], weights: np.ndarray) -> dict[str, np.ndarray]:
+def measure_under(sums: Sums, metrics: Iterable[str], weights: Floats) -> dict[str, Floats]:
     """Each metric under each column of user weights; column 0 is the sample itself."""
-    asked = {name: metric(name) for name in metrics}
+    names = list(metrics)
+    check_names("metric", names, METRICS)
     if not len(sums):
-        return {name: np.full(weights.shape[1], np.nan) for name in asked}
+        return dict.fromkeys(names, np.full(weights.shape[1], np.nan))
     under = Resampled(sums, weights.astype(float))
-    return {name: value(under) for name, value in asked.items()}
+    return {name: METRICS[name](under) for name in names}
 
 
 def measure(
-    gold: np.ndarray | pd.Series,
-    score: np.ndarray | pd.Series,
-    user: np.ndarray | pd.Series | None = None,
+    gold: Floats | pd.Series,
+    score: Floats | pd.Series,
+    user: Floats | pd.Series | None = None,
     metrics: Iterable[str] = tuple(METRICS),
-    scenario: np.ndarray | pd.Series | None = None,
+    scenario: Floats | pd.Series | None = None,
 ) -> pd.Series:
     """The metrics of these scores; turns without gold or without score are left out.
 
@@ -273,8 +266,6 @@ def measure(
     of = {"user": user, "scenario": scenario}
     columns = {"gold": np.asarray(gold, float), "score": np.asarray(score, float)}
     frame = pd.DataFrame(columns).assign(**{k: 0 if v is None else np.asarray(v) for k, v in of.items()}).dropna()
-    number, users = pd.factorize(frame["user"])
-    block = frame.groupby(list(of)).ngroup().to_numpy()
-    sums = Sums(frame["gold"].to_numpy(), frame["score"].to_numpy(), number, len(users), block)
-    found = measure_under(sums, metrics, np.ones((len(users), 1)))
+    sums = Sums.of(frame.assign(block=frame.groupby(list(of)).ngroup()))
+    found = measure_under(sums, metrics, np.ones((sums.users, 1)))
     return pd.Series({name: float(v[0]) for name, v in found.items()})

@@ -18,8 +18,8 @@ import pandas as pd
 from krippendorff import alpha
 from sklearn.metrics import cohen_kappa_score
 
-from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resample.leave_out import Floats, Resamples, ratio
+from perslib.errors import DataError, Problem, check_names
+from perslib.stats.resample.leave_out import Floats, Resamples, floats, ratio
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -96,15 +96,14 @@ def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
     two categories are: δ² = [c ≠ k], (ranks between them)², or (c − k)² for nominal, ordinal and interval ratings
     (Krippendorff 2011). Missing where no item has two ratings, or all ratings are equal.
     """
-    if level not in get_args(Level):
-        raise UnknownName("level of measurement", level, get_args(Level))
+    check_names("level of measurement", level, get_args(Level))
     rated = ratings[ratings.notna().sum(axis=1) >= 2]
     names = sorted(pd.unique(rated.stack().dropna()))
     if len(names) < 2:
         return float("nan")
     values = rated if level == "interval" else rated.apply(lambda column: column.map(names.index, na_action="ignore"))
     try:
-        numbers = values.astype("Float64").to_numpy(float, na_value=np.nan)
+        numbers = floats(values)
     except (TypeError, ValueError):
         raise DataError(Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.') from None
     return float(alpha(numbers.T, level_of_measurement=level))

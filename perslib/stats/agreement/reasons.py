@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.corpus.schema import REASONS
 from perslib.corpus.schema import SATISFIED as IS_SATISFIED
-from perslib.stats.agreement.gold import of_judges, with_gold
+from perslib.stats.agreement.gold import WHO, of_judges, with_gold
 from perslib.stats.agreement.raters import cohen_under
 from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import Resamples, floats
+from perslib.stats.resample.leave_out import Resamples, floats, name_bounds
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
 SATISFIED, NO_REASON = "satisfied", "none given"
@@ -30,7 +30,7 @@ def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold_reason"])
     frame = frame[to_scale(floats(frame["gold"])) <= 3].assign(score=lambda kept: to_scale(floats(kept["raw"])))
     reason = frame["reason"].fillna(NO_REASON).where(frame["score"] <= 3, SATISFIED)
-    keys = ["user", "scenario", "session", "turn", "judge", "backbone", "gold", "score", "gold_reason"]
+    keys = [*TURN, *WHO, "gold", "score", "gold_reason"]
     return frame[keys].assign(reason=reason).reset_index(drop=True)
 
 
@@ -48,11 +48,9 @@ def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     that neither side named are left out.
     """
     frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold"])
-    low = to_scale(frame["raw"].to_numpy(float)) <= 3
-    frame = frame.assign(
-        gold_reason=frame["gold_reason"].fillna(NO_REASON).where(to_scale(floats(frame["gold"])) <= 3, SATISFIED),
-        reason=frame["reason"].fillna(NO_REASON).where(low, SATISFIED),
-    )
+    for reason, score in (("gold_reason", "gold"), ("reason", "raw")):
+        is_low = to_scale(floats(frame[score])) <= 3
+        frame[reason] = frame[reason].fillna(NO_REASON).where(is_low, SATISFIED)
     used = {*frame["gold_reason"], *frame["reason"]}
     order = [label for label in order_of(corpus) if label in used]
     tables = []
@@ -62,8 +60,8 @@ def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
         table = long.rename("turns").reset_index()
         total = table.groupby("gold_reason")["turns"].transform("sum")
         share = (table["turns"] / total.where(total > 0)).astype(float)
-        tables.append(table.assign(judge=row.judge, backbone=row.backbone, share=share))
-    columns = ["judge", "backbone", "gold_reason", "reason", "turns", "share"]
+        tables.append(table.assign(**row._asdict(), share=share))
+    columns = [*WHO, "gold_reason", "reason", "turns", "share"]
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
 
 
@@ -80,15 +78,9 @@ def reason_agreement(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
         for name, part in (("accuracy", both), ("kappa", both), ("accuracy_all", own)):
             users = Resamples(part["user"])
             gold, said = (part[c].to_numpy(object) for c in ("gold_reason", "reason"))
-            drawn = cohen_under(gold, said, users) if name == "kappa" else users.mean(gold == said)
-            about = {"judge": row.judge, "backbone": row.backbone, "metric": name}
-            rows.append(
-                {
-                    **about,
-                    **users.estimate(drawn, scale="correlation" if name == "kappa" else "share"),
-                    "turns": len(part),
-                    "users": len(users),
-                }
-            )
-    columns = ["judge", "backbone", "metric", "value", "value_low", "value_high", "turns", "users"]
-    return pd.DataFrame(rows, columns=columns)
+            if name == "kappa":
+                found = users.estimate(cohen_under(gold, said, users), scale="correlation")
+            else:
+                found = users.estimate(users.mean(gold == said), scale="share")
+            rows.append({**row._asdict(), "metric": name, **found, "turns": len(part), "users": len(users)})
+    return pd.DataFrame(rows, columns=[*WHO, "metric", *name_bounds("value"), "turns", "users"])

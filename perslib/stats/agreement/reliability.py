@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.stats.agreement.gold import of_judges, with_gold
-from perslib.stats.resample.leave_out import floats, mean_by
+from perslib.stats.agreement.gold import WHO, of_judges, with_gold
+from perslib.stats.resample.leave_out import floats, mean_by, name_bounds
 
 
 def reliability(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", bins: int = 5) -> pd.DataFrame:
@@ -19,17 +18,13 @@ def reliability(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", bins
     """
     tables = []
     for row, own in of_judges(with_gold(verdicts, corpus, [score])):
-        scores = floats(own[score])
-        gold = own["gold"].to_numpy(float, na_value=np.nan)
-        frame = pd.DataFrame({"user": own["user"].to_numpy(), "predicted": scores, "gold": gold}).dropna()
+        frame = own[["user"]].assign(predicted=floats(own[score]), gold=floats(own["gold"])).dropna()
         if frame.empty:
             continue
         few = frame["predicted"].nunique() <= 2 * bins
         cut = frame["predicted"] if few else pd.qcut(frame["predicted"], bins, labels=False, duplicates="drop")
-        frame = frame.assign(group=cut)
-        predicted = frame.groupby("group")["predicted"].mean().to_numpy()
-        found = mean_by(frame, "gold", "group")
-        about = {"judge": row.judge, "backbone": row.backbone, "predicted": predicted}
-        tables.append(found.drop(columns="group").rename(columns=lambda c: c.replace("mean", "gold")).assign(**about))
-    columns = ["judge", "backbone", "predicted", "gold", "gold_low", "gold_high", "turns", "users"]
+        predicted = frame["predicted"].groupby(cut).mean().to_numpy()
+        found = mean_by(frame.assign(group=cut), "gold", "group").rename(columns=lambda c: c.replace("mean", "gold"))
+        tables.append(found.assign(**row._asdict(), predicted=predicted))
+    columns = [*WHO, "predicted", *name_bounds("gold"), "turns", "users"]
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)

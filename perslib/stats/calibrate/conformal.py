@@ -84,7 +84,7 @@ def misfits(verdicts: pd.DataFrame, p: str) -> Floats:
     columns = [f"{p}{s}" for s in SCORES]
     if missing := [c for c in columns if c not in verdicts]:
         raise DataError(f"verdicts: column {missing[0]!r} is missing", "Sets need a distribution: see `p`.")
-    probability = verdicts[columns].to_numpy(dtype=float, na_value=np.nan)
+    probability = floats(verdicts[columns])
     return np.abs(np.cumsum(probability, axis=1) - probability / 2 - 0.5)
 
 

@@ -34,8 +34,7 @@ class Fitted(ABC):
         """The verdicts with `{name}_p1` … `{name}_p5` and `{name}`, their expected score (Float64)."""
         p = self.distribution(verdicts, histories)
         columns = {self.name: p @ SCORES} | {f"{self.name}_p{s}": p[:, s - 1] for s in SCORES}
-        index = verdicts.index
-        return verdicts.assign(**{c: pd.Series(pd.array(v, dtype="Float64"), index=index) for c, v in columns.items()})
+        return verdicts.assign(**pd.DataFrame(columns, verdicts.index, dtype="Float64"))
 
 
 def scored(train: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:

@@ -23,18 +23,16 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from perslib.errors import UnknownName
-from perslib.stats.resample.leave_out import Floats
-
-Ints = npt.NDArray[np.int64]
+from perslib.errors import check_names
+from perslib.stats.resample.leave_out import Bools, Floats, Ints
 
 SCORES: Ints = np.arange(1, 6)
 
 #: Fewer history turns than this say too little about a user's scale (PersTurnBench, appendix D).
 MIN_HISTORY = 5
 
-Why = Literal["no history", "short history", "single prediction", "no reference"]
-Obstacle = tuple[Why, npt.NDArray[np.bool_]]
+#: Why a raw score stands, and where it does.
+Obstacle = tuple[str, Bools]
 #: The judge's scores of the recorded replies, and their blocks, numbered like those of the scores to be calibrated.
 Reference = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -69,7 +67,7 @@ def _or_raw(calibrated: Floats, raw: Floats, *obstacles: Obstacle) -> Calibrated
 SharedTies = Literal["expected", "mid", "min", "max"]
 
 #: Also the published rule, which orders tied scores by the turn's number.
-Ties = Literal["expected", "mid", "min", "max", "turn_index"]
+Ties = Literal[SharedTies, "turn_index"]
 
 
 def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expected") -> Floats:
@@ -77,8 +75,7 @@ def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expec
 
     F is the distribution of `history`, one row of five counts an entry, and F⁻¹(q) the smallest s with F(s) ≥ q.
     """
-    if ties not in get_args(SharedTies):
-        raise UnknownName("tie rule", ties, get_args(SharedTies))
+    check_names("tie rule", ties, get_args(SharedTies))
     cumulative = np.cumsum(history, axis=1)
     total = cumulative[:, -1:]
     # F(s) ≥ (r + ½)/n means (2r + 1)·total ≤ 2n·cumulative. Whole counts stay whole on both sides, and the
@@ -173,11 +170,10 @@ def _scored(reference: Reference, blocks: int) -> tuple[Floats, Ints, Ints]:
 def _obstacles(history: Floats, block: Ints, n: Ints, is_reference: bool, least: float) -> tuple[Obstacle, ...]:
     """What can be lacking for each entry: history, and scores of the block, of which there are `n`."""
     total = history.sum(axis=1)[block]
-    nothing: Obstacle = ("no history", total <= 0)
-    little: Obstacle = ("short history", total < least)
+    lacks = ("no history", total <= 0), ("short history", total < least)
     if is_reference:
-        return ("no reference", n[block] == 0), nothing, little
-    return nothing, little, ("single prediction", n[block] < 2)
+        return ("no reference", n[block] == 0), *lacks
+    return *lacks, ("single prediction", n[block] < 2)
 
 
 def history_mean(counts: Floats) -> Floats:

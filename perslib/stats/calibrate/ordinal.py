@@ -38,8 +38,12 @@ class ProportionalOdds(Fitted):
 
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
         """Probabilities of 1 to 5."""
-        index = self.index(verdicts, histories)
-        return np.diff(expit(self.thresholds - index[:, None]), axis=1, prepend=0, append=1)
+        return probabilities(self.thresholds, self.index(verdicts, histories))
+
+
+def probabilities(thresholds: Floats, index: Floats) -> Floats:
+    """P(1 … 5) from the thresholds θ and the indices β · x, one row an index."""
+    return np.diff(expit(thresholds - index[:, None]), axis=1, prepend=0, append=1)
 
 
 def fit_ordinal(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "raw") -> ProportionalOdds:

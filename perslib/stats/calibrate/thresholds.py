@@ -34,8 +34,7 @@ class Thresholds:
         """The verdicts with the whole scores as column `{column}_whole`; missing where unscored."""
         values = scores_of(verdicts, self.column)
         whole = np.where(np.isnan(values), np.nan, 1.0 + (values[:, None] > self.above).sum(axis=1))
-        column = pd.Series(pd.array(whole, dtype="Float64"), index=verdicts.index)
-        return verdicts.assign(**{name or f"{self.column}_whole": column})
+        return verdicts.assign(**{name or f"{self.column}_whole": pd.Series(whole, verdicts.index, "Float64")})
 
 
 def fit_thresholds(train: pd.DataFrame, column: str) -> Thresholds:

@@ -20,6 +20,7 @@ from scipy.special import log_softmax, softmax
 from perslib.stats.calibrate.fitted import Fitted, level_of, scored
 from perslib.stats.calibrate.history import Floats
 from perslib.stats.calibrate.verdicts import of_blocks
+from perslib.stats.resample.leave_out import floats
 
 P = [f"p{s}" for s in range(1, 6)]
 
@@ -66,7 +67,7 @@ def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
 def _given(verdicts: pd.DataFrame, histories: pd.DataFrame) -> tuple[Floats, Floats]:
     """What the judge gave, and the counts of the history; DataError where a user has none."""
     level_of(verdicts, histories)
-    return verdicts[P].to_numpy(dtype=float, na_value=np.nan), of_blocks(verdicts, histories)
+    return floats(verdicts[P]), of_blocks(verdicts, histories)
 
 
 def _log_terms(p: Floats, counts: Floats) -> Floats:

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.stats.calibrate.history import MIN_HISTORY, Calibrated, Floats, Ints, Ties, cdf, mean_shift
+from perslib.stats.resample.leave_out import floats
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
 
@@ -85,7 +86,7 @@ def calibrated(
             raise UnknownName("calibration method", method, METHODS if reference is None else (*METHODS, POOLED))
         name = method if reference is None else f"reference_{method}"
         reasons = [str(why) or None for why in done.fallback]
-        out[name] = pd.Series(pd.array(done.scores, dtype="Float64"), index=verdicts.index)
+        out[name] = pd.Series(done.scores, verdicts.index, "Float64")
         out[f"{name}_fallback"] = pd.Series(reasons, index=verdicts.index, dtype="str")
     return verdicts.assign(**out)
 
@@ -103,9 +104,8 @@ def fallbacks(calibrated: pd.DataFrame) -> pd.DataFrame:
 
 def scores_of(verdicts: pd.DataFrame, score: str) -> Floats:
     """A column of scores as plain floats, NaN where unscored."""
-    if score not in verdicts:
-        raise UnknownName("column of the verdicts", score, map(str, verdicts.columns))
-    return verdicts[score].to_numpy(dtype=float, na_value=np.nan)
+    check_names("column of the verdicts", score, verdicts)
+    return floats(verdicts[score])
 
 
 def _numbered(verdicts: pd.DataFrame, by: list[str]) -> tuple[Ints, pd.DataFrame]:

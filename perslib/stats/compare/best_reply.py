@@ -46,19 +46,32 @@ def by_request(rated: pd.DataFrame, judge: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["user", "turn_id", "best_reply", "regret", "pairs_right"])
 
 
-def kendall(one: Floats, other: Floats) -> Floats:
-    """Kendall's τ_b of two tables of users × candidates, row by row; missing for too few candidates, or equal ones in `one`.
+def signs_of_pairs(one: Floats, other: Floats) -> tuple[Floats, Floats]:
+    """Return which of every two candidates is ahead in two tables with a column a candidate: 1, −1, or 0.
 
-    Where `other` orders nothing it is right by chance: 0.
+    It is 0 in both where one of the two tables lacks one of the two candidates.
     """
     known = np.isfinite(one) & np.isfinite(other)
     i, j = np.triu_indices(one.shape[1], 1)
     both = known[:, i] & known[:, j]
     apart = (np.subtract(own[:, i], own[:, j], out=np.zeros(both.shape), where=both) for own in (one, other))
     x, y = (np.sign(np.round(differences, DECIMALS)) for differences in apart)
-    pairs = np.sqrt((x != 0).sum(axis=1) * (y != 0).sum(axis=1).astype(float))
-    varies = (known.sum(axis=1) >= FEWEST) & x.any(axis=1)
-    return np.where(varies, ratio((x * y).sum(axis=1), pairs, otherwise=0.0), np.nan)
+    return x, y
+
+
+def tau(x: Floats, y: Floats, otherwise: float = np.nan) -> Floats:
+    """Kendall's τ_b of each row of signs x and y: Σ x y / √(Σ x² · Σ y²); `otherwise` where one orders nothing."""
+    return ratio((x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1)), otherwise)
+
+
+def kendall(one: Floats, other: Floats) -> Floats:
+    """Kendall's τ_b of two tables of users × candidates, row by row; missing for too few candidates, or equal ones in `one`.
+
+    Where `other` orders nothing it is right by chance: 0.
+    """
+    x, y = signs_of_pairs(one, other)
+    varies = ((np.isfinite(one) & np.isfinite(other)).sum(axis=1) >= FEWEST) & x.any(axis=1)
+    return np.where(varies, tau(x, y, otherwise=0.0), np.nan)
 
 
 def order_of(rated: pd.DataFrame, judge: str) -> pd.Series:

@@ -51,8 +51,8 @@ def bradley_terry(
     centre[: len(names), : len(names)] -= 1 / len(names)
     at, se = centre @ at, np.sqrt(np.diag(centre @ covariance @ centre.T))
     reach = norm.ppf((1 + LEVEL) / 2) * se
-    kinds, labels_ = zip(*terms, (TIE, TIE)) if len(at) > len(terms) else zip(*terms)
-    table = pd.DataFrame({"term": labels_, "kind": kinds, "estimate": at, "se": se})
+    kinds, labels = zip(*[*terms, (TIE, TIE)][: len(at)])
+    table = pd.DataFrame({"term": labels, "kind": kinds, "estimate": at, "se": se})
     p = np.where(table["kind"] == TIE, np.nan, 2 * norm.sf(np.abs(at) / se))
     return table.assign(estimate_low=at - reach, estimate_high=at + reach, estimate_p=p)
 

@@ -88,10 +88,13 @@ def order_effects(choices: pd.DataFrame, *, unit: str = "case") -> pd.DataFrame:
         means = {"consistent": places["a"] == -places["b"], "first_twice": first, "second_twice": second}
         rows.append(
             {
-                **{"judge": judge, "pairs": len(places), **{k: pd.Series(v).mean() for k, v in means.items()}},
+                "judge": judge,
+                "pairs": len(places),
+                **{name: pd.Series(values).mean() for name, values in means.items()},
                 **bias,
                 "position_bias_p": mcnemar(int(first.sum()), int(second.sum())),
-                **{"first_share": (decided > 0).mean(), "units": len(units)},
+                "first_share": (decided > 0).mean(),
+                "units": len(units),
                 "left_out": len(every.drop_duplicates(key)) - len(places),
             }
         )

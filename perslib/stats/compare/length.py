@@ -41,7 +41,7 @@ def length_audit(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
         found = {"of_score": of_score[0], "of_gold": of_gold[0]}
         found |= estimate(at_equal_gold, "at_equal_gold", p=True) | estimate(of_score - of_gold, "excess")
         counts = {"turns": len(known), "users": len(users), "unscored": len(rated) - len(known)}
-        rows.append({"judge": row.judge, "backbone": row.backbone, **found, **counts})
+        rows.append({**row._asdict(), **found, **counts})
     return pd.DataFrame(rows)
 
 

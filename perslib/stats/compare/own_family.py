@@ -25,22 +25,22 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import DataError, Problem
-from perslib.stats.resample.leave_out import FLIPS, LEVEL, SEED, Resamples, ratio
+from perslib.stats.resample.leave_out import FLIPS, LEVEL, SEED, Floats, Resamples, name_bounds, ratio
 from perslib.stats.resample.sign_flips import holm
 
 _COLUMNS = [
-    *("judge", "family", "own", "others", "preference", "preference_low", "preference_high", "preference_p"),
-    *("own_makers", "other_makers", "judges", "rows", "units", "why"),
-]
+    "judge", "family", "own", "others", *name_bounds("preference", p=True), "preference_p_holm",
+    "own_makers", "other_makers", "judges", "rows", "units", "why",
+]  # fmt: skip
 
 # -- own family, from shares ---------------------------------------------------------------------------------------
 
 #: Up to so many ways to choose the own models, all of them are tried.
 MOST_EXACT = 20_000
+#: How often the families of the models are shuffled.
+SHUFFLES = 2000
 
 ALL = "all judges"
-
-ENDS = ("", "_low", "_high", "_p")
 
 
 def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
@@ -61,7 +61,7 @@ def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike, name: str = "gap
     x, is_own = np.asarray(values, dtype=float), np.asarray(own, dtype=bool)
     n, k = len(x), int(is_own.sum())
     if not 0 < k < n:
-        return dict.fromkeys([f"{name}{end}" for end in ENDS], np.nan) | {"permutations": 0, "exact": False}
+        return dict.fromkeys(name_bounds(name, p=True), np.nan) | {"permutations": 0, "exact": False}
     exact = comb(n, k) <= MOST_EXACT
     if exact:
         chosen = (np.array(list(combinations(range(n), k)))[..., None] == np.arange(n)).any(axis=1)
@@ -80,7 +80,7 @@ def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike, name: str = "gap
     one, other = rest / (1 + overlap), rest / (1 - overlap)
     reach = np.where(same, np.inf, np.maximum([-one, one], [other, -other]))
     below, above = map(float, np.sort(reach, axis=1)[:, -1 - rejected])
-    found = dict(zip((f"{name}{end}" for end in ENDS), (gap, gap - below, gap + above, p)))
+    found = dict(zip(name_bounds(name, p=True), (gap, gap - below, gap + above, p)))
     return found | {"permutations": len(chosen), "exact": exact}
 
 
@@ -99,11 +99,16 @@ def own_family_gaps(shares: pd.DataFrame, families: Mapping[str, str]) -> pd.Dat
     for judge in shares:
         own = named == families[str(judge)]
         means = shares[judge].astype(float).groupby(own).mean()
-        row: dict[str, Any] = {"judge": judge, "family": families[str(judge)]}
-        row |= {"own_models": int(own.sum()), "other_models": int((~own).sum())}
-        row |= {"own_mean": means.get(True, np.nan), "others_mean": means.get(False, np.nan)}
-        raw = permutation_test(shares[judge], own, "raw_gap")
-        row |= {name: raw[name] for name in raw if name.startswith("raw_gap")}
+        row: dict[str, Any] = {
+            "judge": judge,
+            "family": families[str(judge)],
+            "own_models": int(own.sum()),
+            "other_models": int((~own).sum()),
+            "own_mean": means.get(True, np.nan),
+            "others_mean": means.get(False, np.nan),
+            **permutation_test(shares[judge], own, "raw_gap"),
+        }
+        del row["permutations"], row["exact"]  # they come last, and are those of the adjusted gap
         rows.append(row | permutation_test(residual[judge], own, "adjusted_gap"))
     p_holm = holm(np.array([row["adjusted_gap_p"] for row in rows]))
     together = _mean_gap(residual, named, families)
@@ -128,21 +133,19 @@ def _families_of(shares: pd.DataFrame, families: Mapping[str, str]) -> npt.NDArr
     return np.array([families[str(name)] for name in shares.index], dtype=object)
 
 
-def _mean_gap(
-    residual: pd.DataFrame, named: npt.NDArray[np.object_], families: Mapping[str, str], draws: int = 2000
-) -> dict[str, Any]:
+def _mean_gap(residual: pd.DataFrame, named: npt.NDArray[np.object_], families: Mapping[str, str]) -> dict[str, Any]:
     """Mean of the adjusted gaps, and how often models with shuffled families have one as large."""
     own = np.column_stack([named == families[str(judge)] for judge in residual])
     there = own.any(axis=0) & ~own.all(axis=0)
     if not there.any():
-        return {"judge": ALL, "adjusted_gap": np.nan, "adjusted_gap_p": np.nan}
+        return {"judge": ALL}
     own, values = own[:, there], residual.to_numpy(float)[:, there]
     contrast = (own / own.sum(axis=0) - ~own / (~own).sum(axis=0)) / own.shape[1]
     rng = np.random.default_rng(SEED)
-    orders = np.array([np.arange(len(own)), *(rng.permutation(len(own)) for _ in range(draws))])
+    orders = np.array([np.arange(len(own)), *(rng.permutation(len(own)) for _ in range(SHUFFLES))])
     gaps = np.einsum("mj,dmj->d", values, contrast[orders])
     p = (np.abs(gaps) >= abs(gaps[0]) - 1e-9).mean()
-    about = {"permutations": draws, "exact": False}
+    about = {"permutations": SHUFFLES, "exact": False}
     return {"judge": ALL, "adjusted_gap": float(gaps[0]), "adjusted_gap_p": float(p), **about}
 
 
@@ -189,12 +192,10 @@ def own_family_preference(
         row = _preference(above, about.loc[common.index], family, len(rivals))
         found.append({"judge": judge, "family": family, "judges": len(rivals), **row})
     table = pd.DataFrame(found, columns=_COLUMNS)
-    place = table.columns.get_loc("preference_p") + 1
-    table.insert(place, "preference_p_holm", holm(table["preference_p"].to_numpy(float)))
-    return table
+    return table.assign(preference_p_holm=holm(table["preference_p"]))
 
 
-def _preference(above: npt.NDArray[np.float64], about: pd.DataFrame, family: str | None, rivals: int) -> dict[str, Any]:
+def _preference(above: Floats, about: pd.DataFrame, family: str | None, rivals: int) -> dict[str, Any]:
     known = about["family"].notna().to_numpy()
     own = known & about["family"].eq(family).to_numpy()
     other = known & ~own

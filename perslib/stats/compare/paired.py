@@ -18,8 +18,17 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import binom, norm
 
-from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resample.leave_out import FEWEST_FLIPPED, LEVEL, SEED, Floats, Resamples, estimate
+from perslib.errors import DataError, Problem, check_names
+from perslib.stats.resample.leave_out import (
+    FEWEST_FLIPPED,
+    LEVEL,
+    SEED,
+    Floats,
+    Resamples,
+    estimate,
+    floats,
+    name_bounds,
+)
 from perslib.stats.resample.sign_flips import holm, sign_flip
 
 Test = Literal["t", "sign flip", "mcnemar"]
@@ -54,12 +63,12 @@ def compare_paired(
     Columns: a, b, rows (common), units, ahead and behind (rows where a has more, and less), difference (mean of a less b),
     difference_low, difference_high, difference_p, difference_p_holm (corrected over all pairs).
     """
-    values = scores.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    values = floats(scores)
     names = np.arange(len(values)) if unit is None else np.asarray(unit, dtype=object)
     if len(names) != len(values):
         raise DataError(Problem("unit", f"names {len(names)} units for {len(values)} rows"))
-    if base is not None and base not in scores:
-        raise UnknownName("column to compare with", str(base), map(str, scores.columns))
+    if base is not None:
+        check_names("column to compare with", str(base), scores)
     drawn = Resamples(names, level)
     columns = list(scores.columns)
     pairs = (
@@ -76,8 +85,8 @@ def compare_paired(
         p = {_column(test, tests): _p(test, apart, means, drawn, seed) for test in tests}
         rows.append({**about, **drawn.estimate(means, "difference"), **p})
     kinds = [_column(test, tests) for test in tests]
-    bounds = ["difference", "difference_low", "difference_high"]
-    table = pd.DataFrame(rows, columns=["a", "b", "rows", "units", "ahead", "behind", *bounds, *kinds])
+    about_pair = ["a", "b", "rows", "units", "ahead", "behind"]
+    table = pd.DataFrame(rows, columns=[*about_pair, *name_bounds("difference"), *kinds])
     return table.assign(**{f"{kind}_holm": holm(table[kind].to_numpy(float)) for kind in kinds})
 
 

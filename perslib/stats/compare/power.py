@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem, check_names
 from perslib.stats.resample.leave_out import LEVEL
 
 TURNS_PER_USER = (1, 2, 3, 5, 10)
@@ -56,8 +56,7 @@ def components(differences: pd.DataFrame) -> Components:
     Where no user has two turns the components cannot be told apart: all is between, and no number of further
     turns a user is promised to help. Missing differences stay out.
     """
-    if missing := [c for c in ("user", "difference") if c not in differences]:
-        raise UnknownName("column of the differences", missing[0], map(str, differences.columns))
+    check_names("column of the differences", ("user", "difference"), differences)
     judged_by = [c for c in ("judge", "backbone") if c in differences]
     if judged_by and len(differences[judged_by].drop_duplicates()) > 1:
         raise DataError("The differences are of several judges", "Take one judge's at a time.")
@@ -74,10 +73,8 @@ def components(differences: pd.DataFrame) -> Components:
     grand = (sizes * means).sum() / turns
     between = (sizes * (means - grand) ** 2).sum() / (users - 1)
     typical = (turns - (sizes**2).sum() / turns) / (users - 1)
-    within = 0.0
-    if turns > users:
-        own = by_user.transform("mean")
-        within = float(((known["difference"].astype(float) - own) ** 2).sum() / (turns - users))
+    off = known["difference"].astype(float) - by_user.transform("mean")
+    within = float((off**2).sum() / max(1, turns - users))
     return Components(float(means.mean()), max(0.0, float((between - within) / typical)), within, users, turns)
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.stats.compare.paired import EXACT, compare_unpaired
-from perslib.stats.resample.leave_out import FEWEST_FLIPPED, FLIPS, LEVEL, SEED, Floats, ratio
+from perslib.stats.resample.leave_out import FEWEST_FLIPPED, FLIPS, LEVEL, SEED, Bools, Floats, floats, ratio
 from perslib.stats.resample.sign_flips import holm, joint_sign_flip
 from perslib.stats.resample.wilson import with_wilson
 
@@ -44,7 +44,7 @@ def rank_sets(
     """
     group, names = pd.factorize(np.asarray(unit, dtype=object), sort=True)
     count = np.ones(len(group)) if weight is None else np.asarray(weight, dtype=float)
-    values = scores.to_numpy(dtype=float, na_value=np.nan)
+    values = floats(scores)
 
     def unit_means(of: Floats) -> Floats:
         known = np.isfinite(of)
@@ -68,7 +68,7 @@ def rank_sets(
     return ranks_left_open(means, better).rename_axis("contender").reset_index()
 
 
-def ranks_left_open(means: pd.Series, better: npt.NDArray[np.bool_]) -> pd.DataFrame:
+def ranks_left_open(means: pd.Series, better: Bools) -> pd.DataFrame:
     """Return the ranks that tests leave open: `better[i, j]` says that i is significantly better than j.
 
     best_rank = 1 + the number that are significantly better, worst_rank = k − the number that are significantly worse;

@@ -16,7 +16,7 @@ import pandas as pd
 
 from perslib.errors import NotEnough
 from perslib.stats.compare.best_reply import DECIMALS, kendall
-from perslib.stats.resample.leave_out import SEED, Floats, ratio
+from perslib.stats.resample.leave_out import SEED, Bools, Floats, Ints, ratio
 from perslib.stats.resample.sign_flips import holm
 
 SHUFFLES = 1000
@@ -70,7 +70,7 @@ def tastes(rated: pd.DataFrame, shuffles: int = SHUFFLES, seed: int = SEED) -> t
     return each.assign(of_everyone=models[best[1]]), chance.assign(p_holm=holm(chance["p"]))
 
 
-def _units(rated: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
+def _units(rated: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
     """The number of each row's conversation and the first row of each; requests, where most users have one conversation."""
     conversation = rated.groupby(["user", "scenario", "session"], sort=False).ngroup()
     has_several = conversation.groupby(rated["user"]).nunique().median() > 1
@@ -78,7 +78,7 @@ def _units(rated: pd.DataFrame) -> tuple[np.ndarray, pd.DataFrame]:
     return unit.to_numpy(), rated[~unit.duplicated()].reset_index(drop=True)
 
 
-def _group_common(about: pd.DataFrame) -> np.ndarray:
+def _group_common(about: pd.DataFrame) -> Ints:
     """Numbers of the groups within which conversations change hands: most are in a group with another user's."""
     about = about.assign(family=about["family"] if "family" in about else about["scenario"])
     for keys in IN_COMMON:
@@ -87,7 +87,7 @@ def _group_common(about: pd.DataFrame) -> np.ndarray:
     return np.zeros(len(about), int)
 
 
-def _liking(sums: Floats, counts: Floats, owner: np.ndarray, users: int) -> tuple[Floats, Floats]:
+def _liking(sums: Floats, counts: Floats, owner: Ints, users: int) -> tuple[Floats, Floats]:
     """How each user likes each model on average, and how all others like those that this user rated."""
     own, n = np.zeros((users, sums.shape[1])), np.zeros((users, sums.shape[1]))
     np.add.at(own, owner, sums)
@@ -96,10 +96,10 @@ def _liking(sums: Floats, counts: Floats, owner: np.ndarray, users: int) -> tupl
     return ratio(own, n), np.where(n > 0, others, np.nan)
 
 
-def _differs(mean: Floats, others: Floats) -> np.ndarray:
+def _differs(mean: Floats, others: Floats) -> Bools:
     """Whether the user likes another model more than the one that all others like most."""
     of_others = np.nanargmax(others, axis=1)
-    liked: np.ndarray = mean[np.arange(len(mean)), of_others] < np.nanmax(mean, axis=1) - 10.0**-DECIMALS
+    liked: Bools = mean[np.arange(len(mean)), of_others] < np.nanmax(mean, axis=1) - 10.0**-DECIMALS
     return liked
 
 

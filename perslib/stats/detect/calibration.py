@@ -13,9 +13,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
-from perslib.errors import NotEnough, UnknownName
-from perslib.stats.detect.probabilities import Bools
-from perslib.stats.resample.leave_out import Floats
+from perslib.errors import NotEnough, check_names
+from perslib.stats.resample.leave_out import Bools, Floats
 
 Kind = Literal["platt", "temperature", "isotonic", "none"]
 
@@ -46,8 +45,7 @@ class Calibration:
 
 def fit_calibration(kind: Kind, logits: Floats, good: Bools, weight: Floats | None = None) -> Calibration:
     """Fit a calibration of this kind; labels are drawn in a little, as Platt does: (N + 1) / (N + 2)."""
-    if kind not in get_args(Kind):
-        raise UnknownName("calibration", kind, get_args(Kind))
+    check_names("calibration", kind, get_args(Kind))
     known = ~np.isnan(logits)
     s, y = np.asarray(logits, dtype=float)[known], np.asarray(good, dtype=bool)[known]
     w = (np.ones(len(good)) if weight is None else np.asarray(weight, dtype=float))[known]

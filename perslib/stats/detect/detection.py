@@ -32,8 +32,8 @@ from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
-from perslib.errors import DataError, Problem, UnknownName
-from perslib.stats.resample.leave_out import Floats, Resamples, Scale, estimate, floats, ratio
+from perslib.errors import DataError, Problem, check_names
+from perslib.stats.resample.leave_out import Bools, Floats, Ints, Resamples, Scale, estimate, floats, name_bounds, ratio
 from perslib.stats.resample.wilson import wilson
 
 #: Columns of weights under which AUROC is computed together.
@@ -185,8 +185,7 @@ def measure_verdicts(
     Columns: judge, metric, value, value_low, value_high (over units), wilson_low, wilson_high (of
     plain shares, cases taken as independent), cases, unread, units.
     """
-    if unknown := [name for name in metrics if name not in METRICS]:
-        raise UnknownName("metric", unknown[0], METRICS)
+    check_names("metric", metrics, METRICS)
     if missing := [c for c in ("judge", "gold", "said", unit) if c not in frame]:
         raise DataError(Problem("verdicts", f"has no column {', '.join(missing)}"))
     rows: list[dict[str, Any]] = []
@@ -247,18 +246,16 @@ def compare_auroc(verdicts: pd.DataFrame) -> pd.DataFrame:
     for name, own in zip(names, drawn):
         row = {"judge": name, "cases": int(known.sum()), "users": len(users), **estimate(own, "auroc", "share")}
         rows.append(row if own is drawn[0] else row | estimate(drawn[0] - own, "ahead", p=True))
-    return pd.DataFrame(rows).reindex(columns=[*rows[0], *(f"ahead{end}" for end in ("", "_low", "_high", "_p"))])
+    return pd.DataFrame(rows).reindex(columns=[*rows[0], *name_bounds("ahead", p=True)])
 
 
-def misplace_unread(good: npt.NDArray[np.bool_], p: Floats) -> Floats:
+def misplace_unread(good: Bools, p: Floats) -> Floats:
     """Put what could not be read on the wrong side of all probabilities: good cases below them, bad ones above."""
     lost = np.where(good, -1.0, 2.0)
     return np.where(np.isnan(p), lost if p.ndim == 1 else lost[:, None], p)
 
 
-def auroc_under(
-    good: npt.NDArray[np.bool_], p: Floats, user: npt.NDArray[np.intp], weights: npt.NDArray[Any]
-) -> Floats:
+def auroc_under(good: Bools, p: Floats, user: Ints, weights: Floats) -> Floats:
     """Compute AUROC under each column of user weights: of all pairs of a good and a bad case, how many are in order; ties count half.
 
     Both ways are exact. Of few users, the pairs of each two are counted once and weighed (measured:

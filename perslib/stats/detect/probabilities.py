@@ -17,9 +17,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.stats.detect.detection import METRICS, count_verdicts, labels, misplace_unread
-from perslib.stats.resample.leave_out import Floats, floats
-
-Bools = npt.NDArray[np.bool_]
+from perslib.stats.resample.leave_out import Bools, Floats, floats
 
 BINS, FOLDS = 10, 10
 
@@ -94,8 +92,8 @@ def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
         def share(part: Bools, whole: Bools) -> float:
             return float(part.sum() / whole.sum()) if whole.any() else float("nan")
 
-        found |= {"kept": float(kept.sum() / max(1, (good | bad).sum()))}
-        found |= {"kept_accuracy": 1 - share(wrong, kept)}
+        found["kept"] = float(kept.sum() / max(1, (good | bad).sum()))
+        found["kept_accuracy"] = 1 - share(wrong, kept)
         found |= {"kept_good_errors": share(wrong & good, good), "kept_bad_errors": share(wrong & bad, bad)}
     return pd.Series(found)
 

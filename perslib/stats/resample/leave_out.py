@@ -28,6 +28,8 @@ import pandas as pd
 from scipy.stats import t as student
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Scale = Literal["plain", "correlation", "share", "percent", "error"]
 """What kind of number it is; an interval stays within what such a number can be."""
 LEVEL = 0.95
@@ -54,9 +56,10 @@ _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
-def floats(scores: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Plain floats of any column, NaN where there is no value."""
-    return pd.Series(scores).astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+def floats(scores: npt.ArrayLike | pd.DataFrame) -> Floats:
+    """Plain floats of any column, or of all columns of a frame, NaN where there is no value."""
+    known = scores if isinstance(scores, pd.DataFrame) else pd.Series(scores)
+    return known.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def leave_out(units: int) -> Floats:
@@ -101,9 +104,13 @@ def estimate(
     values: npt.ArrayLike, name: str = "value", scale: Scale = "plain", *, p: bool = False, level: float = LEVEL
 ) -> dict[str, float]:
     """Return the sample's value with its interval, and its p on request: `name`, `name_low`, `name_high`, `name_p`."""
-    low, high, of_zero = (float(found) for found in interval(values, scale, level))
-    found = {name: float(np.asarray(values)[0]), f"{name}_low": low, f"{name}_high": high}
-    return found | ({f"{name}_p": of_zero} if p else {})
+    found = np.asarray(values)[0], *interval(values, scale, level)
+    return dict(zip(name_bounds(name, p=p), map(float, found)))
+
+
+def name_bounds(name: str, *, p: bool = False) -> list[str]:
+    """Name the columns of an estimate: its value, its bounds, and its p on request."""
+    return [name, f"{name}_low", f"{name}_high", *([f"{name}_p"] if p else [])]
 
 
 class Resamples:
@@ -168,7 +175,7 @@ def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float = np
     return np.divide(part, whole, out=np.full(np.shape(whole), otherwise), where=whole > 0)
 
 
-def pearson(moments: np.ndarray) -> np.ndarray:
+def pearson(moments: Floats) -> Floats:
     """Pearson's r from Σ1, Σx, Σy, Σx², Σy², Σxy (rows of `moments`); missing where x or y does not vary.
 
     For the sake of accuracy, x and y should have been shifted to near zero.
@@ -179,7 +186,7 @@ def pearson(moments: np.ndarray) -> np.ndarray:
         # What rounding leaves of nothing grows with the square of the distance from zero.
         least_x, least_y = 1e-12 * np.maximum(1, xx / n), 1e-12 * np.maximum(1, yy / n)
         varies = (spread_x > least_x) & (spread_y > least_y)
-        r: np.ndarray = (xy / n - x * y / n**2) / np.sqrt(np.where(varies, spread_x * spread_y, np.nan))
+        r: Floats = (xy / n - x * y / n**2) / np.sqrt(np.where(varies, spread_x * spread_y, np.nan))
     return np.clip(r, -1.0, 1.0)
 
 
@@ -193,7 +200,7 @@ def mean_by(frame: pd.DataFrame, value: str, group: str, user: str = "user", sca
         users = Resamples(own[user])
         about = {"turns": len(own), "users": len(users)}
         rows.append({group: name, **users.estimate(users.mean(own[value].astype(float)), "mean", scale), **about})
-    return pd.DataFrame(rows, columns=[group, "mean", "mean_low", "mean_high", "turns", "users"])
+    return pd.DataFrame(rows, columns=[group, *name_bounds("mean"), "turns", "users"])
 
 
 def correlation(x: pd.Series, y: pd.Series, user: pd.Series) -> tuple[float, float, float]:
@@ -207,5 +214,5 @@ def correlation(x: pd.Series, y: pd.Series, user: pd.Series) -> tuple[float, flo
         return float("nan"), float("nan"), float("nan")
     a, b = ((pairs[name] - pairs[name].mean()).to_numpy() for name in ("x", "y"))
     values = pearson(np.array([users.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)]))
-    found = users.estimate(values, "r", "correlation")
-    return found["r"], found["r_low"], found["r_high"]
+    r, low, high = users.estimate(values, scale="correlation").values()
+    return r, low, high

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from perslib.stats.resample.leave_out import FLIPS, SEED
+from perslib.stats.resample.leave_out import FLIPS, SEED, Floats
 
 
-def sign_flip(differences: np.ndarray, flips: int = FLIPS, seed: int = SEED) -> float:
+def sign_flip(differences: Floats, flips: int = FLIPS, seed: int = SEED) -> float:
     """Two-sided p of "the mean difference over users is zero", one difference a user.
 
     If the two judges do equally well, each user's difference is as likely to have the other sign, so the
@@ -18,7 +18,7 @@ def sign_flip(differences: np.ndarray, flips: int = FLIPS, seed: int = SEED) -> 
     return float(joint_sign_flip(known[np.isfinite(known), None], flips, seed)[0])
 
 
-def holm(p: np.ndarray | pd.Series) -> np.ndarray:
+def holm(p: Floats | pd.Series) -> Floats:
     """Holm's step-down correction: p_(i) → max over j ≤ i of (m − j + 1) · p_(j), at most 1.
 
     Missing p-values stay missing and do not count as tests.
@@ -32,7 +32,7 @@ def holm(p: np.ndarray | pd.Series) -> np.ndarray:
     return adjusted
 
 
-def joint_sign_flip(differences: np.ndarray, flips: int = FLIPS, seed: int = SEED) -> np.ndarray:
+def joint_sign_flip(differences: Floats, flips: int = FLIPS, seed: int = SEED) -> Floats:
     """Sign-flip p of several mean differences at once (users × tests), adjusted for all of them.
 
     A flip turns all of a user's differences together, and each statistic |Σ d| / √Σ d² is compared with the

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
 from perslib.stats.calibrate.history import to_scale
+from perslib.stats.resample.leave_out import Floats, Ints
 
 #: Largest table of gold by score that intervals come from. Up to 204 different scores it is exact; finer scores are
 #: taken together to as many groups of neighbouring ranks (32 where gold is centred and thus fine as well). The
@@ -33,32 +35,33 @@ class Sums:
     """
 
     def __init__(
-        self,
-        gold: np.ndarray,
-        score: np.ndarray,
-        user: np.ndarray,
-        users: int,
-        block: np.ndarray | None = None,
-        cells: int = CELLS,
+        self, gold: Floats, score: Floats, user: Ints, users: int, block: Ints | None = None, cells: int = CELLS
     ) -> None:
         self.gold, self.score = np.asarray(gold, float), np.asarray(score, float)
         self.user, self.users, self.cells = np.asarray(user, int), users, cells
         self.block = self.user if block is None else np.asarray(block, int)
 
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Sums:
+        """Take turns from a frame with columns user, block, gold and score."""
+        user, users = pd.factorize(frame["user"])
+        gold, score, block = (frame[name].to_numpy() for name in ("gold", "score", "block"))
+        return cls(gold, score, user, len(users), block)
+
     def __len__(self) -> int:
         return len(self.gold)
 
-    def by_user(self, values: np.ndarray) -> np.ndarray:
+    def by_user(self, values: Floats) -> Floats:
         """Sum of the values over each user's turns."""
-        return np.bincount(self.user, values, self.users)
+        return np.bincount(self.user, values, self.users).astype(float)
 
     @cached_property
-    def turns(self) -> np.ndarray:
+    def turns(self) -> Ints:
         """Number of turns a user."""
         return np.bincount(self.user, minlength=self.users)
 
     @cached_property
-    def moments(self) -> np.ndarray:
+    def moments(self) -> Floats:
         """Σ1, Σg, Σs, Σg², Σs², Σgs, Σ|s − g|, Σ(s − g)²; g and s shifted by their means for accuracy."""
         if not len(self):
             return np.zeros((8, self.users))
@@ -67,14 +70,14 @@ class Sums:
         return np.stack([self.by_user(part) for part in parts])
 
     @cached_property
-    def confusion(self) -> np.ndarray:
+    def confusion(self) -> Floats:
         """Turns a user with gold i and rounded score j, as row 5 (i − 1) + j − 1."""
         cell = 5 * (to_scale(self.gold).astype(int) - 1) + to_scale(self.score).astype(int) - 1
         counts = np.bincount(cell * self.users + self.user, minlength=25 * self.users)
         return counts.reshape(25, self.users).astype(float)
 
     @cached_property
-    def gold_levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def gold_levels(self) -> tuple[Ints, Floats]:
         """For each turn the number of its gold value, in ascending order; and a gold value of each number.
 
         It is the only one unless neighbours share the number: then the one that comes first in the data.
@@ -82,7 +85,7 @@ class Sums:
         return _levels(self.gold, int(np.sqrt(self.cells)))
 
     @cached_property
-    def score_levels(self) -> tuple[np.ndarray, np.ndarray]:
+    def score_levels(self) -> tuple[Ints, Floats]:
         """The same of the scores, as finely as the table allows."""
         return _levels(self.score, self.cells // max(len(self.gold_levels[1]), 1))
 
@@ -124,19 +127,19 @@ class Sums:
         """Midranks of gold and of scores among each user's turns."""
         return Sums(self._rank(self.gold), self._rank(self.score), self.user, self.users)
 
-    def _centred(self, gold: np.ndarray, group: np.ndarray) -> Sums:
+    def _centred(self, gold: Floats, group: Floats) -> Sums:
         turns = np.bincount(group)[group]
         # Rounded, or what is equal in decimals would be unequal in the last bit, and ranks would tell.
         gold, score = (np.round(v - np.bincount(group, v)[group] / turns, 12) for v in (gold, self.score))
         return Sums(gold, score, self.user, self.users, cells=self.cells)
 
-    def _rank(self, values: np.ndarray) -> np.ndarray:
+    def _rank(self, values: Floats) -> Floats:
         first = np.concatenate([[0], np.cumsum(self.turns)])[self.user]
         among_all = rankdata(values, method="dense") + self.user * (len(values) + 1.0)
         return rankdata(among_all) - first
 
 
-def _levels(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+def _levels(values: Floats, most: int) -> tuple[Ints, Floats]:
     """Numbers the different values in ascending order; neighbours share a number where there are more than `most`."""
     unique, number = np.unique(values, return_inverse=True)
     if len(unique) > most:
@@ -149,37 +152,22 @@ def _levels(values: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
 class Resampled:
     """The sums of one judge under each column of user weights (`perslib.stats.leave_out`)."""
 
-    def __init__(self, sums: Sums, weights: np.ndarray) -> None:
+    def __init__(self, sums: Sums, weights: Floats) -> None:
         self.sums, self.weights = sums, weights
 
     @cached_property
-    def moments(self) -> np.ndarray:
+    def moments(self) -> Floats:
         """See `Sums.moments`; one column a sample."""
         return self.sums.moments @ self.weights
 
     @cached_property
-    def confusion(self) -> np.ndarray:
+    def confusion(self) -> Floats:
         """See `Sums.confusion`; one column a sample."""
         return self.sums.confusion @ self.weights
 
-    def tables(self) -> Iterator[np.ndarray]:
+    def tables(self) -> Iterator[Floats]:
         """Turns by gold value, score value and column, for some of the columns at a time."""
         values = len(self.sums.gold_levels[1]), len(self.sums.score_levels[1])
         for at in range(0, self.weights.shape[1], _CHUNK):
             part = self.weights[:, at : at + _CHUNK]
             yield (self.sums.table @ part).reshape(*values, part.shape[1])
-
-    @cached_property
-    def centred(self) -> Resampled:
-        """The same columns of `Sums.centred`."""
-        return Resampled(self.sums.centred, self.weights)
-
-    @cached_property
-    def blocked(self) -> Resampled:
-        """The same columns of `Sums.blocked`."""
-        return Resampled(self.sums.blocked, self.weights)
-
-    @cached_property
-    def centred_boundary(self) -> Resampled:
-        """The same columns of `Sums.centred_boundary`."""
-        return Resampled(self.sums.centred_boundary, self.weights)
