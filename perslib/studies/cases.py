@@ -10,13 +10,13 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import DataError, Problem
+from perslib.judge.noted_memories import Memories
 from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
 from perslib.replay import ORIGINAL
 from perslib.replay.rankings import scores_of_one_judge
 from perslib.replay.score_arrays import SCORE
 from perslib.report.show.words import beginning, name_of
 from perslib.stats.compare.paired import EXACT
-from perslib.studies.rationales import Memories
 from perslib.studies.shared import thoughts_of
 from perslib.studies.verification import up_to
 from perslib.text import translate

@@ -12,8 +12,7 @@ Where a user was dissatisfied and said why, a judge's rationale is, in this orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from copy import copy
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -23,11 +22,12 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import labels
 from perslib.errors import NotEnough
-from perslib.judge import Judge, Personal, evaluate, targets
+from perslib.judge import Judge, evaluate, targets
 from perslib.judge.extent import FEWEST_REPLIES
+from perslib.judge.noted_memories import Memories, collect_memories
 from perslib.llm import Backbone
 from perslib.memory import UserMemory
-from perslib.memory.base import Key, Note, Noting, turns_by_id
+from perslib.memory.base import turns_by_id
 from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
 from perslib.stats.agreement.gold import of_judges, with_gold
 from perslib.stats.agreement.reasons import order_of
@@ -36,29 +36,6 @@ from perslib.text import LANGUAGES
 
 PATTERNS = ("matches the core", "real, not the core", "off-task", "not grounded", "no rationale")
 SATISFIED = "judge satisfied"
-#: (judge, user, scenario) → the memory that the judge was shown.
-Memories = Mapping[tuple[str, str, str], UserMemory]
-
-
-def note_memories(judge: Judge) -> tuple[Judge, Mapping[Key, Note]]:
-    """Return the same judge, and where the memories that it builds will stand."""
-    judge = copy(judge)
-    if not isinstance(judge, Personal) or judge.memory is None:
-        return judge, {}
-    noting = judge.noting = judge.memory = Noting(judge.memory)
-    return judge, noting.notes
-
-
-def collect_memories(
-    judges: Iterable[Judge], evaluate_one: Callable[[Judge], pd.DataFrame]
-) -> tuple[pd.DataFrame, Memories]:
-    """Return the verdicts of all judges, in one frame, and the memories behind them."""
-    memories: dict[tuple[str, str, str], UserMemory] = {}
-    frames = []
-    for judge, notes in map(note_memories, judges):
-        frames.append(evaluate_one(judge))
-        memories |= {(judge.name, user, scenario): note.memory for (user, scenario, _), note in notes.items()}
-    return pd.concat(frames, ignore_index=True), memories
 
 
 def judge_with_memories(
