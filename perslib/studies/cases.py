@@ -30,18 +30,18 @@ TURNS = 3
 # -- rationales ----------------------------------------------------------------------------------------------
 
 
-def pick_cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
-    """Pick up to so many cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
+def pick_cases(found: pd.DataFrame) -> pd.DataFrame:
+    """Pick up to two cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
     parts = []
     for pattern, by in SHOWN.items():
         own = found[found["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
-        parts.append(own.drop_duplicates("user").head(each))
+        parts.append(own.drop_duplicates("user").head(2))
     return pd.concat(parts, ignore_index=True)
 
 
-def end_of_conversation(corpus: Corpus, row: Mapping[str, Any], messages: int = 3) -> list[dict[str, Any]]:
-    """Return the end of the conversation, the judged reply last, with the user's score and reason."""
-    *before, last = up_to(corpus, row)[-messages:]
+def end_of_conversation(corpus: Corpus, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the last three messages up to the judged reply, with the user's score and reason."""
+    *before, last = up_to(corpus, row)[-3:]
     return [*before, {**last, "reason": row["gold_reason"]}]
 
 
