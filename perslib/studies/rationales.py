@@ -12,7 +12,7 @@ Where a user was dissatisfied and said why, a judge's rationale is, in this orde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -102,12 +102,11 @@ def estimate_shares(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "backbone", "pattern", "turns", *_estimated("share")])
 
 
-def count_by_reason(found: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
+def count_by_reason(found: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     """Count how often each pattern met each reason of the users: judge, gold_reason, pattern, turns, share."""
     low = found[found["pattern"].notna()]
     counts = low.groupby(["judge", "gold_reason", "pattern"]).size().rename("turns").reset_index()
-    rank = {reason: i for i, reason in enumerate(order)}
-    counts = counts.sort_values("gold_reason", key=lambda c: c.map(rank), kind="stable", ignore_index=True)
+    counts = counts.sort_values("gold_reason", key=lambda c: c.map(order.index), kind="stable", ignore_index=True)
     total = counts.groupby(["judge", "gold_reason"])["turns"].transform("sum")
     return counts.assign(share=counts["turns"] / total)
 
@@ -123,7 +122,7 @@ def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
     judge was dissatisfied too); decided (rationales that could be called off-task), share (of them that are).
     """
     has_rationale = found["rationale"].notna()
-    decided = found[has_rationale & found["habit"].ge(HABIT).fillna(False).astype(bool)]
+    decided = found[has_rationale & found["habit"].ge(HABIT)]
     return {
         "scored": len(found),
         "written": int(has_rationale.sum()),
@@ -157,9 +156,15 @@ def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> 
             memory = memories.get((row.judge, *key))
             turns = turns_by_id(corpus.block(*key)) if memory is None else {}
             kinds += [_kind(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence]
-        about = {"judge": row.judge, "rationales": int(own["rationale"].notna().sum())}
-        about |= {"citing": int(own["evidence"].map(bool).sum()), "citations": len(kinds)}
-        rows.append(about | {kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")})
+        rows.append(
+            {
+                "judge": row.judge,
+                "rationales": int(own["rationale"].notna().sum()),
+                "citing": int(own["evidence"].map(bool).sum()),
+                "citations": len(kinds),
+                **{kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")},
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -207,8 +212,8 @@ ITSELF, BLIND = "itself", ("always the commonest", "drawn as train users give th
 
 def count_reasons(corpus: Corpus) -> pd.Series:
     """Count how often the train users give each reason, as shares, the commonest first; empty if they give none."""
-    train = set(corpus.split().get("train", []))
-    low = corpus.turns[corpus.turns["user"].isin(train) & corpus.turns["score"].le(3).fillna(False)]
+    is_train = corpus.turns["user"].isin(corpus.split().get("train", []))
+    low = corpus.turns[is_train & corpus.turns["score"].le(3)]
     return low["reason"].value_counts(normalize=True)
 
 
@@ -261,7 +266,7 @@ def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
         there = {*both["gold_reason"], *both["reason"]}
         for reason in (r for r in order_of(corpus) if r in there):
             given, named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
-            counts = {"given": int(given.sum()), "named": int(named.sum())}
+            counts = {"given": given.sum(), "named": named.sum()}
             shares = {"given_share": given.mean(), "named_share": named.mean()}
             times = users.estimate(ratio(users.total(named), users.total(given)), "ratio", "error")
             rows.append({**row._asdict(), "reason": reason, **counts, **shares, **times})
