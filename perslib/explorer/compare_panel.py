@@ -288,10 +288,11 @@ class Replayed(Sides):
         if looking.key is None or here.empty:
             return
         self.clear()
-        replies = [looking.block.target(*looking.key[2:]).response, *here["response"]]
+        place = looking.key[2:]
+        replies = [looking.block.target(*place).response, *here["response"]]
         chosen = [(looking.user, DRAFT if looking.draft else looking.system)]
         label = translate("The judge reads {n} replies …", n=len(replies))
-        self.judge_sides(chosen, label, written=written, asked=looking.with_replies(replies))
+        self.judge_sides(chosen, label, written=written, asked=looking.block.with_replies(*place, replies))
 
     def show(self, sides: Sequence[Side]) -> None:
         """Show the best reply first, and those without a score at the end."""

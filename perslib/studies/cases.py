@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, Problem
 from perslib.judge.noted_memories import Memories
 from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
@@ -100,7 +99,7 @@ def describe_turn(
     """
     block = corpus.block(row["user"], row["scenario"])
     answers = _answers(row, replies, verdicts)
-    asked = _answered(block, row, [answer["response"] or "" for answer in answers])
+    asked = block.with_replies(row["session"], row["turn"], [answer["response"] or "" for answer in answers])
     for answer, anchors in zip(answers, Retrieval(ANCHORS).anchors(asked, TURNS), strict=True):
         memory = (memories or {}).get((answer["judge"] or "", block.user, block.scenario))
         answer["cited"] = resolved(answer["evidence"] or (), asked, memory)
@@ -147,11 +146,3 @@ def _on(row: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
     """What a frame has on the turn, by candidate."""
     own = frame[(frame[TURN] == [row[key] for key in TURN]).all(axis=1)]
     return own.set_axis(own["candidate"].astype("str").fillna(ORIGINAL).tolist())
-
-
-def _answered(block: Block, row: Mapping[str, Any], replies: list[str]) -> Block:
-    """The block with the turn alone as target, once with each reply."""
-    own = block.targets
-    target = own[(own["session"] == row["session"]) & (own["turn"] == row["turn"])]
-    targets = pd.concat([target] * len(replies), ignore_index=True)
-    return replace(block, targets=targets.assign(response=replies))
