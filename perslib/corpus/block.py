@@ -111,6 +111,13 @@ class Block:
                 return target
         raise UnknownName("target", f"{session}/{turn}", [f"{t.session}/{t.turn}" for t in self])
 
+    def with_replies(self, session: str, turn: int, replies: Sequence[str]) -> Block:
+        """The same block with nothing to judge but these replies to one of its turns."""
+        is_turn = (self.targets["session"] == session) & (self.targets["turn"] == turn)
+        row = self.targets[is_turn]
+        targets = row.loc[row.index.repeat(len(replies))].reset_index(drop=True)
+        return replace(self, targets=targets.assign(response=list(replies)))
+
     def __repr__(self) -> str:
         return f"Block({self.id}: {len(self.targets)} targets, {len(self.evidence)} turns of evidence)"
 

@@ -37,38 +37,48 @@ def compare(looking: Looking) -> widgets.Widget:
 
 @dataclass(frozen=True)
 class Side:
-    """A verdict on the open reply as of one user with one memory, called `name`."""
+    """Verdicts on replies to the open turn as of one user with one memory, called `name`."""
 
     user: str
     name: str
     block: Block
     memory: UserMemory | None
-    verdict: Verdict
+    verdicts: Sequence[Verdict]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the first reply."""
+        return self.verdicts[0]
 
 
 class Sides(Judged):
-    """The open reply before the same judge, as several users or with several memories."""
+    """Replies to the open turn before the same judge, as several users or with several memories."""
 
-    def judge_sides(self, chosen: Sequence[tuple[str, str]], label: str, *, written: bool) -> None:
-        """Have the open reply judged as these users with these memories; `label` says what is done."""
-        looking, asked, key = self.looking, self.looking.asked(), self.looking.key
-        if asked is None:
+    def judge_sides(
+        self, chosen: Sequence[tuple[str, str]], label: str, *, written: bool, asked: Block | None = None
+    ) -> None:
+        """Have replies judged as these users with these memories; `label` says what is done.
+
+        `asked` is the block with these replies; without one it is the open reply, recorded or pasted.
+        """
+        looking, key, is_recorded = self.looking, self.looking.key, asked is not None or self.looking.reply is None
+        replies = looking.asked() if asked is None else asked
+        if replies is None or key is None:
             self.asking.fail(translate("There is no reply to judge in this scenario."))
             return
-        recorded = looking.reply is None
 
         def done(sides: list[Side]) -> None:
-            if recorded and key is not None:
+            if is_recorded:
                 looking.journal.note("verdict", key)
             self.show(sides)
 
         async def judged(ask: Ask) -> list[Side]:
-            return await asyncio.gather(*(self._side(asked, *side, written, ask) for side in chosen))
+            return await asyncio.gather(*(self._side(replies, *side, written, ask) for side in chosen))
 
         self.asking.start(judged, done, label)
 
     async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> Side:
-        """The reply judged as this user with this memory."""
+        """The replies judged as this user with this memory."""
         looking = self.looking
         block = replace(looking.corpus.block(user, asked.scenario), targets=asked.targets.assign(user=user))
         memory: UserMemory | None = None
@@ -77,7 +87,7 @@ class Sides(Judged):
         elif name != NONE:
             memory = await looking.memory_system(name).build(block, ask)
         verdicts = await looking.judge(memory, written=written).judge(block, ask)
-        return Side(user, _called(name), block, memory, verdicts[0])
+        return Side(user, _called(name), block, memory, verdicts)
 
     def show(self, sides: Sequence[Side]) -> None:
         """Show the verdicts of all sides."""
@@ -198,7 +208,7 @@ class Memories(Sides):
         self.shown.value = draw("distribution", rows=[shares_of(side.name, side.verdict) for side in sides])
 
 
-class Replayed(Judged):
+class Replayed(Sides):
     """What candidates answered to the open turn, before the judge of its user: the best first.
 
     Their replies come with the corpus or from a file.
@@ -274,29 +284,24 @@ class Replayed(Judged):
 
     def ask(self, *, written: bool) -> None:
         """Have the recorded reply and every candidate's judged with the same memory."""
-        looking, key, here = self.looking, self.looking.key, among(self.replies, [self.looking.key])
-        if key is None or here.empty:
+        looking, here = self.looking, among(self.replies, [self.looking.key])
+        if looking.key is None or here.empty:
             return
         self.clear()
-        names = [name_of(ORIGINAL), *here["candidate"]]
-        replies = [looking.block.target(*key[2:]).response, *here["response"]]
-        block, draft = looking.with_replies(replies), looking.draft
+        place = looking.key[2:]
+        replies = [looking.block.target(*place).response, *here["response"]]
+        chosen = [(looking.user, DRAFT if looking.draft else looking.system)]
+        label = translate("The judge reads {n} replies …", n=len(replies))
+        self.judge_sides(chosen, label, written=written, asked=looking.block.with_replies(*place, replies))
 
-        async def judged(ask: Ask) -> Sequence[Verdict]:
-            memory = draft.memory if draft else await looking.memory_system().build(looking.block, ask)
-            return await looking.judge(memory, written=written).judge(block, ask)
-
-        def done(verdicts: Sequence[Verdict]) -> None:
-            looking.journal.note("verdict", key)
-            self._show(names, replies, verdicts)
-
-        self.asking.start(judged, done, translate("The judge reads {n} replies …", n=len(replies)))
-
-    def _show(self, names: Sequence[str], replies: Sequence[str], verdicts: Sequence[Verdict]) -> None:
-        """The best first; replies without a score at the end."""
-        found = sorted(zip(names, replies, verdicts, map(score_of, verdicts)), key=lambda of: -(of[3] or 0))
-        draft, memory = self.looking.draft, system_name(self.looking.system)
-        if draft is not None and draft.changed:
-            memory = join([memory, _called(DRAFT)])
+    def show(self, sides: Sequence[Side]) -> None:
+        """Show the best reply first, and those without a score at the end."""
+        (side,), looking = sides, self.looking
+        names = [name_of(ORIGINAL), *among(self.replies, [looking.key])["candidate"]]
+        judged = zip(names, side.block.targets["response"], side.verdicts, map(score_of, side.verdicts))
+        found = sorted(judged, key=lambda of: -(of[3] or 0))
+        memory = system_name(looking.system)
+        if looking.draft is not None and looking.draft.changed:
+            memory = join([memory, side.name])
         rows = [shares_of(name, verdict) for name, _, verdict, _ in found]
         self.shown.value = draw("replayed", memory=memory, rows=rows, replies=found)

@@ -249,13 +249,8 @@ class Looking(HasTraits):
 
     def asked(self) -> Block | None:
         """The block with nothing to judge but the open reply, recorded or pasted."""
-        return self.with_replies([self.target.response]) if self.target else None
-
-    def with_replies(self, replies: Sequence[str]) -> Block:
-        """The block with nothing to judge but these replies to the open turn."""
-        row = among(self.block.targets, [self.key])
-        rows = row.loc[row.index.repeat(len(replies))].reset_index(drop=True)
-        return replace(self.block, targets=rows.assign(response=list(replies)))
+        target = self.target
+        return target and self.block.with_replies(target.session, target.turn, [target.response])
 
     # -- gold -----------------------------------------------------------------------------------------------
 

@@ -23,79 +23,69 @@ from perslib.text import translate
 
 def see(looking: Looking) -> widgets.Widget:
     """The panel to look at a user with."""
-    profile, course, levels, past, one, other = (widgets.HTML() for _ in range(6))
-    sessions = make_field(widgets.IntSlider, "Sessions read", width="22em", min=0, continuous_update=False)
+    profile, course, levels, past = (widgets.HTML() for _ in range(4))
     search = make_field(widgets.Text, "Search", "words in request, reply or reason", "100%")
-    second = make_field(widgets.Dropdown, "Side by side")
-    asking = Asking(looking)
+
+    def show_past(change: Any = None) -> None:
+        past.value = past_html(looking, search.value)
 
     def show_user(change: Any = None) -> None:
         profile.value = profile_html(looking.corpus.profile(looking.user), looking.user)
         course.value, levels.value = over_time_html(looking), by_scenario_html(looking)
         show_past()
-        show_second()
 
-    def show_past(change: Any = None) -> None:
-        past.value = past_html(looking, search.value)
+    watch(looking, search, show_past)
+    looking.observe(show_user, ["opened", "gold_shown"])
+    show_user()
+    return columns(
+        [heading("Profile"), profile, heading("Scores"), course, levels],
+        [heading("Memory"), *side_by_side(looking), heading("Past replies, by score"), search, past],
+    )
 
-    beside: dict[str, UserMemory | None] = {"one": None, "other": None}
 
-    def show_both() -> None:
-        for place, rival, shown in (("one", "other", one), ("other", "one", other)):
-            if place == "one" or beside[place]:
-                shown.value = memory_html(looking, beside[place], beside[rival])
+def side_by_side(looking: Looking) -> list[widgets.Widget]:
+    """The memory that is open, as it grows with the sessions read, beside a second one that is chosen here."""
+    one, other = widgets.HTML(), widgets.HTML()
+    memories: dict[str, UserMemory | None] = {"one": None, "other": None}
+    sessions = make_field(widgets.IntSlider, "Sessions read", width="22em", min=0, continuous_update=False)
+    second = make_field(widgets.Dropdown, "Side by side")
+    asking = Asking(looking)
 
-    def show_memory(change: Any = None) -> None:
-        beside["one"] = looking.draft.memory if looking.draft else None
-        seen = len(sessions_of(looking))
+    def show(**built: UserMemory | None) -> None:
+        memories.update(built)
+        one.value = memory_html(looking, memories["one"], memories["other"])
+        if memories["other"]:
+            other.value = memory_html(looking, memories["other"], memories["one"])
+
+    def show_draft(change: Any = None) -> None:
         sessions.layout.display = None if is_free(looking.system) else "none"
         with looking.filling():
-            sessions.max = sessions.value = seen
-        show_both()
-
-    def show_growth(number: int) -> None:
-        beside["one"] = build_now(looking, looking.system, number)
-        show_both()
-
-    def show_other(memory: UserMemory | None) -> None:
-        beside["other"] = memory
-        show_both()
+            sessions.max = sessions.value = len(sessions_of(looking))
+        show(one=looking.draft.memory if looking.draft else None)
 
     def show_second(change: Any = None) -> None:
         asking.clear()
         name = second.value
         other.layout.display = None if name else "none"
         build.layout.display = None if name and not is_free(name) else "none"
-        show_other(None)
-        if name and is_free(name):
-            show_other(build_now(looking, name))
-        else:
-            other.value = div("empty", not_built(name)) if name else ""
+        other.value = div("empty", not_built(name)) if name else ""
+        show(other=build_now(looking, name) if name and is_free(name) else None)
 
-    def choose_second(change: Any = None) -> None:
-        names = [n for n in systems() if n != looking.system]
-        kept = second.value
+    def offer_second(change: Any = None) -> None:
+        names, chosen = [n for n in systems() if n != looking.system], second.value
         second.options = [(translate("nothing"), ""), *((system_name(n), n) for n in names)]
-        second.value = kept if kept in names else ""
+        second.value = chosen if chosen in names else ""
 
-    build = button(looking, "Build", lambda: build_asking(asking, second.value, show_other), "magic")
-    choose_second()
-    watch(looking, search, show_past)
-    watch(looking, sessions, show_growth)
+    build = button(looking, "Build", lambda: build_asking(asking, second.value, lambda m: show(other=m)), "magic")
+    offer_second()
+    watch(looking, sessions, lambda number: show(one=build_now(looking, looking.system, number)))
     watch(looking, second, show_second)
-    looking.observe(show_user, ["opened", "gold_shown"])
-    looking.observe(show_memory, "draft")
-    looking.observe(choose_second, "system")
-    show_user()
-    show_memory()
-    two = widgets.HBox([one, other]).add_class("pl-two")
-    return columns(
-        [heading("Profile"), profile, heading("Scores"), course, levels],
-        [
-            *(heading("Memory"), bar(second, build, sessions, asking), two),
-            *(heading("Past replies, by score"), search, past),
-        ],
-    )
+    looking.observe(show_second, ["opened", "gold_shown"])
+    looking.observe(show_draft, "draft")
+    looking.observe(offer_second, "system")
+    show_second()
+    show_draft()
+    return [bar(second, build, sessions, asking), widgets.HBox([one, other]).add_class("pl-two")]
 
 
 # -- memories ------------------------------------------------------------------------------------------------

@@ -72,9 +72,7 @@ def keep_enough(agreed: pd.DataFrame) -> pd.DataFrame:
 # -- ties --------------------------------------------------------------------------------------------------
 
 
-def compare_tie_rules(
-    verdicts: pd.DataFrame, corpus: Corpus, metrics: Sequence[str] = SHOWN, seed: int = 42
-) -> pd.DataFrame:
+def compare_tie_rules(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """Measure agreement after block CDF under every tie rule: an agreement frame whose `score` is the rule.
 
     `random` gives the same whole scores as `turn_index` does, in a random order; its rows are means over `DRAWS` orders,
@@ -89,7 +87,7 @@ def compare_tie_rules(
     at_random = {f"random{draw}": cdf(frame, "turn_index") for draw, frame in enumerate(shuffled)}
     frame = verdicts.assign(**at_random, **{rule: cdf(verdicts, rule) for rule in RULES})
     scores = ["real", RULES[0], *at_random, *RULES[1:]]
-    found = stats.agreement(frame, corpus, scores=scores, metrics=metrics)
+    found = stats.agreement(frame, corpus, scores=scores, metrics=SHOWN)
     found["score"] = found["score"].str.replace(r"^random\d+$", "random", regex=True)
     keys = ["judge", "score", "metric"]
     how = {name: "mean" if name.startswith("value") else "first" for name in found.columns.drop(keys)}
@@ -98,7 +96,7 @@ def compare_tie_rules(
 
 def sort_by_judge(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows judge by judge in the order in which they come, otherwise as they stand."""
-    return frame.iloc[np.argsort(pd.factorize(frame["judge"])[0], kind="stable")].reset_index(drop=True)
+    return frame.sort_values("judge", key=lambda names: pd.factorize(names)[0], kind="stable", ignore_index=True)
 
 
 def describe_ties(agreed: pd.DataFrame, corpus: Corpus) -> dict[str, float]:
@@ -112,9 +110,14 @@ def describe_ties(agreed: pd.DataFrame, corpus: Corpus) -> dict[str, float]:
     rated = rated[rated["user"].isin(corpus.split().get("test", []))]
     mean = rated["score"].groupby(rated["turn"] == 0).mean()
     r, within = own["pearson"], own["wb_pearson"]
-    facts = {"by_turn": r["turn_index"], "at_random": r["random"]}
-    facts |= {"within_by_turn": within["turn_index"], "within_at_random": within["random"]}
-    return facts | {"first": mean.get(True, np.nan), "later": mean.get(False, np.nan)}
+    return {
+        "by_turn": r["turn_index"],
+        "at_random": r["random"],
+        "within_by_turn": within["turn_index"],
+        "within_at_random": within["random"],
+        "first": mean.get(True, np.nan),
+        "later": mean.get(False, np.nan),
+    }
 
 
 # -- calibrators -------------------------------------------------------------------------------------------
@@ -197,13 +200,22 @@ def find_best_ways(agreed: pd.DataFrame) -> pd.DataFrame:
     for metric in ("qwk", "f1_dsat"):
         own = agreed[(agreed["metric"] == metric) & agreed["value"].notna()].sort_values("value")
         is_blind = own["judge"].isin(CONTROLS)
-        if is_blind.all() or not is_blind.any():
+        reading = own[~is_blind]
+        if len(reading) in (0, len(own)):
             continue
-        blind, best = own[is_blind].iloc[-1], own[~is_blind].iloc[-1]
-        as_given = own[~is_blind & (own["score"] == "real")]["value"].max()
-        line = {"metric": metric, "blind": blind["value"], "blind_judge": blind["judge"]}
-        line |= {"blind_way": blind["score"], "value": best["value"], "judge": best["judge"]}
-        rows.append(line | {"way": best["score"], "as_given": as_given})
+        blind, best = own[is_blind].iloc[-1], reading.iloc[-1]
+        rows.append(
+            {
+                "metric": metric,
+                "blind": blind["value"],
+                "blind_judge": blind["judge"],
+                "blind_way": blind["score"],
+                "value": best["value"],
+                "judge": best["judge"],
+                "way": best["score"],
+                "as_given": reading[reading["score"] == "real"]["value"].max(),
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import TURN, Block, Corpus
+from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, Problem
+from perslib.judge.noted_memories import Memories
 from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
 from perslib.replay import ORIGINAL
 from perslib.replay.rankings import scores_of_one_judge
 from perslib.replay.score_arrays import SCORE
 from perslib.report.show.words import beginning, name_of
 from perslib.stats.compare.paired import EXACT
-from perslib.studies.rationales import Memories
 from perslib.studies.shared import thoughts_of
 from perslib.studies.verification import up_to
 from perslib.text import translate
@@ -30,18 +29,18 @@ TURNS = 3
 # -- rationales ----------------------------------------------------------------------------------------------
 
 
-def pick_cases(found: pd.DataFrame, each: int = 2) -> pd.DataFrame:
-    """Pick up to so many cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
+def pick_cases(found: pd.DataFrame) -> pd.DataFrame:
+    """Pick up to two cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
     parts = []
     for pattern, by in SHOWN.items():
         own = found[found["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
-        parts.append(own.drop_duplicates("user").head(each))
+        parts.append(own.drop_duplicates("user").head(2))
     return pd.concat(parts, ignore_index=True)
 
 
-def end_of_conversation(corpus: Corpus, row: Mapping[str, Any], messages: int = 3) -> list[dict[str, Any]]:
-    """Return the end of the conversation, the judged reply last, with the user's score and reason."""
-    *before, last = up_to(corpus, row)[-messages:]
+def end_of_conversation(corpus: Corpus, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the last three messages up to the judged reply, with the user's score and reason."""
+    *before, last = up_to(corpus, row)[-3:]
     return [*before, {**last, "reason": row["gold_reason"]}]
 
 
@@ -100,7 +99,7 @@ def describe_turn(
     """
     block = corpus.block(row["user"], row["scenario"])
     answers = _answers(row, replies, verdicts)
-    asked = _answered(block, row, [answer["response"] or "" for answer in answers])
+    asked = block.with_replies(row["session"], row["turn"], [answer["response"] or "" for answer in answers])
     for answer, anchors in zip(answers, Retrieval(ANCHORS).anchors(asked, TURNS), strict=True):
         memory = (memories or {}).get((answer["judge"] or "", block.user, block.scenario))
         answer["cited"] = resolved(answer["evidence"] or (), asked, memory)
@@ -147,11 +146,3 @@ def _on(row: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
     """What a frame has on the turn, by candidate."""
     own = frame[(frame[TURN] == [row[key] for key in TURN]).all(axis=1)]
     return own.set_axis(own["candidate"].astype("str").fillna(ORIGINAL).tolist())
-
-
-def _answered(block: Block, row: Mapping[str, Any], replies: list[str]) -> Block:
-    """The block with the turn alone as target, once with each reply."""
-    own = block.targets
-    target = own[(own["session"] == row["session"]) & (own["turn"] == row["turn"])]
-    targets = pd.concat([target] * len(replies), ignore_index=True)
-    return replace(block, targets=targets.assign(response=replies))

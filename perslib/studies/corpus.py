@@ -13,6 +13,9 @@ from perslib.paths import read_csv
 from perslib.report.page.markup import literally
 from perslib.stats import correlation, mean_by, of_turns
 
+#: Turns from this number on, counted from 0, are taken together.
+LAST = 5
+
 
 def statistics(corpus: Corpus) -> pd.DataFrame:
     """The rows of Table 5 with the published data's beside this corpus's."""
@@ -77,25 +80,24 @@ def levels(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     return mean.merge(low, on=by)
 
 
-def by_position(corpus: Corpus, last: int = 5) -> pd.DataFrame:
-    """Mean score and share ≤ 3 by turn number, turns from `last` on taken together, with intervals."""
+def by_position(corpus: Corpus) -> pd.DataFrame:
+    """Mean score and share ≤ 3 by turn number, turns from `LAST` on taken together, with intervals."""
     turns = scored(corpus)
-    return levels(turns.assign(position=turns["turn"].clip(upper=last).astype(int)), "position")
+    return levels(turns.assign(position=turns["turn"].clip(upper=LAST).astype(int)), "position")
 
 
 def reasons(corpus: Corpus) -> pd.DataFrame:
     """Why turns were scored 3 or lower, most frequent first: reason, turns, share."""
-    low = corpus.turns[corpus.turns["score"].le(3).fillna(False).astype(bool)]
-    counts = low["reason"].dropna().value_counts()
-    table = counts.rename_axis("reason").rename("turns").reset_index()
-    return table.assign(share=table["turns"] / max(table["turns"].sum(), 1))
+    low = corpus.turns[corpus.turns["score"] <= 3]
+    table = low["reason"].value_counts().rename("turns").reset_index()
+    return table.assign(share=table["turns"] / table["turns"].sum())
 
 
 def lengths(corpus: Corpus) -> pd.DataFrame:
     """Characters of every request and reply: quantity ("requests" or "replies"), characters."""
     texts = corpus.turns[["request", "response"]].set_axis(["requests", "replies"], axis=1)
-    long = texts.melt(var_name="quantity", value_name="text").dropna(ignore_index=True)
-    return long[["quantity"]].assign(characters=long["text"].str.len())
+    long = texts.melt(var_name="quantity", value_name="characters").dropna(ignore_index=True)
+    return long.assign(characters=long["characters"].str.len())
 
 
 def by_assistant(corpus: Corpus) -> pd.DataFrame:
@@ -205,8 +207,8 @@ def _few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
     return drawn.assign(order=order).sort_values(["order", "score"], kind="stable").head(turns)
 
 
-def _beginning(text: str, longest: int = 70) -> str:
-    """The first words of a reply, in one line."""
+def _beginning(text: str) -> str:
+    """The first words of a reply, in one line of at most 70 characters."""
     line = " ".join(text.split())
-    cut = line.rfind(" ", longest // 2, longest)
-    return line if len(line) <= longest else line[: cut if cut > 0 else longest] + " …"
+    cut = line.rfind(" ", 35, 70)
+    return line if len(line) <= 70 else line[: cut if cut > 0 else 70] + " …"

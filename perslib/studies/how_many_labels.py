@@ -259,18 +259,18 @@ def measure_choices(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-def pick_budget(measured: pd.DataFrame, about: int = 10) -> int:
+def pick_budget(measured: pd.DataFrame) -> int:
     """Return the budget that sentences speak of: the one nearest ten users, with intervals where any has them."""
     tried = measured.loc[measured["method"] == LABELS, "labelled"]
     enough = tried[tried >= stats.FEWEST_LABELLED]
     of = enough if len(enough) else tried
-    return int(of.iloc[(of - about).abs().argmin()])
+    return int(of.iloc[(of - 10).abs().argmin()])
 
 
-def find_sufficient(measured: pd.DataFrame, method: str, share: float = 0.9) -> int | None:
-    """Return the least budget from which on this share of studies find the best candidate; None where none suffices."""
+def find_sufficient(measured: pd.DataFrame, method: str) -> int | None:
+    """Return the least budget from which on nine of ten studies find the best candidate; None where none suffices."""
     own = measured[measured["method"] == method].sort_values("labelled")
-    enough = own["best"].ge(share)[::-1].cummin()[::-1]
+    enough = own["best"].ge(0.9)[::-1].cummin()[::-1]
     return int(own["labelled"][enough].min()) if enough.any() else None
 
 

@@ -29,8 +29,12 @@ TASKS = {"accuracy": "UX Judge", "eval_good": "UX Eval", "recovery_good": "UX Re
 #: What else rankings of models are called, by the column of Table 3 or 5.
 RANKINGS = {
     **TASKS,
-    **{"good_acc": "good recall", "bad_acc": "bad recall", "uxbench": "UXBench"},
-    **{"arena_hard": "Arena-Hard", "wildbench": "WildBench", "alpaca_eval": "AlpacaEval"},
+    "good_acc": "good recall",
+    "bad_acc": "bad recall",
+    "uxbench": "UXBench",
+    "arena_hard": "Arena-Hard",
+    "wildbench": "WildBench",
+    "alpaca_eval": "AlpacaEval",
 }
 #: Table → which two of its rankings are compared.
 COMPARED = {
@@ -84,8 +88,14 @@ def accuracy_at(d_prime: np.ndarray, criterion: np.ndarray) -> np.ndarray:
 def summarize_mildness(table: pd.DataFrame) -> dict[str, Any]:
     """The mildest and the strictest of the zero-shot judges, and their mean."""
     bias = table[table["model"] != REWARD_MODEL].set_index("model")["positive_bias"]
-    ends = {"least": bias.min(), "strictest": bias.idxmin(), "most": bias.max(), "mildest": bias.idxmax()}
-    return {"n": len(bias), "mean": bias.mean(), **ends}
+    return {
+        "n": len(bias),
+        "mean": bias.mean(),
+        "least": bias.min(),
+        "strictest": bias.idxmin(),
+        "most": bias.max(),
+        "mildest": bias.idxmax(),
+    }
 
 
 def correlate_models(one: pd.Series, other: pd.Series) -> dict[str, float]:
@@ -93,13 +103,14 @@ def correlate_models(one: pd.Series, other: pd.Series) -> dict[str, float]:
 
     Intervals are those of Fisher's z, with the models taken as independent: so few of them need one.
     """
-    n, found = len(one), dict[str, float]()
+    n = len(one)
+    found: dict[str, float] = {"models": n}
     for name, (correlate, a, b, c) in COEFFICIENTS.items():
         r = float(correlate(one, other)[0])
         reach = 1.96 * np.sqrt((a + b * r**2) / (n - c))
-        low, high = np.tanh(np.arctanh(r) + np.array([-reach, reach]))
-        found |= {name: r, f"{name}_low": float(low), f"{name}_high": float(high)}
-    return found | {"models": n}
+        low, high = np.tanh(np.arctanh(r) + np.array([-reach, reach])).tolist()
+        found |= {name: r, f"{name}_low": low, f"{name}_high": high}
+    return found
 
 
 def summarize_sensitivity(table: pd.DataFrame) -> dict[str, Any]:
@@ -109,10 +120,15 @@ def summarize_sensitivity(table: pd.DataFrame) -> dict[str, Any]:
     return {
         "with_c": correlate_models(own["accuracy"], own["criterion"]),
         "with_d": correlate_models(own["accuracy"], own["d_prime"]),
-        **{"n": len(own), "equal": int((own["d_prime"] >= trained["d_prime"]).sum())},
-        **{"best": best["model"], "best_accuracy": best["at_best"], "d_prime": trained["d_prime"]},
-        **{"trained_best": trained["at_best"], "trained_accuracy": trained["accuracy"]},
-        **{"least_error": table["d_prime_se"].min(), "most_error": table["d_prime_se"].max()},
+        "n": len(own),
+        "equal": (own["d_prime"] >= trained["d_prime"]).sum(),
+        "best": best["model"],
+        "best_accuracy": best["at_best"],
+        "d_prime": trained["d_prime"],
+        "trained_best": trained["at_best"],
+        "trained_accuracy": trained["accuracy"],
+        "least_error": table["d_prime_se"].min(),
+        "most_error": table["d_prime_se"].max(),
     }
 
 
@@ -153,8 +169,12 @@ def pair_counts() -> pd.DataFrame:
 
 def neutral_and_effort() -> pd.DataFrame:
     """Bad cases called neutral, and recall of bad cases at low and high reasoning effort: percents with intervals."""
-    names = {"bad_to_neutral": "called neutral", "low": "bad recall, low effort"}
-    names |= {"high": "bad recall, high effort", "model": "model_name"}
+    names = {
+        "bad_to_neutral": "called neutral",
+        "low": "bad recall, low effort",
+        "high": "bad recall, high effort",
+        "model": "model_name",
+    }
     both = pd.concat([published("neutral"), published("effort")]).rename(columns=names)
     table = both.melt("model_name", var_name="quantity", value_name="percent").dropna(ignore_index=True)
     return stats.with_wilson(table, "percent", CASES["bad_acc"])
@@ -192,21 +212,19 @@ class Audit:
         shares = 1 - self.quality.set_index("judge").get("parse_rate", pd.Series(dtype=float))
         return shares[shares > 0].to_dict()
 
-    def biased(self) -> dict[str, list[str]]:
-        """Judges that prefer long replies at equal gold, padded ones, one of two places, and their own family."""
-        found = {
-            "long": self.length.query("at_equal_gold_low > 0"),
-            "padded": self.length.query("padding_change_low > 0"),
-            "placed": self.position.query("position_bias_p < 0.05"),
-            "own": self.family.query("preference_low > 0"),
-        }
-        return {bias: list(table["judge"]) for bias, table in found.items()}
+    def biased(self) -> dict[str, list[str] | None]:
+        """Judges that prefer long replies at equal gold, padded ones, one of two places, and their own family.
 
-    def find_measured(self) -> dict[str, bool]:
-        """Of each bias of `biased` whether any judge could be tried for it."""
-        own = {"long": self.length["at_equal_gold_low"], "padded": self.length["padding_change_low"]}
-        own |= {"placed": self.position["position_bias_p"], "own": self.family["preference_low"]}
-        return {bias: bool(bounds.notna().any()) for bias, bounds in own.items()}
+        None where no judge could be tried for it.
+        """
+        length, position, family = (own.set_index("judge") for own in (self.length, self.position, self.family))
+        above = {
+            "long": length["at_equal_gold_low"],
+            "padded": length["padding_change_low"],
+            "placed": 0.05 - position["position_bias_p"],
+            "own": family["preference_low"],
+        }
+        return {bias: list(low.index[low > 0]) if low.notna().any() else None for bias, low in above.items()}
 
 
 def audit(
@@ -236,10 +254,12 @@ def audit(
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
     own = candidates[candidates["user"].isin({b.user for b in blocks})]
     drawn = ux.pairs_of(own.groupby("user", sort=False).head(PADDED), pairs, seed)
-    verdicts, padding, position, scored = [], [], [], []
+    verdicts, padding, position, own_family = [], [], [], []
     family = family_of(backbone.model) if backbone is not None else None
     rated = _rated_replies(drawn, candidates) if family in set(candidates["candidate"].map(family_of)) else drawn[:0]
     rated_turns = _scored_by_gold(corpus) if "cases" in corpus.extras else corpus
+    written = stats.of_turns(corpus, "assistant").to_numpy()
+    gold = corpus.turns[TURN].assign(candidate=written, gold=stats.floats(rated_turns.turns["score"]))
     for judge in judges:
         try:
             verdicts.append(evaluate(judge, corpus, backbone, blocks=blocks, progress=False))
@@ -251,12 +271,12 @@ def audit(
         if len(drawn):
             position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))
         if judge.sees.model:
-            written = stats.of_turns(corpus, "assistant").to_numpy()
-            gold = corpus.turns[TURN].assign(candidate=written, gold=stats.floats(rated_turns.turns["score"]))
-            scored.append(verdicts[-1].drop(columns="candidate").merge(gold, on=TURN))
+            scored = verdicts[-1].drop(columns="candidate").merge(gold, on=TURN)
             if len(rated):
-                given = replay_scored(judge, corpus, rated, backbone, fit=False, progress=False)
-                scored.append(given.merge(rated[["candidate", *TURN, "gold"]], on=["candidate", *TURN]))
+                given = replay_scored(judge, corpus, rated, backbone, **again)
+                known = given.merge(rated[["candidate", *TURN, "gold"]], on=["candidate", *TURN])
+                scored = pd.concat([scored, known], ignore_index=True)
+            own_family.append(prefer_own_family(scored, family))
     if pairwise is not None and len(drawn):
         position.append(ux.position_audit(pairwise, drawn, corpus, backbone, progress=True))
     quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
@@ -268,34 +288,33 @@ def audit(
             quality = _measure_quality(every, corpus, seed)
         except NotEnough as missing:
             lacking.append(missing)
-    audited = padding or [pd.DataFrame(columns=["judge", *PADDING])]
-    placed = position or [pd.DataFrame(columns=["judge", "position_bias_p"])]
-    length = pd.concat(audited, ignore_index=True).merge(slopes, how="left")
-    own_family = prefer_own_family(scored, family)
-    return Audit(quality, length, pd.concat(placed, ignore_index=True), own_family, tuple(lacking))
+    length = _put_together(padding, PADDING).merge(slopes, how="left")
+    preferences = _put_together(own_family, FAMILY)
+    p_holm = stats.holm(preferences["preference_p"].to_numpy(float))
+    preferences = preferences.assign(preference_p_holm=p_holm)
+    return Audit(quality, length, _put_together(position, POSITION), preferences, tuple(lacking))
 
 
-def prefer_own_family(scored: Sequence[pd.DataFrame], family: str | None) -> pd.DataFrame:
-    """How far judges of a family score its replies higher than the users did, beyond how far they do so for others.
+def _put_together(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+    """Return the tables as one; without any, an empty one with these columns."""
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
-    `scored` are verdicts with gold, and who wrote each reply as `candidate`; families go by the first word of a name, as
-    those of `perslib.ux.families` do.
+
+def prefer_own_family(scored: pd.DataFrame, family: str | None) -> pd.DataFrame:
+    """How far a judge of a family scores its replies higher than the users did, beyond how far it does so for others.
+
+    `scored` are its verdicts with gold, and who wrote each reply as `candidate`; families go by the first word of a name,
+    as those of `perslib.ux.families` do.
 
     Columns: as of `perslib.stats.own_family_preference`, and families (whose replies were scored).
     """
-    tables = []
-    every = pd.concat(scored, ignore_index=True) if scored else pd.DataFrame(columns=["judge"])
-    for judge, own in every.groupby("judge", sort=False):
-        own = own.assign(score=own["expected"].fillna(own["raw"]).astype(float)).dropna(subset=["candidate", "gold"])
-        both = own[["score", "gold"]].set_axis([judge, USERS], axis=1).astype(float)
-        made_by = {name: family_of(str(name)) or "" for name in own["candidate"]}
-        about: dict[str, Any] = {"judge_families": {judge: family} if family else {}}
-        found = stats.own_family_preference(both, list(own["candidate"]), own["user"], made_by, **about)[:1]
-        tables.append(found.assign(families=", ".join(sorted(set(made_by.values())))))
-    if not tables:
-        return pd.DataFrame(columns=["judge", *FAMILY])
-    table = pd.concat(tables, ignore_index=True)
-    return table.assign(preference_p_holm=stats.holm(table["preference_p"].to_numpy(float)))
+    judge, score = scored["judge"].iloc[0], scored["expected"].fillna(scored["raw"])
+    own = scored.assign(score=score).dropna(subset=["candidate", "gold"])
+    both = own[["score", "gold"]].set_axis([judge, USERS], axis=1).astype(float)
+    made_by = {name: family_of(str(name)) or "" for name in own["candidate"]}
+    of_judge = {judge: family} if family else {}
+    found = stats.own_family_preference(both, own["candidate"], own["user"], made_by, judge_families=of_judge)
+    return found[:1].assign(families=", ".join(sorted(set(made_by.values()))))
 
 
 def _rated_replies(pairs: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFrame:
@@ -308,20 +327,12 @@ def _rated_replies(pairs: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFram
 
 #: What users' own scores are called beside a judge's.
 USERS = "users"
-FAMILY = [
-    "family",
-    "own",
-    "others",
-    "preference",
-    "preference_low",
-    "preference_high",
-    "preference_p",
-    "families",
-    "why",
-]
+#: What is read of these tables even where they are empty.
+FAMILY = ["judge", "preference", "preference_low", "preference_p"]
+POSITION = ["judge", "position_bias_p"]
 #: What is drawn of judges' quality, of padded replies, and of `length_audit`.
 QUALITY = ["judge", "cases", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
-PADDING = ["padding_change", "padding_change_low", "padding_change_high"]
+PADDING = ["judge", "padding_change", "padding_change_low", "padding_change_high"]
 SLOPES = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", "at_equal_gold_high"]
 
 

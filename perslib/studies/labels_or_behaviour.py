@@ -211,7 +211,7 @@ def trace_curves(scores: pd.DataFrame) -> Curves:
     return Curves(points[by_label].reset_index(drop=True), points.loc[~by_label, "value"].iloc[0], without, drawn)
 
 
-def compare_kinds(found: Curves, metric: str = "pearson") -> pd.DataFrame:
+def compare_kinds(found: Curves) -> pd.DataFrame:
     """Compare every kind but the control with ratings at the same number of labels.
 
     Columns: judge, kind, budget, difference (kind less ratings), difference_low, difference_high, difference_p,
@@ -219,14 +219,14 @@ def compare_kinds(found: Curves, metric: str = "pearson") -> pd.DataFrame:
     """
     rows = []
     for judge, budget, kind in product(found.judges, found.budgets, KINDS[1:-1]):
-        moved = found.without[judge, kind, budget, metric] - found.without[judge, BASE, budget, metric]
+        moved = found.without[judge, kind, budget, "pearson"] - found.without[judge, BASE, budget, "pearson"]
         about = {"judge": judge, "kind": kind, "budget": budget}
         rows.append({**about, **estimate(moved, "difference", p=True)})
     table = pd.DataFrame(rows)
     return table.assign(difference_p_holm=holm(table["difference_p"]))
 
 
-def find_worth(found: Curves, metric: str = "pearson") -> pd.DataFrame:
+def find_worth(found: Curves) -> pd.DataFrame:
     """Find how many behavioural labels are worth one rating: the least m with r(m behavioural) ≥ r(n ratings), over n.
 
     Between budgets r is read off a line over log m, and more labels never count for less. Infinite where even the largest
@@ -239,10 +239,10 @@ def find_worth(found: Curves, metric: str = "pearson") -> pd.DataFrame:
     rows = []
     for judge in found.judges:
         numbers = had[judge, "behaviour"].reindex(found.budgets).to_numpy(float)
-        reached = np.array([found.drawn[judge, "behaviour", n, metric] for n in found.budgets])
+        reached = np.array([found.drawn[judge, "behaviour", n, "pearson"] for n in found.budgets])
         for budget in found.budgets:
             n = had[judge, BASE, budget]
-            needed = find_needed(found.drawn[judge, BASE, budget, metric], numbers, reached) / n
+            needed = find_needed(found.drawn[judge, BASE, budget, "pearson"], numbers, reached) / n
             about = {"judge": judge, "budget": budget, "least": numbers[0] / n, "most": numbers[-1] / n}
             low, high = _bound(needed[1:])
             rows.append({**about, "worth": needed[0], "worth_low": low, "worth_high": high})

@@ -22,6 +22,7 @@ from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, Manner, Personal, make_judge, targets
 from perslib.judge.extent import Extent, listed, require_replies
+from perslib.judge.noted_memories import note_memories
 from perslib.llm import Backbone, Embedder, embedder
 from perslib.llm.tokens import tokens_of
 from perslib.memory import is_memory, make_memory
@@ -30,7 +31,6 @@ from perslib.memory.base import Note
 from perslib.memory.long_term import LongTermMemory
 from perslib.stats import agreement
 from perslib.studies import verification
-from perslib.studies.rationales import note_memories
 
 NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"
 #: A first look: what is built at once and soon read, and the memory that other pages have had written already.

@@ -106,7 +106,7 @@ class Months:
         return digest({"asked": asked})[:12]
 
 
-def pal_set(corpus: Corpus, model: Backbone, language: str, users: int = USERS, seed: int = 42) -> tuple[Corpus, bool]:
+def pal_set(corpus: Corpus, model: Backbone, language: str, seed: int = 42) -> tuple[Corpus, bool]:
     """The corpus if it has topics to ask about, else a synthetic PAL-Set, and whether that stands in.
 
     The synthetic one is in the page's language, or in one that the model reads.
@@ -115,7 +115,7 @@ def pal_set(corpus: Corpus, model: Backbone, language: str, users: int = USERS, 
         return corpus, False
     if model.entry.languages and language not in model.entry.languages:
         language = model.entry.languages[0]
-    return palset(users=users, seed=seed, language=language), True
+    return palset(users=USERS, seed=seed, language=language), True
 
 
 def months(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0, logs: int = 0) -> Months:

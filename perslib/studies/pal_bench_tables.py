@@ -150,13 +150,13 @@ def costs_and_scores(bench: Bench, table: pd.DataFrame) -> pd.DataFrame:
     return own.drop(columns=["answer_calls", *free])
 
 
-def describe_topics(asked: Months, bench: Bench, most: int = 4) -> Iterator[dict[str, Any]]:
-    """Describe the first topic of each user, then further ones, for `pal_cases.html.j2`: with all methods' answers."""
+def describe_topics(asked: Months, bench: Bench) -> Iterator[dict[str, Any]]:
+    """Describe four topics, the first of each user and then further ones, for `pal_cases.html.j2`: with all methods' answers."""
     scenes = [scene for person in asked.who for scene in person.scenes[:1]]
     scenes += [scene for person in asked.who for scene in person.scenes[1:]]
     answers = bench.answers[["method", "task", "said", "error", "grade", "user", "session", "topic"]]
     answers = answers.astype(object).where(answers.notna(), None)
-    for topic in [scene.topic for scene in scenes[:most]]:
+    for topic in [scene.topic for scene in scenes[:4]]:
         own = answers[(answers[list(topic.key)] == list(topic.key.values())).all(axis=1)]
         methods = [
             (name, [{**row, "said": _shown(topic, row["task"], row["said"])} for row in part.to_dict("records")])
@@ -215,7 +215,7 @@ def compare_with_people(pairs: pd.DataFrame, votes: str | Path) -> pd.DataFrame:
 # -- other runs --------------------------------------------------------------------------------------------------
 
 
-def collect_runs(own: pd.DataFrame, out: str | Path, name: str = "pal_run") -> pd.DataFrame:
+def collect_runs(own: pd.DataFrame, out: str | Path) -> pd.DataFrame:
     """Return Table 10: G-Score and S-Score of this run and of those beside it that asked about the same topics.
 
     Pages of one corpus lie in a folder a backbone; each has its `tables/pal_run.csv`. `own` is what this page writes there:
@@ -223,7 +223,7 @@ def collect_runs(own: pd.DataFrame, out: str | Path, name: str = "pal_run") -> p
     """
     here = Path(out).resolve() if out else None
     frames = [own]
-    for file in sorted(here.parent.glob(f"*/tables/{name}.csv")) if here else []:
+    for file in sorted(here.parent.glob("*/tables/pal_run.csv")) if here else []:
         if file.parent.parent != here:
             with suppress(OSError, ValueError):  # what is no such table is none of ours
                 frames.append(pd.read_csv(file, usecols=list(own)))

@@ -125,11 +125,11 @@ def measure_levels(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.D
 # -- one dialogue a kind of user ---------------------------------------------------------------------------
 
 
-def find_goal(seed: int, gamma: float = 0.3, tries: int = 400) -> dict[str, World]:
+def find_goal(seed: int, gamma: float = 0.3) -> dict[str, World]:
     """Find a goal that User 1 reaches, that User 2 gives up on, and User 3 earlier; return their dialogues."""
     users = {"User 1": user1(), "User 2": user2(), "User 3": user3(gamma)}
     worlds: dict[str, World] = {}
-    for number in range(tries):
+    for number in range(400):
         worlds = {
             name: talk(exploring(rule, 0.1), World(user, np.random.default_rng((seed, number))))
             for name, user in users.items()

@@ -142,16 +142,16 @@ def are_places(rated: pd.DataFrame, origin: str) -> bool:
     return origin == "preferences" and PLACES.issuperset(rated["model"])
 
 
-def liking(rated: pd.DataFrame, users: int = 12) -> pd.DataFrame:
-    """How much the users with most ratings like each model more than the other replies: users × models, best liked first."""
-    most = rated["user"].value_counts().head(users).index
+def liking(rated: pd.DataFrame) -> pd.DataFrame:
+    """How much the twelve users with most ratings like each model more than the other replies: users × models, best liked first."""
+    most = rated["user"].value_counts().head(12).index
     order = rated.groupby("model")["liked"].mean().sort_values(ascending=False).index
     wide = rated[rated["user"].isin(most)].pivot_table(index="user", columns="model", values="liked", aggfunc="mean")
     return wide.reindex(columns=order).dropna(axis=1, how="all")
 
 
-def costly_picks(rated: pd.DataFrame, judge: str, count: int = 5) -> pd.DataFrame:
-    """The requests where the judge's pick cost the person most: both replies with the person's ratings."""
+def costly_picks(rated: pd.DataFrame, judge: str) -> pd.DataFrame:
+    """The five requests where the judge's pick cost the person most: both replies with the person's ratings."""
     rows = []
     for (user, _), own in rated.dropna(subset=judge).groupby(["user", "turn_id"], sort=False):
         best, pick = own.loc[own["gold"].idxmax()], own.loc[own[judge].idxmax()]
@@ -159,9 +159,9 @@ def costly_picks(rated: pd.DataFrame, judge: str, count: int = 5) -> pd.DataFram
             {"user": user, "regret": best["gold"] - pick["gold"], "liked_best": _begins(best), "picked": _begins(pick)}
         )
     table = pd.DataFrame(rows, columns=["user", "regret", "liked_best", "picked"])
-    return table.nlargest(count, "regret").reset_index(drop=True)
+    return table.nlargest(5, "regret").reset_index(drop=True)
 
 
-def _begins(reply: pd.Series, longest: int = 120) -> str:
+def _begins(reply: pd.Series) -> str:
     text = " ".join(str(reply["response"]).split())
-    return f"{reply['candidate']} ({reply['gold']:g}): {text[:longest]}{' …' if len(text) > longest else ''}"
+    return f"{reply['candidate']} ({reply['gold']:g}): {text[:120]}{' …' if len(text) > 120 else ''}"

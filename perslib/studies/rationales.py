@@ -12,8 +12,7 @@ Where a user was dissatisfied and said why, a judge's rationale is, in this orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from copy import copy
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,11 +22,12 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import labels
 from perslib.errors import NotEnough
-from perslib.judge import Judge, Personal, evaluate, targets
+from perslib.judge import Judge, evaluate, targets
 from perslib.judge.extent import FEWEST_REPLIES
+from perslib.judge.noted_memories import Memories, collect_memories
 from perslib.llm import Backbone
 from perslib.memory import UserMemory
-from perslib.memory.base import Key, Note, Noting, turns_by_id
+from perslib.memory.base import turns_by_id
 from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
 from perslib.stats.agreement.gold import of_judges, with_gold
 from perslib.stats.agreement.reasons import order_of
@@ -36,29 +36,6 @@ from perslib.text import LANGUAGES
 
 PATTERNS = ("matches the core", "real, not the core", "off-task", "not grounded", "no rationale")
 SATISFIED = "judge satisfied"
-#: (judge, user, scenario) → the memory that the judge was shown.
-Memories = Mapping[tuple[str, str, str], UserMemory]
-
-
-def note_memories(judge: Judge) -> tuple[Judge, Mapping[Key, Note]]:
-    """Return the same judge, and where the memories that it builds will stand."""
-    judge = copy(judge)
-    if not isinstance(judge, Personal) or judge.memory is None:
-        return judge, {}
-    noting = judge.noting = judge.memory = Noting(judge.memory)
-    return judge, noting.notes
-
-
-def collect_memories(
-    judges: Iterable[Judge], evaluate_one: Callable[[Judge], pd.DataFrame]
-) -> tuple[pd.DataFrame, Memories]:
-    """Return the verdicts of all judges, in one frame, and the memories behind them."""
-    memories: dict[tuple[str, str, str], UserMemory] = {}
-    frames = []
-    for judge, notes in map(note_memories, judges):
-        frames.append(evaluate_one(judge))
-        memories |= {(judge.name, user, scenario): note.memory for (user, scenario, _), note in notes.items()}
-    return pd.concat(frames, ignore_index=True), memories
 
 
 def judge_with_memories(
@@ -125,12 +102,11 @@ def estimate_shares(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "backbone", "pattern", "turns", *_estimated("share")])
 
 
-def count_by_reason(found: pd.DataFrame, order: Iterable[str]) -> pd.DataFrame:
+def count_by_reason(found: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     """Count how often each pattern met each reason of the users: judge, gold_reason, pattern, turns, share."""
     low = found[found["pattern"].notna()]
     counts = low.groupby(["judge", "gold_reason", "pattern"]).size().rename("turns").reset_index()
-    rank = {reason: i for i, reason in enumerate(order)}
-    counts = counts.sort_values("gold_reason", key=lambda c: c.map(rank), kind="stable", ignore_index=True)
+    counts = counts.sort_values("gold_reason", key=lambda c: c.map(order.index), kind="stable", ignore_index=True)
     total = counts.groupby(["judge", "gold_reason"])["turns"].transform("sum")
     return counts.assign(share=counts["turns"] / total)
 
@@ -146,7 +122,7 @@ def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
     judge was dissatisfied too); decided (rationales that could be called off-task), share (of them that are).
     """
     has_rationale = found["rationale"].notna()
-    decided = found[has_rationale & found["habit"].ge(HABIT).fillna(False).astype(bool)]
+    decided = found[has_rationale & found["habit"].ge(HABIT)]
     return {
         "scored": len(found),
         "written": int(has_rationale.sum()),
@@ -180,9 +156,15 @@ def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> 
             memory = memories.get((row.judge, *key))
             turns = turns_by_id(corpus.block(*key)) if memory is None else {}
             kinds += [_kind(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence]
-        about = {"judge": row.judge, "rationales": int(own["rationale"].notna().sum())}
-        about |= {"citing": int(own["evidence"].map(bool).sum()), "citations": len(kinds)}
-        rows.append(about | {kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")})
+        rows.append(
+            {
+                "judge": row.judge,
+                "rationales": int(own["rationale"].notna().sum()),
+                "citing": int(own["evidence"].map(bool).sum()),
+                "citations": len(kinds),
+                **{kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")},
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -230,8 +212,8 @@ ITSELF, BLIND = "itself", ("always the commonest", "drawn as train users give th
 
 def count_reasons(corpus: Corpus) -> pd.Series:
     """Count how often the train users give each reason, as shares, the commonest first; empty if they give none."""
-    train = set(corpus.split().get("train", []))
-    low = corpus.turns[corpus.turns["user"].isin(train) & corpus.turns["score"].le(3).fillna(False)]
+    is_train = corpus.turns["user"].isin(corpus.split().get("train", []))
+    low = corpus.turns[is_train & corpus.turns["score"].le(3)]
     return low["reason"].value_counts(normalize=True)
 
 
@@ -284,7 +266,7 @@ def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
         there = {*both["gold_reason"], *both["reason"]}
         for reason in (r for r in order_of(corpus) if r in there):
             given, named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
-            counts = {"given": int(given.sum()), "named": int(named.sum())}
+            counts = {"given": given.sum(), "named": named.sum()}
             shares = {"given_share": given.mean(), "named_share": named.mean()}
             times = users.estimate(ratio(users.total(named), users.total(given)), "ratio", "error")
             rows.append({**row._asdict(), "reason": reason, **counts, **shares, **times})

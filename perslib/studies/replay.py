@@ -17,9 +17,9 @@ from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem, UnknownName
 from perslib.judge import Judge
 from perslib.judge.extent import FEWEST_REPLIES, Extent, listed
+from perslib.judge.noted_memories import Memories, collect_memories
 from perslib.llm import Backbone
 from perslib.stats import agreement
-from perslib.studies.rationales import Memories, collect_memories
 
 #: The recorded replies once more, as a candidate.
 AGAIN = "recorded again"

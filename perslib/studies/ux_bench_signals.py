@@ -326,8 +326,8 @@ def say_votes(by_signal: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
-    """Quote replies by signal, at most so many of each, drawn at random: what was asked, how the reply begins, and what
+def quote_signals(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
+    """Quote replies by signal, at most ten of each, drawn at random: what was asked, how the reply begins, and what
     the user said next.
 
     Columns: signal, next_message, response, request, assistant, score.
@@ -344,7 +344,7 @@ def quote_signals(corpus: Corpus, each: int = 10, seed: int = SEED, settings: Se
     parts = []
     for name in (*NEGATIVE, *POSITIVE):
         own = told[(found[name] > 0).to_numpy()]
-        parts.append(own.sample(min(each, len(own)), random_state=seed).assign(signal=name))
+        parts.append(own.sample(min(10, len(own)), random_state=seed).assign(signal=name))
     table = pd.concat(parts)[["signal", *reversed(told.columns)]]
     for column in ("request", "response", "next_message"):
         table[column] = table[column].str.replace(r"\s+", " ", regex=True).str.slice(0, 80)

@@ -119,7 +119,7 @@ def test_a_lot_deals_out_the_same_whole_scores_as_turn_numbers_do(small, compute
         return measured(frame, *given, **options)
 
     monkeypatch.setattr(stats, "agreement", agreement)
-    ablations.compare_tie_rules(computed[computed["judge"] == "constant 4"], small, metrics=["pearson"])
+    ablations.compare_tie_rules(computed[computed["judge"] == "constant 4"], small)
     (frame,) = seen
     assert frame["random0"].ne(frame["turn_index"]).any()
     for _, block in frame.groupby(["user", "scenario"]):

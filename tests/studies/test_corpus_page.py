@@ -97,8 +97,9 @@ def test_distribution_shares_add_up():
     assert everything["turns"].to_dict() == {1: 0, 2: 1, 3: 1, 4: 2, 5: 1} and everything["mean"].iloc[0] == 3.6
 
 
-def test_positions_from_the_last_on_are_taken_together():
-    table = study.by_position(tiny_corpus(), last=1)
+def test_positions_from_the_last_on_are_taken_together(monkeypatch):
+    monkeypatch.setattr(study, "LAST", 1)
+    table = study.by_position(tiny_corpus())
     assert table["mean_score"].to_list() == [4.0, 2.0] and table["dissatisfied"].to_list() == [0.25, 1.0]
 
 

@@ -19,12 +19,12 @@ from perslib.corpus import Corpus
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge.evaluate import targets
 from perslib.judge.extent import Extent
+from perslib.judge.noted_memories import note_memories
 from perslib.llm import Answer, Backbone, embedder
 from perslib.llm.embeddings import CharacterTfidf
 from perslib.memory.h2 import H2Memory
 from perslib.studies import memories_as_evidence as study
 from perslib.studies import verification
-from perslib.studies.rationales import note_memories
 from perslib.worlds import world
 
 USUAL = Extent(60, 5, "published", 6000, False)

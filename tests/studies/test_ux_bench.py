@@ -132,7 +132,7 @@ def test_two_weeks_are_told_apart_and_fewer_than_five_users_have_no_interval(wor
 
 def test_quotes_have_what_was_said_last(world):
     turns, sessions = world.turns, world.sessions
-    quotes = signals.quote_signals(world, each=10)
+    quotes = signals.quote_signals(world)
     assert quotes.groupby("signal").size().max() == 10 and quotes["signal"].nunique() > 5
     last = turns.groupby(["user", "scenario", "session"]).tail(1).index[0]
     where = ["user", "scenario", "session"]
