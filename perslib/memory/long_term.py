@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -68,7 +68,7 @@ class Session:
 
     def exchanges(self) -> list[dict[str, str]]:
         """The turns as prompts show them."""
-        return [asdict(turn) for turn in self.turns]
+        return [dict(vars(turn)) for turn in self.turns]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from perslib.llm import Ask
@@ -101,7 +101,7 @@ class RecurSum(Baseline):
         return text or summary, lost
 
     async def _fold_logs(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
-        logs = [asdict(log) for _, log in in_time(session.logs)]
+        logs = [dict(vars(log)) for _, log in in_time(session.logs)]
         failed: tuple[str, ...] = ()
         for start in range(0, len(logs), LOGS_AT_ONCE):
             request = self.render("recursum_logs", summary=summary, logs=logs[start : start + LOGS_AT_ONCE])

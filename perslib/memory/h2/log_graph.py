@@ -8,7 +8,7 @@ sentence each on work, health, family and leisure, rewritten session by session.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -87,7 +87,7 @@ async def hear(session: Session, render: Render, ask: Ask) -> Heard:
 
 
 def _window(session: str, logs: Sequence[Log], shown: range, about: range, render: Render) -> Question[list[Relation]]:
-    lines = [{"id": i, **asdict(logs[i])} for i in shown]
+    lines = [{"id": i, **vars(logs[i])} for i in shown]
     request = render("h2_relations", logs=lines, first=about[0], last=about[-1])
     place = f"{session}: logs {about[0]}–{about[-1]}"
     return Question(place, request, partial(read_relations, shown=shown, about=about))
@@ -125,7 +125,7 @@ def _valid(log: int, named: Sequence[int], shown: range, wrong: list[str]) -> li
 def _shown(logs: Sequence[Log], i: int, relation: Relation) -> dict[str, Any]:
     """A log as a prompt shows it, with both kinds of relations."""
     back = {"caused_by": list(relation.caused_by), "follows": list(relation.follows)}
-    return {"id": i, **asdict(logs[i]), **back}
+    return {"id": i, **vars(logs[i]), **back}
 
 
 def _situation(said: Any, logs: tuple[int, ...]) -> Reading[Situation]:
