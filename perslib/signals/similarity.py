@@ -24,7 +24,8 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from perslib.signals.fast import common_subsequence
+from rapidfuzz.distance import LCSseq
+
 from perslib.signals.wording import LANGUAGES, any_of, cues, language
 
 COMPARED = 2_000
@@ -100,7 +101,7 @@ def similarity(a: Words, b: Words, least: float = 0.0) -> float:
     shared = (Counter(pairwise(x)) & Counter(pairwise(y))).total()
     one, pairs = m / (n - m), n - 2 - shared
     two = shared / pairs if pairs else one
-    return max(2 * common_subsequence(x, y) / n, (one + two) / 2)
+    return max(2 * LCSseq.similarity(x, y) / n, (one + two) / 2)
 
 
 def _most(m: int, n: int) -> float:

@@ -9,12 +9,13 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import LCSseq
 
 from perslib.corpus.loaders.log_records import Unreadable, session
 from perslib.signals import PRECEDENCE, Settings, deidentified, reactions, similarity, user_messages, words
 from perslib.signals import reaction as module
 from perslib.signals.complaint import _language, _only_fillers, complaint, complaints
-from perslib.signals.fast import common_subsequence, counts
+from perslib.signals.fast import counts
 from perslib.signals.table import table
 from perslib.signals.user_messages import closing, read_messages
 from perslib.signals.wording import any_of, cues, reading_seconds
@@ -179,7 +180,7 @@ def test_the_longest_common_subsequence_is_that_of_the_usual_table(x, y):
         above, row = row, [0]
         for j, b in enumerate(y):
             row.append(above[j] + 1 if a == b else max(above[j + 1], row[j]))
-    assert common_subsequence(tuple(x), tuple(y)) == row[-1]
+    assert LCSseq.similarity(tuple(x), tuple(y)) == row[-1]
 
 
 _CJK = "\u3005\u3007\u3040-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u1100-\u11ff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0010ffff"
