@@ -250,7 +250,7 @@ class Looking(HasTraits):
     def asked(self) -> Block | None:
         """The block with nothing to judge but the open reply, recorded or pasted."""
         target = self.target
-        return target and self.block.with_replies(target.session, target.turn, [target.response])
+        return self.block.with_replies(target.session, target.turn, [target.response]) if target else None
 
     # -- gold -----------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from perslib.signals.model import DEFAULT
 from perslib.stats import SEED, Resamples
 from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.sums import Sums
-from perslib.studies.judge_bias import sensitivity
+from perslib.studies.published_bias import sensitivity
 from perslib.ux.construction import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.tasks.judging import SHOTS, Strategy
 
