@@ -85,6 +85,8 @@ class Backbone:
     With a `scheduler`, methods mapped over items are worked on by the processes of a Dask cluster. Calls in flight,
     requests and tokens a minute are divided among them, so that the bounds of `backbones.toml` hold for all together;
     all use the one cache file, so nothing that was answered is asked again, whoever died in between.
+
+    With `is_counted=False` its questions are no step of the progress of a page that runs.
     """
 
     def __init__(
@@ -98,6 +100,7 @@ class Backbone:
         minute: float = 60.0,
         forced: bool = False,
         answerer: Answerer | None = None,
+        is_counted: bool = True,
     ):
         self.entry = entry
         self.cache = cache if isinstance(cache, Cache) else Cache(policy=cache)
@@ -105,7 +108,7 @@ class Backbone:
         self.patience = patience or Patience()
         self.scheduler = scheduler
         self.abilities = know_abilities(entry, is_forced=forced)
-        self._minute, self._forced, self._is_silent = minute, forced, False
+        self._minute, self._forced, self._is_counted = minute, forced, is_counted
         self.answerer, self.cache = choose_answerer(self.abilities, self.cache, answerer)
 
     def __repr__(self) -> str:
@@ -189,7 +192,7 @@ class Backbone:
         cap: float | None = None,
     ) -> None:
         with Stages(self.ledger, totals, enabled=progress) as stages:
-            account = Account(self.entry, self.ledger, _ignore if self._is_silent else stages.step, cap)
+            account = Account(self.entry, self.ledger, stages.step if self._is_counted else _ignore, cap)
             cached = CachedAnswers(self.abilities, self.cache)
             await QuestionScheduler(
                 self.answerer or Endpoint(self.abilities, self.client), cached, account, methods, sink
@@ -259,11 +262,7 @@ class Backbone:
 
 
 def dry_run(
-    of: Backbone | Entry | str,
-    cache: Cache | Policy = "off",
-    usual: Usual = lambda question: (
-        question.request.usual() if callable(question.request.usual) else question.request.usual
-    ),
+    of: Backbone | Entry | str, cache: Cache | Policy = "off", usual: Usual = lambda question: None
 ) -> Backbone:
     """Return a backbone that asks nobody and counts: its ledger then holds what the same work would take, stage by stage.
 
@@ -276,9 +275,7 @@ def dry_run(
     once. With `cache="read"` what the answer cache has is not counted as a call.
     """
     known = entry(of) if isinstance(of, str) else of.entry if isinstance(of, Backbone) else of
-    model = Backbone(known, cache, answerer=DryRun(know_abilities(known), usual))
-    model._is_silent = True  # what is counted here is not what the page asks
-    return model
+    return Backbone(known, cache, answerer=DryRun(know_abilities(known), usual), is_counted=False)
 
 
 def _ignore(stage: str, answer: Answer) -> None:

@@ -66,8 +66,6 @@ class Request:
     brief: bool = False
     """Only the first tokens are wanted, so a reply cut at `max_tokens` is an answer (score-only mode).
     With `max_tokens=1` this goes without saying."""
-    usual: Any = field(default=None, repr=False, compare=False)
-    """An answer of the usual length, or a function that returns one, which a dry run takes for given; not sent."""
     shown: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     """What the prompt was filled in with, for answerers that are no model; not sent."""
 

@@ -20,11 +20,6 @@ from perslib.llm.tokens import USUAL_REPLY, tokens_of, tokens_of_messages
 _LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
 
 
-def _own_usual(question: Question) -> Any:
-    usual = question.request.usual
-    return usual() if callable(usual) else usual
-
-
 class DryRun:
     """Answers in a model's place, at the usual length.
 
@@ -40,7 +35,10 @@ class DryRun:
     """
 
     def __init__(
-        self, abilities: Abilities, usual: Callable[[Question], Any] = _own_usual, asked: set[str] | None = None
+        self,
+        abilities: Abilities,
+        usual: Callable[[Question], Any] = lambda question: None,
+        asked: set[str] | None = None,
     ):
         self.abilities, self._usual = abilities, usual
         self._asked = set() if asked is None else asked

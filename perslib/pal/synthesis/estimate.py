@@ -16,7 +16,7 @@ from perslib.llm import Backbone, dry_run
 from perslib.pal.synthesis.correction import filled
 from perslib.pal.synthesis.personas import BATCH, MINUTE, profiles, span
 from perslib.pal.synthesis.pipeline import user_files
-from perslib.pal.synthesis.questions import Writing
+from perslib.pal.synthesis.questions import STAGE, Writing
 from perslib.prompts import phrases
 from perslib.worlds.lives import Dice
 
@@ -120,12 +120,15 @@ def estimate(
 
     A session in which the check finds something takes a call to mend it and one more check, at most twice.
     """
-    dry = dry_run(model)
-    writing = Writing(language, seed, check=check, usual=StandIn(language, seed))
+    stand_in = StandIn(language, seed)
+    dry = dry_run(
+        model, usual=lambda question: stand_in(question.stage.removeprefix(STAGE), question.request.shown or {})
+    )
+    writing = Writing(language, seed, check=check)
     months = [span(f"{user:04d}", writing) for user in range(users)]
     (people,) = dry.work([partial(profiles, min(users, REHEARSED), writing)])
     dry.work([partial(user_files, user, profile, writing) for user, profile in people.items()])
-    spent = {stage.removeprefix("synthesis, "): vars(one) for stage, one in dry.ledger.stages.items()}
+    spent = {stage.removeprefix(STAGE): vars(one) for stage, one in dry.ledger.stages.items()}
     counted = pd.DataFrame(spent).T[["calls", "tokens_in", "tokens_out"]]
     scaled = counted * (sum(months) / sum(months[:REHEARSED]))
     once = ["profiles", "timeline", "requirements", "preferences"]  # a user, however many months

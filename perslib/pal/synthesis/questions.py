@@ -17,7 +17,8 @@ from perslib.prompts import prompt
 from perslib.worlds.lives import Dice
 
 T = TypeVar("T")
-StandIn = Callable[[str, Mapping[str, Any]], Any]
+#: A step's questions are counted under this and its name.
+STAGE = "synthesis, "
 
 
 class Fault(Exception):
@@ -32,8 +33,6 @@ class Writing:
     seed: int = 42
     check: bool = True
     """Whether a model looks through what was written, besides the checks that take none."""
-    usual: StandIn | None = field(default=None, repr=False)
-    """Gives answers of the usual length for a dry run, from a step and what its prompt is filled with."""
     rejected: list[tuple[str, str, str, bool]] = field(default_factory=list)
     """What a model gave that did not pass: step, place, reason, and whether a part of it could be kept."""
 
@@ -48,15 +47,14 @@ class Writing:
         Steps count under a stage each.
         """
         question = Question(place, self.request(step, fields), partial(_reading, read))
-        (found,) = await checked([question], ask, f"synthesis, {step}", seed=self.seed)
+        (found,) = await checked([question], ask, STAGE + step, seed=self.seed)
         self.reject(step, place, found.faults, kept=found.value is not None)
         return found.value
 
     def request(self, step: str, fields: Mapping[str, Any]) -> Request:
         """The question of a step."""
         request = prompt(f"palsynth_{step}", self.language).render(**fields)
-        usual = None if self.usual is None else partial(self.usual, step, fields)
-        return replace(request, seed=self.seed, usual=usual)
+        return replace(request, seed=self.seed)
 
     def reject(self, step: str, place: str, reasons: Iterable[str], *, kept: bool = False) -> None:
         """Record what did not pass."""

@@ -11,8 +11,9 @@ cases and of what kind; the judge grades five axes, from which all else is count
 and doubt is no; rules take out what is double, private or cannot be judged. All that is left out has a reason.
 """
 
+from perslib.ux.construction.estimate import estimate
 from perslib.ux.construction.mining import candidates
-from perslib.ux.construction.pipeline import Construction, construct, estimate, read_cases
+from perslib.ux.construction.pipeline import Construction, construct, read_cases
 from perslib.ux.construction.review import export_review, import_review, review_agreement, reviewed
 from perslib.ux.construction.rules import REASONS, Rejection, Rules
 from perslib.ux.construction.sources import Talk, cleaned, talks

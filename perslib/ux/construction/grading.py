@@ -21,7 +21,7 @@ import pandas as pd
 
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Reading
-from perslib.prompts import PromptSettings, phrases
+from perslib.prompts import PromptSettings
 from perslib.stats import krippendorff
 from perslib.ux.construction.mining import Mined
 from perslib.ux.construction.questions import Asking, shown
@@ -85,10 +85,6 @@ async def _grade(
     talk: Talk, cases: Mapping[int, Mined], asking: Asking, attempt: int, ask: Ask
 ) -> Reading[dict[int, dict[str, Any]]]:
     """One question about these cases; what is graded twice and differently counts as not graded."""
-    usual = {
-        **dict.fromkeys(AXES, 4),
-        **{"mean": 4.0, "quality": "high", "note": phrases("stand_in", asking.language)["note"]},
-    }
     described = [
         {
             **{"number": i, "reply": case.candidate.reply_turn, "request": case.candidate.query_turn},
@@ -112,7 +108,6 @@ async def _grade(
         f"grade_{first.side}",
         talk.key,
         read,
-        {"grades": [{"case": i, **usual, "dimension": case.dimension} for i, case in cases.items()]},
         about=len(cases),
         draw=attempt,
         dialogue=shown(talk, {case.candidate.reply_turn for case in cases.values()}, asking.rules),
@@ -141,7 +136,6 @@ async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
     """One checker's opinion of a case."""
     own = case.candidate
     history = PromptSettings(characters=asking.rules.dialogue // 4).history(own.history)
-    usual = {"verdict": "keep", "objections": [], "needs_context": False, "needs_image": False}
     texts: dict[str, Any] = {
         name: clipped(getattr(own, name), asking.rules.shown) for name in ("query", "reply", "after")
     }
@@ -150,7 +144,6 @@ async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
         f"check_{own.side}",
         own.case,
         _read,
-        usual,
         conversation=history,
         **texts,
         signal=f"{own.signal} ({own.strength})",

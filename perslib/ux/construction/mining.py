@@ -22,14 +22,12 @@ from typing import Any, NamedTuple
 from perslib.corpus.loaders.log_records import Message
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import Reading
-from perslib.prompts import phrases
 from perslib.signals import NEGATIVE, Reaction
 from perslib.signals.model import POSITIVE, PRECEDENCE
 from perslib.signals.private import audit
 from perslib.ux.construction.questions import Asking, shown
 from perslib.ux.construction.rules import Rejection, Rules, Side, readable
 from perslib.ux.construction.sources import Talk
-from perslib.ux.construction.taxonomy import DIMENSIONS, SCENARIOS
 
 #: Strength of a signal → how far it is to be trusted, in the words of the released splits.
 CONFIDENCE = {"explicit": "high", "strong": "medium", "weak": "low"}
@@ -172,13 +170,11 @@ async def mined(
 ) -> tuple[list[Mined], list[Rejection]]:
     """The cases of one side of a session, and why its other candidates are none."""
     known = {c.reply_turn: c for c in found}
-    usual = {"cases": [_usual(c, asking.language) for c in found]}
     reading = await asking.put(
         ask,
         f"mine_{side}",
         talk.key,
         _reader(talk, known),
-        usual,
         about=len(found),
         dialogue=shown(talk, known, asking.rules),
         candidates=", ".join(str(turn) for turn in known),
@@ -269,17 +265,3 @@ def _quoted(quote: str, text: str) -> bool:
     """Whether words stand in a text, but for spaces, width and case."""
     plain, whole = (re.sub(r"\s+", "", unicodedata.normalize("NFKC", t)).casefold() for t in (quote, text))
     return bool(plain) and plain in whole and not audit([quote])
-
-
-def _usual(own: Candidate, language: str) -> dict[str, Any]:
-    return {
-        "reply": own.reply_turn,
-        "shown_in": own.after_turn or 0,
-        "quote": own.after[:30],
-        "dimension": DIMENSIONS[own.side][0],
-        "scenario": SCENARIOS[0],
-        "sentiment": "implicit",
-        "representativeness": "medium",
-        "confidence": 80,
-        "explanation": phrases("stand_in", language)["explanation"],
-    }

@@ -1,4 +1,4 @@
-"""The whole construction: sessions, candidates, miner, judge, checkers, rules; what it will take, and what came of it.
+"""The whole construction: sessions, candidates, miner, judge, checkers, rules; and what came of it.
 
 Every stage is written to the folder when it ends. A run that was broken off, started again, takes from the backbones'
 answer cache what was answered, and asks only the rest.
@@ -20,8 +20,7 @@ from perslib.corpus import Corpus
 from perslib.corpus.loaders.logs import Source
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, Problem
-from perslib.llm import Ask, Backbone, dry_run
-from perslib.llm.ledger import Spending
+from perslib.llm import Ask, Backbone
 from perslib.prompts import prompt
 from perslib.stats import cohen
 from perslib.ux.construction.grading import Check, Grades, checked, checkers_agreement, graded, why_not
@@ -165,42 +164,6 @@ def construct(
     made = Construction(kept, run.rejects, pd.DataFrame(run.funnel), agreement, doubtful, models)
     _write(made, asking, run)
     return made
-
-
-def estimate(
-    source: Source | Corpus | Sequence[Talk],
-    *,
-    miner: Backbone,
-    judge: Backbone | None = None,
-    checkers: Sequence[Backbone] = (),
-    language: str = "zh",
-    rules: Rules | None = None,
-    prompts: str | Path | None = None,
-    every: int = 1,
-) -> pd.DataFrame:
-    """Estimate what the models are asked at most, if they keep every candidate: calls, tokens and cost, a row a stage.
-
-    It is a dry run of the construction with answers of the usual length. Re-asks come on top, what the answer cache has
-    goes off. Where there are many sessions, each `every`-th is gone through and counted for all; sessions that `talks`
-    has read already may stand for their source.
-    """
-    if every < 1:
-        raise DataError(Problem("every", f"is {every}, expected 1 or more"))
-    rules = rules or Rules()
-    is_read = isinstance(source, Sequence) and not isinstance(source, str)
-    sessions: list[Talk] = list(source) if is_read else talks(source, rules, [])  # type: ignore[arg-type]
-    stages = {"mine": [miner], "grade": [judge or miner], "check": list(checkers) or [judge or miner]}
-    dry = {stage: [dry_run(model) for model in models] for stage, models in stages.items()}
-    models: dict[str, Any] = {"miner": dry["mine"][0], "judge": dry["grade"][0], "checkers": dry["check"]}
-    construct(sessions[::every], **models, language=language, rules=rules, prompts=prompts, progress=False)
-    scale = len(sessions) / max(1, len(sessions[::every]))
-    rows = []
-    for stage, asked in dry.items():
-        spent = sum((one.ledger.total for one in asked), Spending())
-        counts = [round(scale * n) for n in (spent.calls, spent.tokens_in, spent.tokens_out)]
-        rows.append((stage, *counts, None if spent.cost is None else scale * spent.cost))
-    columns = ["stage", "calls", "tokens_in", "tokens_out", "cost"]
-    return pd.DataFrame(rows, columns=columns).set_index("stage")
 
 
 async def _mined(asking: Asking, unit: Unit, ask: Ask) -> Sifted[Mined]:

@@ -47,7 +47,6 @@ class Asking:
         name: str,
         place: str,
         read: Callable[[Any], Reading[Any]],
-        usual: Any,
         *,
         about: int = 1,
         draw: int = 0,
@@ -56,11 +55,11 @@ class Asking:
         """Put the question of the prompt `uxc_<name>` about so many cases; where something is wrong, say so and ask again.
 
         There is room for an answer about each case, and lists in the answer are no longer than that room: a small model
-        that is held to a schema would fill them. `usual` is an answer of the usual length, for a dry run.
+        that is held to a schema would fill them.
         """
         stage = name.split("_")[0]
         request = prompt(f"uxc_{name}", self.language, self.prompts).render(**fields)
-        request = replace(request, schema=_bounded(request.schema, about + (stage == "mine")), usual=usual)
+        request = replace(request, schema=_bounded(request.schema, about + (stage == "mine")))
         room = self.rules.room or min(request.max_tokens or ROOM, ROOM * (1 + about))
         request = replace(request, seed=self.rules.seed + draw, sample=draw, max_tokens=room)
         question = Question[Any](place, request, read)
