@@ -15,6 +15,7 @@ pytest.importorskip("distributed")
 from two_workers import two_workers
 
 from perslib.llm import backbone
+from perslib.llm.answerers.dry_run import fill_schema
 from perslib.prompts import PromptSettings
 from perslib.ux import Case, Recovery, UXJudge, answered, judged_by, strategies_of
 from perslib.ux.construction import construct
@@ -30,28 +31,13 @@ def cluster():
 
 
 def said(body):
-    """An answer that fits whatever is asked: of the schema's fields the first value that it allows."""
+    """The plainest answer that fits what is asked."""
     schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
     if schema is None:
         # Each case gets a reply of its own: equal questions, asked at once by two processes, may be asked twice.
         day = re.search(r"Plan day (\d)", str(body["messages"]))
         return f"Sorry. Here is the plan of day {day[1]}."
-    return json.dumps(_least(schema))
-
-
-def _least(schema):
-    if "enum" in schema:
-        return schema["enum"][0]
-    kind = schema.get("type")
-    if kind == "object":
-        return {name: _least(own) for name, own in schema["properties"].items()}
-    return {
-        "array": [],
-        "string": "Fits.",
-        "boolean": False,
-        "integer": schema.get("minimum", 0),
-        "number": schema.get("minimum", 0),
-    }[kind]
+    return json.dumps(fill_schema(schema, schema, ""))
 
 
 def on(url, home, monkeypatch, **options):

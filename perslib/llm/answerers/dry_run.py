@@ -59,7 +59,7 @@ class DryRun:
         if is_unknown := reply is None:
             mark = question.key.translate(_LETTERS)[:12]
             words = ["3", *textwrap.wrap(mark, 3), *["etc"] * USUAL_REPLY][: min(most, USUAL_REPLY)]
-            reply = " ".join(words) if form is None else _fill_schema(form, form, mark)
+            reply = " ".join(words) if form is None else fill_schema(form, form, mark)
         text = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
         tokens_out = most if is_unknown else tokens_of(text, entry.languages)
         tokens_in = tokens_of_messages(request.messages, entry.languages)
@@ -80,14 +80,14 @@ class DryRun:
         return answer
 
 
-def _fill_schema(schema: Mapping[str, Any], root: Mapping[str, Any], mark: str) -> Any:
+def fill_schema(schema: Mapping[str, Any], root: Mapping[str, Any], mark: str) -> Any:
     """Return the plainest value that a JSON schema takes, with the mark in each text of its own."""
     if "$ref" in schema:
         places = schema["$ref"].removeprefix("#/").split("/")
-        return _fill_schema(functools.reduce(operator.getitem, places, root), root, mark)
+        return fill_schema(functools.reduce(operator.getitem, places, root), root, mark)
     for choice in ("anyOf", "oneOf", "allOf"):
         if choice in schema:
-            return _fill_schema(schema[choice][0], root, mark)
+            return fill_schema(schema[choice][0], root, mark)
     if "enum" in schema:
         return schema["enum"][0]
     if "const" in schema:
@@ -95,9 +95,9 @@ def _fill_schema(schema: Mapping[str, Any], root: Mapping[str, Any], mark: str) 
     kind = schema.get("type", "string")
     kind = kind if isinstance(kind, str) else kind[0]
     if kind == "object":
-        return {name: _fill_schema(part, root, mark) for name, part in schema.get("properties", {}).items()}
+        return {name: fill_schema(part, root, mark) for name, part in schema.get("properties", {}).items()}
     if kind == "array":
-        return [_fill_schema(schema.get("items", {}), root, mark)] * max(1, schema.get("minItems", 0))
+        return [fill_schema(schema.get("items", {}), root, mark)] * max(1, schema.get("minItems", 0))
     if kind in ("integer", "number"):
         return schema.get("minimum", 1)
     text = f"…{mark}".ljust(schema.get("minLength", 0), "…")[: schema.get("maxLength")]
