@@ -3,7 +3,7 @@
 from perslib.judge.asking.episodic import Episodic
 from perslib.judge.asking.generic import Generic
 from perslib.judge.asking.personal import Personal
-from perslib.judge.asking.settings import Manner
+from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Computed, Judge, Sees, Verdict, like_for_like
 from perslib.judge.evaluate import evaluate, targets
@@ -29,7 +29,7 @@ from perslib.judge.sessions import OfSession, by_session, judgeable, session_jud
 from perslib.judge.tuned.bert import Bert, Training
 
 __all__ = [
-    "Bert", "Computed", "Constant", "Episodic", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
+    "AskingJudge", "Bert", "Computed", "Constant", "Episodic", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
     "OfPopulation", "OfSession", "OfTask", "Personal", "Random", "Sees", "Spur", "Supervised", "Training",
     "UserCdfByHash", "UserMajority", "UserMean", "UserMedian", "Verdict", "WithoutText", "asks_model",
     "by_session", "controls", "evaluate", "history_baselines", "judge", "judge_names", "judgeable", "like_for_like",

@@ -253,6 +253,7 @@ def perslib(*words):
     return done.exit_code, done.output
 
 
+@pytest.mark.slow
 def test_a_report_in_batches_goes_round_by_round_and_asks_nothing_at_once(study, server, home):
     code, shown = perslib("report", study, "-b", "mine", "--batch")
     assert code == 0, shown
@@ -295,6 +296,7 @@ def test_a_report_that_was_left_goes_on_with_its_batch(study, server, home):
     assert [len(lines) for lines in server.lines] == [3, 3]
 
 
+@pytest.mark.slow
 def test_two_reports_at_once_share_their_batches(study, server, home):
     words = [sys.executable, "-m", "perslib", "report", str(study), "-b", "mine", "--batch"]
     server.looks = 4

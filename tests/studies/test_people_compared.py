@@ -274,7 +274,7 @@ def test_judges_learn_from_preferences_what_is_preferred():
     assert value(found, "best_reply", "learned") > 0.75 > value(found, "best_reply", study.RANDOM)
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 def test_the_page_says_what_its_tables_say(tmp_path, language, rated):
     only = dataclasses.replace(rated, name="mine", language=language)
     save(only, tmp_path / "mine")

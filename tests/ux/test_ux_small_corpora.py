@@ -99,7 +99,7 @@ LACKING_07 = {
     "one-scenario": ("each of the 8 users to be judged has sessions in one scenario only", NO_LEARNED),
 }
 #: What other rows check, too.
-SLOW = ("bad-only", "few-users", "three-users", "one-scenario")
+SLOW = ("bad-only", "few-users", "three-users", "one-scenario", "no-likes", "no-signal", "one-signal")
 AUDIT = "what judges know of a user comes from the user's other scenarios"
 
 
