@@ -10,6 +10,7 @@ import threading
 import time
 from types import ModuleType
 
+import aiohttp
 import httpx
 import httpx2
 import openai
@@ -18,7 +19,8 @@ from aiohttp import web
 from endpoint import HASTY, Endpoint, endless, says, silent, status
 
 from perslib.errors import BackboneError, DataError, MissingKey, Refused, Unreachable
-from perslib.llm import Patience, backbone
+from perslib.llm import Patience, backbone, event_loop
+from perslib.llm.answerers.openai_client import find_cause
 
 KEY = "sk-live-0123456789abcdefghij"
 SMALL = b'{"choices": [{"message": {"content": "ok"}}]}'
@@ -102,8 +104,7 @@ def test_variables_of_the_sdk_have_no_effect(server, model, monkeypatch):
         assert other.bodies == []
     without, with_key = server.headers
     assert "Authorization" not in without and with_key["Authorization"] == f"Bearer {KEY}"
-    assert "leaked" not in str(server.headers)
-    assert {name.lower() for name in without if name.lower().startswith("x-")} == {"x-stainless-retry-count"}
+    assert "leaked" not in str(server.headers) and not any(name.lower().startswith("x-") for name in without)
 
 
 def test_passwords_of_netrc_are_not_sent(server, model, monkeypatch, tmp_path):
@@ -191,6 +192,13 @@ def test_an_address_that_is_none(home):
         backbone("vllm-qwen3-8b", base_url="http://[::1/v1").ask("Hello?")
 
 
+def test_a_connection_that_takes_too_long_is_said_to():
+    error = openai.APITimeoutError(request=httpx2.Request("GET", "http://host/v1", headers={"api-key": KEY}))
+    error.__cause__ = late = aiohttp.ConnectionTimeoutError("Connection timeout to host")
+    late.__cause__ = TimeoutError()
+    assert find_cause(error) == (late, KEY, False)
+
+
 def test_the_sdk_is_imported_with_the_first_call():
     look = "import sys, perslib.llm; print(sorted({'openai', 'aiohttp', 'httpx2'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
@@ -203,7 +211,15 @@ def test_the_sdk_is_imported_with_the_first_call():
 @pytest.fixture
 def client(server):
     """A client of the user's, as `client(http_client=…)`."""
-    return lambda **options: openai.AsyncOpenAI(**{"base_url": server.base_url, "api_key": KEY, **options})
+    made = []
+
+    def make(**options):
+        made.append(openai.AsyncOpenAI(**{"base_url": server.base_url, "api_key": KEY, **options}))
+        return made[-1]
+
+    yield make
+    for own in made:
+        event_loop.run(own.close())
 
 
 def test_a_client_brings_its_headers_and_credentials(server, model, client):
@@ -215,6 +231,25 @@ def test_a_client_brings_its_headers_and_credentials(server, model, client):
     assert (sent["Authorization"], server.queries) == (f"Bearer {KEY}", [{"api-version": "1"}])
     assert server.bodies[0]["messages"] == [{"role": "user", "content": "Hello?"}]
     assert asked.ask("Hello?").cached
+
+
+def test_tracing_of_a_client_sees_each_call(server, model, client):
+    seen = []
+
+    async def trace(request):
+        seen.append(request.url.path)
+
+    own = client(http_client=httpx2.AsyncClient(event_hooks={"request": [trace]}))
+    send = own.request  # which instruments of the SDK put their own in place of
+
+    async def traced(cast_to, options, **rest):
+        seen.append(options.json_data["messages"][0]["content"])
+        return await send(cast_to, options, **rest)
+
+    own.request = traced
+    asked = model(client=own)
+    assert [asked.ask(text).text for text in ("one", "two", "one")] == ["ok"] * 3
+    assert seen == ["one", "/v1/chat/completions", "two", "/v1/chat/completions"]
 
 
 @pytest.mark.parametrize("http_client", [None, httpx2.AsyncClient, httpx.AsyncClient, openai.DefaultAioHttpClient])
@@ -245,6 +280,14 @@ def test_a_reply_of_a_client_is_measured_and_hides_its_key(server, model, client
     server.next(says("4" * 3 * 2**20, finish="length"), says(f"Your key is {KEY}"))
     assert "the reply is larger than 1 MB" in asked.ask("Score?", max_tokens=1).error
     assert asked.ask("Key?").text == "Your key is [key]"
+
+
+def test_an_error_page_that_is_no_text_ends_only_its_own_call(server, model, client):
+    async def fault(request, body):
+        return web.Response(body=b"\xff\xfe", status=400, headers={"Content-Type": "text/plain; charset=punycode"})
+
+    server.next(fault)
+    assert model(client=client()).ask("Hello?").retries == 1
 
 
 def test_half_a_character_goes_to_a_client_as_a_question_mark(server, model, client):
@@ -335,8 +378,6 @@ def test_each_call_has_a_token_of_entra_that_no_error_shows(server, model, entra
         "Bearer eyJ-second-token-0123456789",
     ]
     assert entra.scopes == ["https://cognitiveservices.azure.com/.default"]
-    from perslib.llm import event_loop
-
     event_loop.run(asked.client.transport.close())
     assert len(entra.closed) == 1
 

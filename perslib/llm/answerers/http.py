@@ -92,9 +92,9 @@ class Transport:
         self, method: str, path: str, most: int = LARGEST, kind: str = "application/json", **sent: Any
     ) -> Response:
         """The reply to a request, whatever its status, of at most so many bytes."""
+        await self.open()
         from perslib.llm.answerers import openai_client as sdk
 
-        await self.open()
         assert self._client is not None
         headers = {"Content-Type": kind, **self.entry.headers}
         try:
@@ -110,10 +110,13 @@ class Transport:
         """Make the connections ready."""
         async with self._opening:
             if self._client is None:
-                from perslib.llm.answerers.openai_client import EndpointClient
-
-                self._client = await asyncio.to_thread(EndpointClient, self.entry)
+                self._client = await asyncio.to_thread(self._connect)
                 event_loop.on_close(self._client.close)
+
+    def _connect(self) -> AsyncOpenAI:
+        from perslib.llm.answerers.openai_client import EndpointClient  # takes a second, once
+
+        return EndpointClient(self.entry)
 
     async def close(self) -> None:
         """Close the connections, but not those of a client of the user's."""
