@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from perslib.cluster import Scheduler, connected, spread, workers_of
 from perslib.errors import BackboneError
@@ -35,6 +35,9 @@ from perslib.llm.scheduler import QuestionScheduler
 from perslib.llm.spending import Account
 from perslib.llm.structured.fallbacks import Fallbacks
 from perslib.llm.structured.parsing import Rung
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 Asked = Request | str | Sequence[Message]
 T = TypeVar("T")
@@ -67,6 +70,7 @@ def backbone(
     ledger: Ledger | None = None,
     patience: Patience | None = None,
     scheduler: Scheduler = None,
+    client: AsyncOpenAI | None = None,
     **overrides: Any,
 ) -> Backbone:
     """The backbone called `name` in `backbones.toml`, with fields of its entry replaced by keyword.
@@ -74,9 +78,21 @@ def backbone(
     `cache` is a policy — use, refresh (ask anew, keep the new answer), off, only (never call) — or a cache.
     `scheduler` spreads every stage that asks it over a Dask cluster: an address such as `tcp://10.0.0.1:8786`, a
     cluster or client object, or `local`.
+
+    `client` is an `AsyncOpenAI` or `AsyncAzureOpenAI` of your own, with its address, credentials, HTTP client and headers, used
+    nowhere else (its connections belong to one event loop). All else is as the entry says: limits, retries (those of the
+    client are off), the cache, in which the client's address counts. A reply is measured when the client has read it.
+
+        backbone("azure", client=AsyncAzureOpenAI(azure_endpoint=…, api_version=…, azure_ad_token_provider=…), model=…)
     """
+    if client is not None:
+        from perslib.llm.answerers.openai_client import check_client
+
+        overrides["base_url"] = check_client(client, entry(name, **overrides), scheduler)
     forced = overrides.get("structured", "auto") != "auto"
-    return Backbone(entry(name, **overrides), cache, ledger, patience, scheduler=scheduler, forced=forced)
+    return Backbone(
+        entry(name, **overrides), cache, ledger, patience, scheduler=scheduler, forced=forced, client=client
+    )
 
 
 class Backbone:
@@ -101,6 +117,7 @@ class Backbone:
         forced: bool = False,
         answerer: Answerer | None = None,
         is_counted: bool = True,
+        client: AsyncOpenAI | None = None,
     ):
         self.entry = entry
         self.cache = cache if isinstance(cache, Cache) else Cache(policy=cache)
@@ -108,7 +125,7 @@ class Backbone:
         self.patience = patience or Patience()
         self.scheduler = scheduler
         self.abilities = know_abilities(entry, is_forced=forced)
-        self._minute, self._forced, self._is_counted = minute, forced, is_counted
+        self._minute, self._forced, self._is_counted, self._client = minute, forced, is_counted, client
         self.answerer, self.cache = choose_answerer(self.abilities, self.cache, answerer)
 
     def __repr__(self) -> str:
@@ -258,7 +275,7 @@ class Backbone:
     @property
     def client(self) -> Client:
         """The shared client of the endpoint; a forked process opens its own."""
-        return shared_client(self.entry, self.patience, self._minute)
+        return shared_client(self.entry, self.patience, self._minute, self._client)
 
 
 def dry_run(

@@ -41,6 +41,7 @@ class Entry:
     base_url: str = ""
     model: str = ""
     key_env: str = ""
+    auth: Literal["key", "entra"] = "key"
     prices: Prices | None = None
     prices_as_of: str = ""
     batch: float | None = None

@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -139,7 +139,7 @@ class Endpoint:
         self.faults: deque[Fault] = deque()
         self.models: list[dict[str, Any]] = [{"id": "m", "object": "model"}]
         self.bodies: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
+        self.headers: list[Mapping[str, str]] = []
         self.queries: list[dict[str, str]] = []
         self.times: list[float] = []
         self.in_flight = self.most_in_flight = 0
@@ -152,7 +152,7 @@ class Endpoint:
     async def chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.bodies.append(body)
-        self.headers.append(dict(request.headers))
+        self.headers.append(request.headers)
         self.queries.append(dict(request.query))
         self.times.append(time.monotonic())
         self.in_flight += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perslib.errors import GaveUp
 from perslib.llm.abilities import Abilities
@@ -15,20 +15,28 @@ from perslib.llm.entries import Entry
 from perslib.llm.request import Answer, Question
 from perslib.llm.structured.fallbacks import Fallbacks
 
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
 MOST_FAILURES = 16
 """Calls given up in a row, beyond those in flight, after which a run stops: the endpoint is not well."""
 _clients: dict[tuple[Any, ...], Client] = {}
 _lock = threading.Lock()
 
 
-def shared_client(entry: Entry, patience: Patience | None = None, minute: float = 60.0) -> Client:
-    """Return the client of an endpoint that all backbones of this process share; a forked process opens its own."""
+def shared_client(
+    entry: Entry, patience: Patience | None = None, minute: float = 60.0, own: AsyncOpenAI | None = None
+) -> Client:
+    """Return the client of an endpoint that all backbones of this process share; a forked process opens its own.
+
+    `own` is the user's client that takes the place of ours at the wire.
+    """
     patience = patience or Patience()
-    key = (os.getpid(), repr(entry), patience, minute)
+    key = (os.getpid(), repr(entry), patience, minute, own)
     with _lock:
         if key not in _clients:
-            transport = EmbeddedTransport if entry.kind == "embedded" else Transport
-            _clients[key] = Client(transport(entry), patience, minute)
+            transport = EmbeddedTransport(entry) if entry.kind == "embedded" else Transport(entry, own)
+            _clients[key] = Client(transport, patience, minute)
         return _clients[key]
 
 

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 import re
-import ssl
 import time
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
-
-import aiohttp
-import certifi
+from typing import TYPE_CHECKING, Any
 
 from perslib.errors import Refused, Unreachable
 from perslib.llm import event_loop
@@ -28,10 +19,10 @@ from perslib.llm.answerers.hidden_keys import hide_keys
 from perslib.llm.entries import Entry
 from perslib.llm.request import json_or, plain_number, whole_characters
 
-CONNECT = 10.0
-"""Seconds to open a connection."""
-KEEP_ALIVE = 5.0
-"""Seconds that an idle connection is kept; uvicorn, which vLLM runs on, closes it then."""
+if TYPE_CHECKING:
+    from httpx2 import Response
+    from openai import AsyncOpenAI
+
 LARGEST = 32 * 2**20
 """Bytes of the largest reply that is read."""
 LARGEST_FILE = 2**30
@@ -47,7 +38,6 @@ WORDS = 400
 AGAIN = {408, 409, 429}
 NAMING = {400, 401, 403, 422}
 """Refusals that may be about one field of the request."""
-_BROKEN = (aiohttp.ClientError, OSError, EOFError, zlib.error)
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
 Headers = Mapping[str, str]
@@ -70,116 +60,107 @@ class Fault(Exception):
 class Transport:
     """The connections to one endpoint; lives on the background loop."""
 
-    def __init__(self, entry: Entry):
+    def __init__(self, entry: Entry, client: AsyncOpenAI | None = None):
         self.entry = entry
         self.base_url = entry.base_url.rstrip("/")
-        self._session: aiohttp.ClientSession | None = None
+        self._of_user = self._client = client
         self._opening = asyncio.Lock()
 
     async def exchange(self, method: str, path: str, body: Body = None) -> dict[str, Any]:
         """Send one request and return the JSON object that comes back; `Fault` or `Refused` otherwise."""
         started = time.perf_counter()
-        data, kind = (None, "") if body is None else (encode_body(body), "application/json")
-        status, headers, received, key = await self._sent(method, path, data, kind, _most(body))
-        seconds, size = time.perf_counter() - started, len(received)
-        read = partial(self._decoded, status, headers, received, key, body)
-        return {**await event_loop.apart(size, read), "seconds": seconds, "size": size}
+        content: dict[str, Any] = {} if body is None else {"content": encode_body(body)}
+        reply = await self._request(method, path, _most(body), **content)
+        seconds, size = time.perf_counter() - started, len(reply.content)
+        return {**await event_loop.apart(size, self._decoded, reply, body), "seconds": seconds, "size": size}
 
     async def upload(self, file: Path) -> dict[str, Any]:
         """Send a file of questions; returns what the endpoint says of it."""
-        form = aiohttp.FormData({"purpose": "batch"})
         with file.open("rb") as content:
-            form.add_field("file", content, filename=file.name, content_type="application/jsonl")
-            status, headers, received, key = await self._sent("POST", "/files", form)
-        return self._decoded(status, headers, received, key, None)
+            files = {"file": (file.name, content, "application/jsonl")}
+            reply = await self._request(
+                "POST", "/files", kind="multipart/form-data", files=files, body={"purpose": "batch"}
+            )
+        return self._decoded(reply, None)
 
     async def download(self, path: str, decode: Callable[[bytes], str]) -> str:
         """Return the text of a file."""
-        status, headers, received, key = await self._sent("GET", path, most=LARGEST_FILE)
-        return await asyncio.to_thread(self._text, status, headers, received, key, None, decode)
+        reply = await self._request("GET", path, LARGEST_FILE)
+        return await asyncio.to_thread(self._text, reply, None, decode)
 
-    async def _sent(
-        self, method: str, path: str, data: Any = None, kind: str = "", most: int = LARGEST
-    ) -> tuple[int, Headers, bytes, str | None]:
-        """Status, headers and content of a reply, and the key that was sent."""
+    async def _request(
+        self, method: str, path: str, most: int = LARGEST, kind: str = "application/json", **sent: Any
+    ) -> Response:
+        """The reply to a request, whatever its status, of at most so many bytes."""
         await self.open()
-        assert self._session is not None
-        key = self.entry.key()
-        headers = {**self.entry.headers, "Accept-Encoding": "identity"}
-        if kind:
-            headers["Content-Type"] = kind
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
-        sent = self._session.request(
-            method, self.base_url + path, params=self.entry.query, data=data, headers=headers, allow_redirects=False
-        )
+        from perslib.llm.answerers import openai_client as sdk
+
+        assert self._client is not None
+        headers = {"Content-Type": kind, **self.entry.headers}
         try:
-            async with asyncio.timeout(self.entry.timeout), sent as response:
-                return response.status, response.headers, await _received(response, most), key
-        except _BROKEN as error:
-            raise self.fault(error, key) from None
+            async with asyncio.timeout(self.entry.timeout):
+                reply = await sdk.request_reply(self._client, method, path, most, headers, self.entry.query, **sent)
+        except sdk.BROKEN as error:
+            raise self.fault(*sdk.find_cause(error)) from None
+        if len(reply.content) > most:
+            raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
+        return reply
 
     async def open(self) -> None:
         """Make the connections ready."""
         async with self._opening:
-            if self._session is None:
-                is_https = self.base_url.startswith("https:")
-                self._session = aiohttp.ClientSession(
-                    connector=aiohttp.TCPConnector(
-                        limit=0,  # `retry.Gate` bounds the calls in flight
-                        keepalive_timeout=KEEP_ALIVE,
-                        ssl=await asyncio.to_thread(_certificates) if is_https else True,
-                    ),
-                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT),
-                    proxy=_proxy(self.base_url),
-                )
-                event_loop.on_close(self._session.close)
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._connect)
+                event_loop.on_close(self._client.close)
+
+    def _connect(self) -> AsyncOpenAI:
+        from perslib.llm.answerers.openai_client import EndpointClient  # takes a second, once
+
+        return EndpointClient(self.entry)
 
     async def close(self) -> None:
-        """Close the connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        """Close the connections, but not those of a client of the user's."""
+        client, self._client = self._client, self._of_user
+        if client is not None and client is not self._of_user:
+            await client.close()
 
-    def fault(self, error: Exception, key: str | None = None) -> Fault:
+    def fault(self, error: BaseException, key: str | None = None, is_unreached: bool = False) -> Fault:
         """Say what broke, without the key, which a server may have written where it does not belong."""
-        if isinstance(error, aiohttp.ClientConnectorError):
-            refused = error.os_error.errno == errno.ECONNREFUSED
-            return Fault("connection refused" if refused else _clean(str(error.os_error)), nobody=True)
         if type(error) is TimeoutError:
             return Fault(f"no complete reply within {self.entry.timeout:g} s")
-        words = hide_keys(str(error), {key: "[key]"}) if key else str(error)
-        return Fault(f"the connection broke: {_clean(words) or type(error).__name__}")
+        words = _clean(hide_keys(str(error), {key: "[key]"} if key else {})) or type(error).__name__
+        if not is_unreached:
+            return Fault(f"the connection broke: {words}")
+        return Fault("connection refused" if isinstance(error, ConnectionRefusedError) else words, nobody=True)
 
-    def _decoded(self, status: int, headers: Headers, content: bytes, key: str | None, body: Body) -> dict[str, Any]:
+    def _decoded(self, reply: Response, body: Body) -> dict[str, Any]:
         """The object in a reply with status 200; raises what anything else means."""
-        text = self._text(status, headers, content, key, body)
-        reply = json_or(text, _UNREADABLE)
-        if not isinstance(reply, dict):
-            wanted = "JSON" if reply is _UNREADABLE else "a JSON object"
+        text = self._text(reply, body)
+        decoded = json_or(text, _UNREADABLE)
+        if not isinstance(decoded, dict):
+            wanted = "JSON" if decoded is _UNREADABLE else "a JSON object"
             raise Fault(f"the reply is not {wanted}: {_clean(text[:LONGEST_PAGE])[:80]!r}")
-        error = reply.get("error")
-        if error and not reply.get("choices"):  # some gateways send their errors with status 200
+        error = decoded.get("error")
+        if error and not decoded.get("choices"):  # some gateways send their errors with status 200
             code = error.get("code") if isinstance(error, Mapping) else None
-            raise self.failure(code if isinstance(code, int) and code >= 400 else 500, headers, text, body)
-        return reply
+            raise self.failure(code if isinstance(code, int) and code >= 400 else 500, reply.headers, text, body)
+        return decoded
 
     def _text(
         self,
-        status: int,
-        headers: Headers,
-        content: bytes,
-        key: str | None,
+        reply: Response,
         body: Body,
         decode: Callable[[bytes], str] = lambda content: content.decode("utf-8", "replace"),
     ) -> str:
         """The text of a reply with status 200, without the key; raises what another status means."""
-        text = whole_characters(decode(content))
+        from perslib.llm.answerers.openai_client import find_key
+
+        text, key = whole_characters(decode(reply.content)), find_key(reply.request)
         # A short key is a word (EMPTY, local …) that a reply may well contain; in an error it is hidden all the same.
-        if key and (status != 200 or len(key) >= SECRET):
+        if key and (reply.status_code != 200 or len(key) >= SECRET):
             text = hide_keys(text, {key: "[key]"})
-        if status != 200:
-            raise self.failure(status, headers, text, body)
+        if reply.status_code != 200:
+            raise self.failure(reply.status_code, reply.headers, text, body)
         return text
 
     def failure(self, status: int, headers: Headers, text: str, body: Body) -> Exception:
@@ -203,13 +184,19 @@ class Transport:
             setting = _SETTINGS.get(field, f'omit = ["{field}"]')
             change = "take it out of extra_body in" if field in self.entry.extra_body else f"put {setting} into"
             return f" — it refused {field!r}: {change} {table} of backbones.toml."
-        if status in (401, 403) and self.entry.key_env:
-            return f" — check the key in {self.entry.key_env}."
         if status in (401, 403):
-            return " — the entry names no key_env; add one if the endpoint wants a key."
+            return f" — {self._remedy_of_key()}."
         if 300 <= status < 400 or status == 404 or re.search(_NO_SUCH_MODEL, words, re.I):
             return f" — check base_url and model ({self.entry.model!r}) of {table} in backbones.toml."
         return ""
+
+    def _remedy_of_key(self) -> str:
+        if self._of_user is not None:
+            return "check the credentials of the client"
+        if self.entry.auth == "entra":
+            return "whoever is signed in needs the role Cognitive Services OpenAI User"
+        key = self.entry.key_env
+        return f"check the key in {key}" if key else "the entry names no key_env; add one if the endpoint wants a key"
 
     def unreachable(self, words: str) -> Unreachable:
         """Nobody is there: where we looked, and what to start."""
@@ -239,40 +226,10 @@ _SETTINGS = {
 }
 
 
-def _certificates() -> ssl.SSLContext:
-    """The system's certificates and those of certifi: Python finds no system certificates on some systems."""
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    return context
-
-
-def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address; none for our own machine.
-
-    aiohttp would find it too (`trust_env`), but would also send passwords from ~/.netrc.
-    """
-    place = urlsplit(url)
-    host = place.hostname or ""
-    if host in ("127.0.0.1", "localhost", "::1") or proxy_bypass(host):
-        return None
-    known = getproxies()
-    found = known.get(place.scheme) or known.get("all")
-    return found if not found or "://" in found else f"http://{found}"
-
-
 def _most(body: Body) -> int:
     """Bytes that the reply to a request may have."""
     wanted = (body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens")
     return min(LARGEST, HEADROOM + A_TOKEN * wanted) if isinstance(wanted, int) else LARGEST
-
-
-async def _received(response: aiohttp.ClientResponse, most: int) -> bytes:
-    received = bytearray()
-    async for chunk in response.content.iter_any():
-        received += chunk
-        if len(received) > most:
-            raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
-    return bytes(received)
 
 
 def retry_after(headers: Headers) -> float | None:
