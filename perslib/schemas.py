@@ -46,7 +46,12 @@ class Schema:
 
 def read_schema(beside: str, name: str, part: str, **formats: Callable[[str], bool]) -> Schema:
     """The schema in table `part` of a TOML file that lies beside a module; `formats` are checks by name."""
-    document = {**read_toml(beside, name), "$ref": f"#/{part}"}
+    return make_schema(read_toml(beside, name), part, **formats)
+
+
+def make_schema(tables: Mapping[str, Any], part: str, **formats: Callable[[str], bool]) -> Schema:
+    """The schema in one of several tables that refer to each other."""
+    document = {**tables, "$ref": f"#/{part}"}
     return Schema(document, Draft202012Validator(document, formats=formats, validate_formats=True))
 
 

@@ -33,6 +33,9 @@ def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> d
     help="Keep good sessions and write bad ones to rejected.jsonl, with the reason. Scores on another scale still stop the import.",
 )
 @click.option("--language", type=LANGUAGE, help="Language of a table of your own. Default: en.")
+@click.option(
+    "--recipe", metavar="FILE", help="TOML that says where a table's columns stand (data/README.md, 'Recipes')."
+)
 @click.option("--columns", callback=_read_columns, metavar="OURS=THEIRS,…", help="Names of a table's columns.")
 @click.option(
     "--scale", metavar="LOW-HIGH", help="Scale of a table's ratings, such as 1-10. Default: read off the data."
@@ -64,11 +67,13 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
       llm-rubric      LLM-Rubric: its folder data/real_data; rated conversations
       convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
       table           your own JSONL, JSON list, CSV or Parquet: a row a reply (user, request, response, and optionally
-                      session, scenario, score, satisfaction, …) or a row a conversation (user, messages)
+                      session, scenario, score, satisfaction, …) or a row a conversation (user, messages);
+                      files of any other form by a recipe of your own
 
     \b
     perslib import uss SGD.txt --name sgd
     perslib import table mine.csv --columns score=rating,request=prompt,response=reply --scale 1-10
+    perslib import table log.json --recipe mine.toml
 
     data/README.md lists where each public data set is published, and its licence.
     """
@@ -79,7 +84,7 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
     if len(what) > 2:
         raise click.UsageError(f"one path at a time; found {' '.join(what)}")
     path = Path(what[-1])
-    kind = what[0] if len(what) == 2 else detect(path)
+    kind = what[0] if len(what) == 2 else "table" if how["recipe"] else detect(path)
     scale, dissatisfied = how.pop("scale"), how.pop("dissatisfied")
     if scale:
         how["scale"] = Scale.parse(scale, dissatisfied)

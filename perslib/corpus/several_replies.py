@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from string import ascii_lowercase
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -17,25 +18,36 @@ from perslib.corpus.corpus import Corpus
 from perslib.corpus.scale import Scale
 from perslib.corpus.schema import SCHEMA, SESSION, TURN, coerce
 from perslib.errors import Problem
+from perslib.schemas import show
 
 Record: TypeAlias = Mapping[str, Any]
 Row: TypeAlias = tuple[str, dict[str, Any]]
 #: Columns of a row that are of one of several replies.
 OF_REPLY = ("candidate", "chosen", "preferred")
-#: A row with two replies of which one was preferred; beside it, candidate_a and candidate_b.
+#: A row with replies of which one was preferred, two (or more, as response_c); beside it, candidate_a and so on.
 PAIR = ("response_a", "response_b", "preferred")
 
 
-def of_pair(row: Record) -> Iterator[dict[str, Any]]:
-    """The two rows of a pair of replies; of a tie, neither was chosen."""
-    about = {c: v for c, v in row.items() if c not in (*PAIR[:2], "candidate_a", "candidate_b")}
-    for own in "ab":
+def is_choice(row: Record) -> bool:
+    """Whether a row has several replies of which one was preferred, or none where nobody said."""
+    return row.get("preferred") is not None or ("preferred" in row and row.get("response_a") is not None)
+
+
+def of_choice(row: Record, place: str) -> Iterator[dict[str, Any]]:
+    """The rows of all replies of a row; of a tie, none was chosen."""
+    names = [own for own in ascii_lowercase if own in "ab" or row.get(f"response_{own}") is not None]
+    columns = {"preferred", *(f"{column}_{own}" for column in ("response", "candidate") for own in names)}
+    about = {c: v for c, v in row.items() if c not in columns}
+    preferred, wrong = row["preferred"], None
+    if preferred not in (None, "tie", *names):
+        wrong = Problem(place, f"preferred is {show(preferred)}, expected {', '.join(names)} or tie")
+    if isinstance(preferred, Problem):
+        wrong = preferred
+    for own in names:
+        is_chosen = None if preferred is None else preferred == own
         candidate = row.get(f"candidate_{own}") or own
-        yield about | {
-            "response": row.get(f"response_{own}"),
-            "candidate": candidate,
-            "chosen": row["preferred"] == own,
-        }
+        yield {**about, "response": row.get(f"response_{own}"), "candidate": candidate, "chosen": wrong or is_chosen}
+        wrong = None  # it is told once
 
 
 def by_turn(rows: Iterable[Row]) -> list[list[Row]]:

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,9 @@ from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import Reading
 from perslib.corpus.files.records import naming
-from perslib.corpus.loaders import (
-    compared,
-    llm_rubric,
-    palset,
-    persturnbench,
-    prism,
-    table,
-    task_logs,
-    urs,
-    uss,
-    uxbench,
-)
+from perslib.corpus.loaders import palset, persturnbench, prism, table, uss, uxbench
+from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
+from perslib.corpus.loaders.recipe import BUNDLED, Recipe, read_recipe
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import bundled, workspace
@@ -40,13 +32,25 @@ loader: Registry[Reading] = Registry("kind of corpus")
 `@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `Reading` (`read_rows` makes one of rows). Its
 attribute `looks_like(path)`, if it has one, says whether a path is of this kind.
 """
-for _module in (persturnbench, uss, urs, palset, uxbench, prism, llm_rubric, table):
-    loader(_module.__name__.rpartition(".")[2].replace("_", "-"))(_module.read)
+
+
+def _register(recipe: Recipe) -> None:
+    """Make what a recipe describes a kind of corpus."""
+
+    @loader(recipe.kind)
+    def read(path: Path, *, skip_bad: bool = False, name: str | None = None, evidence: str | None = None) -> Reading:
+        return read_by_recipe(recipe.using(evidence=evidence), path, skip_bad=skip_bad, name=name)
+
+    read.looks_like = partial(is_at, recipe)  # type: ignore[attr-defined]
+
+
+for _module in (persturnbench, uss, palset, uxbench, prism):
+    loader(_module.__name__.rpartition(".")[2])(_module.read)
     _module.read.looks_like = _module.looks_like
-loader("convlab")(task_logs.read_convlab)
-loader("dstc")(task_logs.read_dstc)
-loader("community-alignment")(compared.read_community_alignment)
-loader("comparia")(compared.read_comparia)
+for _file in sorted(BUNDLED.glob("*.toml")):
+    _register(read_recipe(_file))
+loader("table")(table.read)
+table.read.looks_like = table.looks_like  # type: ignore[attr-defined]
 _CARD = "corpus.json"
 _FORMAT = 1
 AGAIN = "Import or save the corpus again."

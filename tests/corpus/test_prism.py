@@ -104,7 +104,7 @@ def test_llm_rubric_names_ratings_of_nothing(tmp_path):
     )
     with pytest.raises(DataError, match=r"rates a conversation that real_data\.json does not have: t0"):
         read_release(folder)
-    with pytest.raises(DataError, match='satisfaction is "9", expected 1–4'):
+    with pytest.raises(DataError, match='Q0 is "9", expected 1–4'):
         read_release(rubric(tmp_path / "other", ("9", "1", "2")))
 
 
@@ -139,7 +139,7 @@ def test_community_alignment_is_read_as_preferences(tmp_path):
     replies = corpus.extras["candidates"]
     assert replies["candidate"].tolist() == [*"abcd", *"ab"] and replies["chosen"].sum() == 2
     pd.DataFrame([{**row, "first_turn_preferred_response": "e"}]).to_csv(file, index=False)
-    with pytest.raises(DataError, match="first_turn_preferred_response is 'e', expected a, b, c, d"):
+    with pytest.raises(DataError, match='first_turn_preferred_response is "e", expected a, b, c, d'):
         read_release(file, "community-alignment")
     pd.DataFrame([{"conversation_id": "k"}]).to_csv(file, index=False)
     with pytest.raises(DataError, match="has no column annotator_id, first_turn_prompt"):

@@ -185,7 +185,7 @@ def test_convlab_logs(tmp_path):
     (tmp_path / "d.json").write_text(json.dumps({**CONVLAB, "understanding_score": 7}))
     with pytest.raises(DataError, match=r"c\.json: log\[0\]\[0\] is 2, expected 0 for the user") as error:
         read_release(tmp_path, "convlab")
-    assert "d.json: understanding is 7, expected 1–5" in str(error.value)
+    assert "d.json: understanding_score is 7, expected 1–5" in str(error.value)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no dialogue"):
         read_release(tmp_path / "empty", "convlab")

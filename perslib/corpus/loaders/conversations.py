@@ -16,8 +16,13 @@ Placed = Iterable[tuple[str, dict[str, Any] | None]]
 Key = tuple[str, str, str]
 
 
-def split_conversations(placed: Placed, reading: Reading, names: set[str], once: Collection[str]) -> Placed:
-    """Give rows of a reply as they are, a row of a conversation as the rows of its replies; `once` stands in the first."""
+def split_conversations(
+    placed: Placed, reading: Reading, names: set[str], once: Collection[str], unanswered: str = ""
+) -> Placed:
+    """Give rows of a reply as they are, a row of a conversation as the rows of its replies; `once` stands in the first.
+
+    Conversations without a reply are left out, or counted as `unanswered` and given as one row that says so.
+    """
     columns: set[str] = set()
     for number, (place, row) in enumerate(placed):
         if row is None:
@@ -25,8 +30,8 @@ def split_conversations(placed: Placed, reading: Reading, names: set[str], once:
             continue
         columns.update(row)
         check_width(columns, place)
-        if row.get("preferred") is not None:
-            yield from ((place, own) for own in several.of_pair(row))
+        if several.is_choice(row):
+            yield from ((place, own) for own in several.of_choice(row, place))
             continue
         if row.get("messages") is None:
             yield place, row
@@ -47,7 +52,9 @@ def split_conversations(placed: Placed, reading: Reading, names: set[str], once:
             continue
         turns, trailing = turns_of(said)
         if not turns:
-            reading.note("conversations without a reply, left out")
+            reading.note(unanswered or "conversations without a reply, left out")
+        if not turns and unanswered:
+            yield place, about | {"trailing": trailing, "request": None, "response": "", "is_unanswered": True}
         for turn in turns:
             yield place, about | {"trailing": trailing} | turn
             about = {c: v for c, v in about.items() if c not in once}

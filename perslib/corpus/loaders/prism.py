@@ -17,7 +17,8 @@ import pandas as pd
 
 from perslib.corpus.files.reading import Reading
 from perslib.corpus.files.records import json_lines, read_bounded, read_each
-from perslib.corpus.loaders.table import read_placed
+from perslib.corpus.loaders.recipe import Recipe
+from perslib.corpus.loaders.rows import read_placed
 from perslib.corpus.scale import Scale
 from perslib.errors import DataError, Problem
 from perslib.schemas import read_schema
@@ -73,7 +74,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: s
     reading.note(
         "people of the survey without a conversation, left out", len(people.keys() - {r["user"] for _, r in rows})
     )
-    read_placed(rows, reading, name, "en", Scale(1, 100), "prism")
+    read_placed(rows, reading, name, Recipe("prism", scale=Scale(1, 100)))
     return _completed(reading, held)
 
 

@@ -1,0 +1,176 @@
+"""Rows of a table as a corpus: scales and times are found, rows of one conversation joined, and checked on the way.
+
+A row has the columns of a table of one's own (`perslib.corpus.loaders.table`), whatever file it came from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from perslib.corpus import several_replies as several
+from perslib.corpus.files.reading import Reading, Rejected, find_scale, number_in, parse_json
+from perslib.corpus.files.times import is_time, read_times
+from perslib.corpus.loaders.conversations import Key, Placed, Row, group_rows, say_alone, split_conversations
+from perslib.corpus.loaders.recipe import Recipe
+from perslib.corpus.scale import Scale
+from perslib.corpus.schema import SCHEMA, SESSION, coerce
+from perslib.errors import DataError, Problem
+from perslib.schemas import check, read_schema, unfit
+
+#: What rates a whole session, and what else is said once for it.
+RATINGS = ("satisfaction", "success")
+TIMES = ("asked_at", "answered_at")
+OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
+#: So many conversations are not all rated in the lower half of their scale by chance.
+FEW = 10
+
+
+def read_placed(placed: Placed, reading: Reading, name: str, recipe: Recipe) -> Reading:
+    """Read rows with the place of each in its file; None for a row that cannot be read, and was rejected."""
+    placed = list(placed)
+    names = {str(row["session"]) for _, row in placed if row is not None and row.get("session") is not None}
+    placed = list(split_conversations(placed, reading, names, RATINGS, recipe.unanswered))
+    good = [(place, row) for place, row in placed if row is not None]
+    rated = [row for _, row in good]
+    notes = list(_find_scales(reading, rated, recipe.scale))
+    times, faults = read_times(good, TIMES, reading.dates)
+    reading.faults += faults
+    by_session, spoiled, alone = group_rows(placed, reading, names, partial(_check, recipe=recipe))
+    for key, rows in by_session.items():
+        if key in spoiled:
+            reading.rejected += [Rejected(p, "another row of the same session is bad", row) for p, row in rows]
+        elif problems := [*several.problems_of(several.by_turn(rows)), *_differing(rows)]:
+            reading.reject(problems, [row for _, row in rows], sessions=0)
+            spoiled.add(key)
+        else:
+            reading.faults += several.unclear(rows)
+    reading.faults += [fault for rows in alone for fault in several.unclear(rows)]
+    reading.faults += _mixed((row for rows in by_session.values() for row in rows), recipe)
+    reading.lost += len(spoiled)
+    replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled}, recipe)
+    extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
+    said = [*(f"times: {note}" for note in times), *say_alone(alone), *notes]
+    meta = {"kind": recipe.kind} | ({"said": said} if said else {})
+    meta |= {"scenarios": list(recipe.scenarios)} if recipe.scenarios else {}
+    nothing = Problem(name, recipe.nothing)
+    return reading.finish(meta, name, recipe.language, nothing, recipe.remedy, extras=extras)
+
+
+def _find_scales(reading: Reading, rows: list[dict[str, Any]], declared: Scale | None) -> Iterator[str]:
+    """Find the scale of replies and that of conversations, and say where they are two, or may be."""
+    given = {c: [number_in(row[c]) for row in rows if row.get(c) is not None] for c in ("score", "satisfaction")}
+    scores, ratings = ([number for number in given[c] if number is not None] for c in given)
+    if not scores:
+        declared, reading.session_scale = declared or reading.session_scale, None
+    reading.scale = scale = find_scale(declared, rows, list(given))
+    own = find_scale(reading.session_scale, rows, ["satisfaction"], scale)
+    middle = (scale.low + scale.high) / 2
+    if (own.low, own.high) != (scale.low, scale.high):
+        reading.session_scale = own
+        yield f"scales: conversations were rated on {own}, replies on {scale}; each is mapped to 1–5 by itself"
+    elif reading.session_scale is None and len(ratings) >= FEW and max(ratings) <= middle < max(scores, default=middle):
+        yield (
+            f"scales: no conversation was rated above {max(ratings):g}, but replies on {scale}; taken as one scale. "
+            "If conversations have one of their own: --session-scale LOW-HIGH"
+        )
+
+
+def refuse_unfit_names(row: dict[str, Any], place: str) -> None:
+    """Raise an error where a row is of no session that can be named."""
+    if problems := list(unfit({c: row.get(c) for c in SESSION}, place)):
+        raise DataError(problems)
+
+
+def _check(row: dict[str, Any], place: str, reading: Reading, recipe: Recipe) -> list[Problem]:
+    """What is wrong with a row; puts ratings and the profile into their form on the way."""
+    if problems := [value for value in row.values() if isinstance(value, Problem)]:
+        return [recipe.explain(problem) for problem in problems]
+    profile = row.get("profile")
+    if isinstance(profile, str) and not any(unfit(profile, place)):
+        row["profile"] = parse_json(profile.encode(), f"{place} profile")
+        if isinstance(row["profile"], Problem):
+            return [row["profile"]]
+    problems = check(row, _SCHEMA, place)
+    for column in ("score", "satisfaction", *recipe.ratings):
+        if row.get(column) is not None and not any(unfit(row[column], place)):
+            row[column] = reading.score(row[column], column, place, whole=False)
+            problems += [row[column]] if isinstance(row[column], Problem) else []
+    for column in ("success", "chosen"):
+        if row.get(column) is not None:
+            row[column] = str(row[column]).lower() in ("true", "1")
+    return [recipe.explain(problem) for problem in problems]
+
+
+_SCHEMA = read_schema(__file__, "records.schema.toml", "table", moment=is_time)
+
+
+def _differing(rows: list[Row]) -> list[Problem]:
+    """Where rows of one session rate it as a whole, but not alike."""
+    problems = []
+    for column in RATINGS:
+        (at, first), *others = [(p, r[column]) for p, r in rows if r.get(column) is not None] or [("", None)]
+        problems += [
+            Problem(
+                place,
+                f"{column} is {value}, but {first} at {at}; it is of the whole session (ratings of replies: score)",
+            )
+            for place, value in others
+            if value != first
+        ]
+    return problems
+
+
+def _mixed(rows: Iterator[Row], recipe: Recipe) -> Iterator[Problem]:
+    """Columns of one's own whose cells are not of one kind, which no file of columns can hold."""
+    known = {*SCHEMA["turns"], *OF_SESSION, *recipe.of_session, "profile"}
+    kinds: dict[str, tuple[str, str]] = {}
+    for place, row in rows:
+        for column, value in row.items():
+            if column in known or value is None:
+                continue
+            kind = _KINDS.get(type(value), "an object")
+            first, at = kinds.setdefault(column, (kind, place))
+            if kind != first:
+                kinds[column] = kind, place
+                yield Problem(place, f"{column} is {kind}, but {first} at {at}; give the column one kind of value")
+
+
+_KINDS = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
+
+
+def _fill(reading: Reading, by_session: dict[Key, list[Row]], recipe: Recipe) -> list[dict[str, Any]]:
+    """The users' profiles, the sessions, the turns; the replies where a turn has several."""
+    replies: list[dict[str, Any]] = []
+    of_session = (*OF_SESSION, *recipe.of_session)
+    counts: Counter[tuple[str, ...]] = Counter()
+    for position, (key, rows) in enumerate(by_session.items()):
+        where = dict(zip(SESSION, key))
+        if recipe.order == "user":
+            where["session"], position = str(counts[key[:2]]), counts[key[:1]]
+            counts.update([key[:2], key[:1]])
+        turns = several.by_turn(row for row in rows if not row[1].get("is_unanswered"))
+        if rows[0][1].get("turn") is not None:
+            turns = sorted(turns, key=lambda own: int(own[0][1]["turn"]))
+        first = {c: v for _, row in reversed(rows) for c, v in row.items() if c in of_session and v is not None}
+        if first.get("satisfaction") is not None:
+            first["satisfaction"] = float(reading.scale_of("satisfaction").to_five(first["satisfaction"]))
+        for i, own in enumerate(turns):
+            row = several.main_of(own)
+            number = i if row.get("turn") is None else int(row["turn"])
+            replies += several.candidates(where, number, own, reading.rated)
+            reading.note("equal replies to one request, rated differently", several.rated_differently(own))
+            said = {k: v for k, v in row.items() if k not in (*of_session, *several.OF_REPLY, "profile")}
+            said |= {c: None if row.get(c) is None else pd.Timestamp(row[c]) for c in TIMES}
+            reading.turns.append({**said, **reading.rated(row.get("score")), **where, "turn": number})
+            reading.profiles[key[0]] = reading.profiles.get(key[0]) or row.get("profile") or {}
+            first.setdefault("assistant", row.get("candidate"))
+        reading.profiles.setdefault(key[0], {})
+        reading.sessions.append(
+            {"trailing": (), **where, **first, "position": position if recipe.order != "none" else None}
+        )
+    return replies
