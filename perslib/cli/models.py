@@ -19,8 +19,8 @@ def check(names: tuple[str, ...], model: str | None) -> None:
 
     A few small calls test whether it follows a JSON schema, has a JSON mode, returns log probabilities, respects a
     seed, reports token usage and thinks before it answers, and which settings it does not accept. The result is saved
-    in .perslib/probes.json and overrides the flags in backbones.toml. The last lines state how judging with it works, and
-    what it costs.
+    in .perslib/probes.json and overrides the flags in backbones.toml. The last lines state how judging with it works,
+    and what it costs.
 
     \b
     perslib check my-vllm --model Qwen/Qwen3-8B
