@@ -29,7 +29,7 @@ BESIDE = ("majority", "length only", "query only", "reply only")
 JUDGED, PADDED = 400, 80
 
 
-# -- an audit of judges on a corpus -------------------------------------------------------------------------------------
+# -- an audit of judges on a corpus -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
