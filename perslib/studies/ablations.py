@@ -157,8 +157,8 @@ def _folds(users: Sequence[str]) -> list[Sequence[str]]:
 def calibrate_each_way(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Return the verdicts of each judge with a column for every way in `WAYS`.
 
-    `taught` are the same judges' verdicts on train users. `cdf_shrunk` and the fitted ways use histories that are
-    shrunk towards the train users' distribution. `thresholds` and `ordinal_thresholds` are whole scores, cut at the
+    `train_verdicts` are the same judges' verdicts on train users. `cdf_shrunk` and the fitted ways use histories that
+    are shrunk towards the train users' distribution. `thresholds` and `ordinal_thresholds` are whole scores, cut at the
     thresholds with the greatest kappa on the train users.
     """
     user_histories, shrunk = stats.histories(corpus), shrink_histories(corpus)

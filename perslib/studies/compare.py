@@ -51,7 +51,7 @@ class Runs:
     def of_people(self, score: str = "real") -> pd.DataFrame:
         """Return the verdicts on replies that people rated.
 
-        Verdicts on whole sessions, which page 01 has too, are in `of_sessions`.
+        Verdicts on whole sessions, which page 01 has too, are those of `select_sessions`.
         """
         rows = self.verdicts[self.verdicts["candidate"].isna() & ~_on_sessions(self.verdicts)]
         return _with_score(rows, score)

@@ -205,12 +205,12 @@ def draw_studies(pool: Pool, users: int, draws: int, seed: int = stats.SEED) -> 
 def estimate_means(pool: Pool, who: np.ndarray, labelled: int, judge: str, method: str) -> stats.Powered:
     """Return an estimate of each candidate's mean (rows) in each study (columns) by one method.
 
-    If all candidates answer the same turns, rows for the difference of every pair follow (`Pool.with_pairs`). With a
+    If all candidates answer the same turns, rows for the difference of every pair follow (`Pool.add_pairs`). With a
     judge, a candidate without a label has the judge's mean, corrected by its mean error on all labels, and no interval.
 
     Parameters
     ----------
-    pool, who : the population, and the users of each study.
+    pool, drawn_users : the population, and the users of each study.
     labelled : the number of users, the first of a study, who are asked for labels.
     judge, method : whose scores are used, and how.
     """

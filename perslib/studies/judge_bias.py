@@ -87,7 +87,7 @@ def audit(
     pairs, limit : the numbers of pairs and of recorded replies to judge.
     seed : for all random draws.
 
-    A judge that has too little to learn from is left out, and `lacking` has the reason.
+    A judge that has too little to learn from is left out, and `missing_data` has the reason.
     """
     corpus, blocks, judges, lacking = _prepare(judges, corpus, limit, seed)
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))

@@ -82,8 +82,8 @@ def find_labels(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
 def relabel(block: Block, known: pd.DataFrame, ways: Iterable[Way], *, whole: bool = False) -> list[Block]:
     """Return the block once for every kind and number of labels: its first turns in their order have a label.
 
-    Conversations stay unchanged; other labels, reasons and outcomes of sessions are removed. `whole` uses the whole
-    scores that behaviour votes for, for judges that ask a model.
+    Conversations stay unchanged; other labels, reasons and outcomes of sessions are removed. `use_whole_scores` takes
+    the whole scores that behaviour votes for, for judges that ask a model.
     """
     labels = known.reindex(_keys(block))
     place = labels["order"].rank().to_numpy() - 1  # NaN if a turn does not have both labels

@@ -221,8 +221,8 @@ def compare_with_people(pairs: pd.DataFrame, votes: str | Path) -> pd.DataFrame:
 def collect_runs(own: pd.DataFrame, out: str | Path) -> pd.DataFrame:
     """Return Table 10: G-Score and S-Score of this run and of runs in neighbouring folders on the same topics.
 
-    Pages of one corpus are in one folder per backbone; each has its `tables/pal_run.csv`. `own` is the table that this
-    page writes there: `results` with the columns judge, embedder and asked.
+    Pages of one corpus are in one folder per backbone; each has its `tables/pal_run.csv`. `own_results` is the table
+    that this page writes there: `results` with the columns judge, embedder and asked.
 
     Columns: method, backbone, judge, embedder, g_score, s_score.
     """

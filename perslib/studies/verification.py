@@ -171,9 +171,9 @@ def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame) -> pd.DataFrame:
     Columns: judge, backbone, judged, unscored, tokens_in, tokens_cached, tokens_out, seconds, cost (means per reply;
     the one-off costs of memory or rules are in the run's ledger), and pearson with its interval.
     """
-    asked = verdicts[verdicts["tokens_in"].notna()]
+    asking = verdicts[verdicts["tokens_in"].notna()]
     spent = ["tokens_in", "tokens_cached", "tokens_out", "seconds", "cost"]
-    by = asked.groupby(["judge", "backbone"], sort=False)
+    by = asking.groupby(["judge", "backbone"], sort=False)
     table = by[spent].mean().astype(float)
     table.insert(0, "judged", by.size())
     table.insert(1, "unscored", by["raw"].agg(lambda raw: int(raw.isna().sum())))
