@@ -1,4 +1,4 @@
-"""The `perslib` command: a thin shell over the library, one file a group of commands."""
+"""The `perslib` command: a thin layer over the library, one file per group of commands."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from perslib.cli import batches, cache, construction, imports, models, notebooks
 from perslib.cli.options import plain
 from perslib.errors import PerslibError
 
-#: Signals that end a command as Ctrl-C does, so that nothing is left behind.
+#: Signals that end a command as Ctrl-C does, so that it can clean up.
 _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 
 class _Sentences(click.Group):
-    """Shows perslib's own errors as what they say, without a traceback."""
+    """A group of commands that prints perslib's errors as messages, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         for number in _ENDINGS:
-            if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores one of them
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup already ignores one of them
                 signal.signal(number, signal.default_int_handler)
         try:
             return super().invoke(ctx)
         except PerslibError as error:
-            said = str(error)
+            message = str(error)
         except OSError as error:
             if error.errno == errno.EPIPE:
-                raise  # `perslib … | head`: click ends without a word
-            said = (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
+                raise  # `perslib … | head`: click ends without a message
+            message = (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
         except KeyboardInterrupt:
-            click.echo("perslib: stopped; what was answered is kept, run the same command to go on", err=True)
+            click.echo("perslib: stopped; the answers so far are saved, run the same command to go on", err=True)
             ctx.exit(130)
-        click.echo(plain(f"perslib: {said}"), err=True)
+        click.echo(plain(f"perslib: {message}"), err=True)
         ctx.exit(1)
 
 

@@ -1,4 +1,4 @@
-"""`perslib batch`: questions written down for a model that answers in batches or offline."""
+"""`perslib batch`: questions written to files for a model that answers in batches or offline."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from perslib.cli.pages import choose_pages
 @click.group(invoke_without_command=True)
 @click.pass_context
 def batch(context: click.Context) -> None:
-    """Show the batches of questions, and how far they are.
+    """Show the batches of questions and their progress.
 
-    `perslib report --batch` asks in batches by itself. For a model that runs offline, write the questions to a file, have
-    them answered, and read the answers into the cache; where questions depend on answers, once more, until nothing is left.
+    `perslib report --batch` asks in batches automatically. For a model that runs offline, write the questions to a
+    file, have them answered, and read the answers into the cache. Some questions depend on answers: repeat the steps
+    until no question is left.
 
     \b
     perslib batch write 01 --backbone vllm-qwen3-8b --to questions.jsonl
@@ -40,11 +41,11 @@ def batch(context: click.Context) -> None:
         click.echo(plain(str(error)), err=True)
 
 
-@batch.command()
+@batch.command("write")
 @choose_pages
-@click.option("--to", type=FILE, required=True, help="File to write; of several, the others get a number.")
+@click.option("--to", type=FILE, required=True, help="File to write; if there are several, the others get a number.")
 def write(use: tuple[str, ...], parameters: dict[str, Any], to: Path, **which: Any) -> None:
-    """Write the questions of NOTEBOOKS that can be asked now to a file, in the format of OpenAI's batches.
+    """Write to a file the questions of NOTEBOOKS that can be asked now, in the format of OpenAI's batches.
 
     \b
     perslib batch write 01 --corpus persturnbench --backbone vllm-qwen3-8b --to questions.jsonl
@@ -54,21 +55,21 @@ def write(use: tuple[str, ...], parameters: dict[str, Any], to: Path, **which: A
     from perslib.report.run.plan import plan
 
     use_plugins(*use)
-    made, waiting = collect_questions(plan(which.pop("notebooks") or None, **which, **parameters))
-    for number, one in enumerate(made):
+    batches, waiting = collect_questions(plan(which.pop("notebooks") or None, **which, **parameters))
+    for number, one in enumerate(batches):
         file = to.with_stem(f"{to.stem}-{number + 1}") if number else to
         shutil.copyfile(one.folder / "questions.jsonl", file)
         click.echo(f"{file}: {one.describe()}")
     if waiting:
         click.echo("Further questions depend on answers: write again when these are read.")
-    elif not made:
+    elif not batches:
         click.echo("Nothing is left to ask: every answer is in the cache.")
 
 
-@batch.command()
+@batch.command("read")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def read(files: tuple[Path, ...]) -> None:
-    """Read the answers in FILES into the cache; their questions were written by `perslib batch write`.
+    """Read the answers in FILES into the cache; `perslib batch write` wrote their questions.
 
     \b
     perslib batch read answers.jsonl
@@ -79,10 +80,10 @@ def read(files: tuple[Path, ...]) -> None:
         click.echo(plain(f"{one.entry.name}: {taken.describe()}"))
 
 
-@batch.command()
+@batch.command("forget")
 @click.argument("names", nargs=-1, required=True)
 def forget(names: tuple[str, ...]) -> None:
-    """Remove the batches NAMES from this machine; what they asked and has no answer is asked anew.
+    """Remove the batches NAMES from this machine; their questions without an answer will be asked again.
 
     \b
     perslib batch forget 5f0c9a7be112

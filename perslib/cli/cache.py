@@ -1,4 +1,4 @@
-"""`perslib cache`: the answers that are kept, what was sent, and what can go."""
+"""`perslib cache`: the stored answers, the questions that were sent, and removing entries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perslib.cli.options import plain
 @click.group(invoke_without_command=True)
 @click.pass_context
 def cache(context: click.Context) -> None:
-    """Show the content of the answer cache, by backbone, model, prompt and stage.
+    """Show the content of the answer cache by backbone, model, prompt and stage.
 
     All answers are stored in .perslib/cache.sqlite by the content of their questions: an interrupted run resumes where
     it stopped, and a repeated run costs nothing.
@@ -30,20 +30,20 @@ def cache(context: click.Context) -> None:
     if not store.path.is_file():
         click.echo(f"The cache is empty ({store.path}).")
         return
-    held = store.contents()
-    shown = held.assign(size=held["bytes"].map(_size), last=held["last"].dt.strftime("%Y-%m-%d %H:%M"))
+    contents = store.contents()
+    table = contents.assign(size=contents["bytes"].map(_size), last=contents["last"].dt.strftime("%Y-%m-%d %H:%M"))
     columns = ["backbone", "model", "prompt", "stage", "entries", "size", "last"]
-    if len(held):
-        click.echo(shown[columns].fillna("").astype(str).map(plain).to_string(index=False))
-    click.echo(f"{_entries(held['entries'].sum())}, {_size(held['bytes'].sum())} of content, in {store.path}")
+    if len(contents):
+        click.echo(table[columns].fillna("").astype(str).map(plain).to_string(index=False))
+    click.echo(f"{_entries(contents['entries'].sum())}, {_size(contents['bytes'].sum())} of content, in {store.path}")
 
 
-@cache.command()
+@cache.command("show")
 @click.argument("digest")
 def show(digest: str) -> None:
-    """Show the question and the answer with this DIGEST, or whose digest begins so: what was sent, and the raw reply.
+    """Show the question that was sent and the raw answer with this DIGEST; its first characters are enough.
 
-    Verdicts have the digest in their column `asked`.
+    The column `asked` of verdicts has the digest.
 
     \b
     perslib cache show 5ea0bd30
@@ -52,12 +52,12 @@ def show(digest: str) -> None:
     from perslib.llm import Cache
 
     store = Cache(policy="only")
-    found = store.find(digest)
-    if len(found) != 1:
-        raise CacheError(f"{len(found) or 'No'} answers have a digest that begins with {digest!r} in {store.path}.")
-    sent, answer = store.sent(found[0]), store.get(found[0]) or {}
+    matches = store.find(digest)
+    if len(matches) != 1:
+        raise CacheError(f"{len(matches) or 'No'} answers in {store.path} have a digest that begins with {digest!r}.")
+    sent, answer = store.sent(matches[0]), store.get(matches[0]) or {}
     settings = {name: value for name, value in (sent or {}).items() if name != "messages"}
-    click.echo(plain(json.dumps(settings, ensure_ascii=False)) if sent else "What was sent was not kept.")
+    click.echo(plain(json.dumps(settings, ensure_ascii=False)) if sent else "The question was not stored.")
     for message in sent["messages"] if sent else ():
         click.echo(f"\n== {message['role']}\n{plain(str(message['content']))}")
     if answer.get("reasoning"):
@@ -82,9 +82,9 @@ def prune(older_than: int | None, keep: float | None, **about: str | None) -> No
     store = Cache()
     age = timedelta(days=older_than) if older_than is not None else None
     size = int(keep * 1e6) if keep is not None else None
-    given = {name: value for name, value in about.items() if value is not None}
-    forgotten = store.prune(older_than=age, keep_bytes=size, **given)
-    click.echo(f"{_entries(forgotten)} forgotten; the file has {_size(store.vacuum())} now")
+    filters = {name: value for name, value in about.items() if value is not None}
+    removed = store.prune(older_than=age, keep_bytes=size, **filters)
+    click.echo(f"{_entries(removed)} deleted; the file has {_size(store.vacuum())} now")
 
 
 def _entries(n: int) -> str:

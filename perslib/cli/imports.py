@@ -16,7 +16,7 @@ from perslib.corpus.scale import Scale
 
 
 def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> dict[str, str]:
-    """OURS=THEIRS, separated by commas."""
+    """Return the names of columns in OURS=THEIRS, separated by commas."""
     pairs = [pair.partition("=") for pair in (given or "").split(",") if pair.strip()]
     if wrong := [ours for ours, equals, theirs in pairs if not (equals and ours.strip() and theirs.strip())]:
         raise click.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS")
@@ -30,7 +30,8 @@ def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> d
 @click.option(
     "--skip-bad",
     is_flag=True,
-    help="Keep good sessions and write bad ones to rejected.jsonl, with the reason. Scores on another scale still stop the import.",
+    help="Keep good sessions and write bad ones to rejected.jsonl, with the reason. Scores on another scale still stop "
+    "the import.",
 )
 @click.option("--language", type=LANGUAGE, help="Language of a table of your own. Default: en.")
 @click.option(
@@ -38,36 +39,40 @@ def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> d
 )
 @click.option("--columns", callback=_read_columns, metavar="OURS=THEIRS,…", help="Names of a table's columns.")
 @click.option(
-    "--scale", metavar="LOW-HIGH", help="Scale of a table's ratings, such as 1-10. Default: read off the data."
+    "--scale", metavar="LOW-HIGH", help="Scale of a table's ratings, such as 1-10. Default: taken from the data."
 )
-@click.option("--dissatisfied", type=float, help="Highest rating on it of somebody who is not satisfied.")
-@click.option("--session-scale", metavar="LOW-HIGH", help="Scale of whole conversations, where it is another one.")
+@click.option("--dissatisfied", type=float, help="Highest rating on this scale of a user who is not satisfied.")
+@click.option(
+    "--session-scale", metavar="LOW-HIGH", help="Scale of the ratings of whole conversations, if it is another one."
+)
 @click.option(
     "--evidence",
     type=click.Choice(EVIDENCE),
-    help="What judges know of a user: other scenarios, other conversations, or earlier ones only.",
+    help="What judges know about a user: other scenarios, other conversations, or earlier ones only.",
 )
 @click.option(
-    "--dates", type=click.Choice(list(ORDERS)), help="How a table writes 01.03.2026, where no date in it shows it."
+    "--dates",
+    type=click.Choice(list(ORDERS)),
+    help="Order of day and month in dates such as 01.03.2026, if no date in the table shows it.",
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing; say what is recognised and which pages it can feed.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; report what is recognised and which pages can use it.")
 @USE
 def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_run: bool, **how: Any) -> None:
     """Check a downloaded release or a table and write it as Parquet under data/.
 
     \b
-    KIND is one of these; without it, the kind is known by its looks
+    KIND is one of these; without it, the kind is recognised from the content
       persturnbench   the PersTurnBench data release: its folder, or the tar.gz as downloaded
       uss             USS dialogues: one text file, or their folder (the Chinese JDDC only as a file)
       urs             URS sessions: chinese_merged.json or english_processed.json
       palset          Mem-PAL's PAL-Set: input.json or input_en.json, or the folder with one of them
       uxbench         UXBench: a released split, a raw log (.jsonl or .parquet), or a folder of either
-      prism           PRISM: the folder with survey, conversations and utterances; several replies a request
+      prism           PRISM: the folder with survey, conversations and utterances; several replies per request
       community-alignment, comparia   replies preferred or liked: one table each
       llm-rubric      LLM-Rubric: its folder data/real_data; rated conversations
       convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
-      table           your own JSONL, JSON list, CSV or Parquet: a row a reply (user, request, response, and optionally
-                      session, scenario, score, satisfaction, …) or a row a conversation (user, messages);
+      table           your own JSONL, JSON list, CSV or Parquet: a row per reply (user, request, response, optionally
+                      session, scenario, score, satisfaction, …) or a row per conversation (user, messages);
                       files of any other form by a recipe of your own
 
     \b
@@ -82,28 +87,28 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
 
     use_plugins(*use)
     if len(what) > 2:
-        raise click.UsageError(f"one path at a time; found {' '.join(what)}")
+        raise click.UsageError(f"give one path at a time; found {' '.join(what)}")
     path = Path(what[-1])
     kind = what[0] if len(what) == 2 else "table" if how["recipe"] else detect(path)
     scale, dissatisfied = how.pop("scale"), how.pop("dissatisfied")
     if scale:
         how["scale"] = Scale.parse(scale, dissatisfied)
     elif dissatisfied is not None:
-        raise click.UsageError("--dissatisfied needs the --scale that it is on")
+        raise click.UsageError("--dissatisfied needs --scale, the scale of its value")
     if how["session_scale"]:
         how["session_scale"] = Scale.parse(how["session_scale"])
     how = {option: value for option, value in how.items() if value}
     if kind in loader:
-        takes = {"name", *inspect.signature(loader[kind]).parameters}
-        for option in how.keys() - takes:
+        accepted = {"name", *inspect.signature(loader[kind]).parameters}
+        for option in how.keys() - accepted:
             option = option.replace("_", "-")
-            raise click.UsageError(f"--{option} is for tables of one's own; {kind} knows its {option}")
+            raise click.UsageError(f"--{option} is only for your own tables; {kind} defines its {option}")
     done = read_release(path, kind, **how) if dry_run else import_release(kind, path, out=out, **how)
     click.echo(plain("\n".join(describe_import(done, kind, dry_run))))
     if kind == "uxbench" and "cases" in done.corpus.extras:
         _print_published(done.corpus.extras["cases"])
     if 10 * done.lost > (sessions := done.lost + len(done.corpus.sessions)):
-        warning = f"{done.lost} of {sessions} sessions were left out; what remains may not be a fair part"
+        warning = f"{done.lost} of {sessions} sessions were left out; the rest may not be representative"
         click.secho(warning, bold=True)
     if dry_run:
         click.echo("Nothing was written.")
@@ -117,7 +122,7 @@ def _print_published(cases: pd.DataFrame) -> None:
     from perslib.ux.construction import dimension_shares, split_statistics
 
     split = split_statistics(cases).set_index("split").T.to_string(float_format="{:,.1f}".format, na_rep="–")
-    click.echo(f"\nSplits, beside UXBench's Table 2 (published):\n{split}")
+    click.echo(f"\nSplits, next to UXBench's Table 2 (published):\n{split}")
     if len(shares := dimension_shares(cases)):
         shown = shares.to_string(index=False, float_format="{:.1f}".format, na_rep="–")
-        click.echo(f"\nDimensions of failure and success, beside UXBench's Table 7:\n{shown}\n")
+        click.echo(f"\nDimensions of failure and success, next to UXBench's Table 7:\n{shown}\n")

@@ -1,4 +1,4 @@
-"""`perslib app`, `notebook` and `new`: notebooks as apps, as translated copies, and as a study of one's own."""
+"""`perslib app`, `notebook` and `new`: notebooks as apps, as translated copies, and as a study of your own."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def new(name: str, language: str) -> None:
     from perslib.paths import workspace
 
     name = name.removesuffix(".ipynb")
-    made = copy_notebook("my_study", language, workspace() / "notebooks" / f"{name}.ipynb")
-    made.write_text(
-        made.read_text("utf-8").replace('\\"my_study\\"', f'\\"{name}\\"'), "utf-8"
-    )  # its files bear its name
-    click.echo(f"Written to {made}; render it with: perslib report {made.stem}")
+    copy = copy_notebook("my_study", language, workspace() / "notebooks" / f"{name}.ipynb")
+    copy.write_text(
+        copy.read_text("utf-8").replace('\\"my_study\\"', f'\\"{name}\\"'), "utf-8"
+    )  # its files have its name
+    click.echo(f"Written to {copy}; render it with: perslib report {copy.stem}")

@@ -1,4 +1,4 @@
-"""What several commands share: types and options, and text as a terminal may have it."""
+"""Types, options and formats that several commands share, and text that is safe for a terminal."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import pandas as pd
 FILE, FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
 LANGUAGE = click.Choice(["en", "zh"])
 CAP = click.option("--cap", type=click.FloatRange(min=0), help="Stop when this cost in US dollars is reached.")
-DRY_RUN = click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens and cost; nothing is asked.")
+DRY_RUN = click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens and cost; no model is called.")
 USE = click.option(
     "--use", multiple=True, metavar="MODULE", help="Python module of your own: judges, memories, contexts or loaders."
 )
 
 
 def plain(text: str) -> str:
-    """Text of others as a terminal may have it: control characters are shown."""
+    """Return text that is safe for a terminal: control characters are made visible."""
     from perslib.report.show.words import controls_shown
 
     return controls_shown(text)
 
 
 def format_costs(table: pd.DataFrame) -> str:
-    """Format a table of calls, tokens and costs, with its total."""
-    table = table.astype({"cost": float})  # missing where a model has no price
+    """Return a table of calls, tokens and costs as text, with its total."""
+    table = table.astype({"cost": float})  # missing if a model has no price
     table.loc["in all"] = table.sum(skipna=False)
     counts = ["calls", "tokens_in", "tokens_out"]
     return table.astype(dict.fromkeys(counts, int)).to_string(na_rep="unpriced", formatters={"cost": "${:,.2f}".format})
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Format counts by name; zeros are left out."""
+    """Return counts by name as text; zeros are left out."""
     return ", ".join(f"{name} {n:,}" for name, n in counts.items() if n) or "nothing"

@@ -9,43 +9,43 @@ import click
 
 from perslib.cli.options import FOLDER, LANGUAGE, USE
 
-#: What `--parameter` is not for.
+#: Parameters that have an option; `--parameter` refuses them.
 OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "limit", "seed", "out")}
 OPTIONS |= {"backbones": "--backbone", "notebooks": "the arguments of `perslib report`"}
 
 
 class _WithNames(click.Command):
-    """A command whose help lists the names that parameters take."""
+    """A command whose help lists the names that parameters accept."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the judges, memories and contexts there are."""
+        """Write the names of judges, memories and contexts."""
         from perslib.judge import judge
         from perslib.memory import memory
         from perslib.replay import context
 
         names = {"judges": list(judge), "memories": list(memory), "contexts": list(context)}
         with formatter.section("Names for -p (a memory is a judge and a context, too)"):
-            formatter.write_dl([(kind, ", ".join(known)) for kind, known in names.items()])
+            formatter.write_dl([(kind, ", ".join(kind_names)) for kind, kind_names in names.items()])
 
 
 def _read_parameters(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
-    """NAME=VALUE, the values as YAML has them: numbers, yes or no, lists, texts."""
+    """Return the parameters in NAME=VALUE; values are read as YAML: numbers, yes or no, lists, texts."""
     import yaml
 
-    found = {}
+    parameters = {}
     for text in given:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals:
             raise click.BadParameter(f"{text!r} is not NAME=VALUE")
         if name in OPTIONS:
-            raise click.BadParameter(f"{name} has an option of its own: {OPTIONS[name]}")
+            raise click.BadParameter(f"{name} has its own option: use {OPTIONS[name]}")
         try:
             read = yaml.safe_load(value)
         except yaml.YAMLError:
             raise click.BadParameter(f"the value of {name} cannot be read: {value!r}") from None
-        found[name] = value.strip() if isinstance(read, dict) else read  # "edited: mine" is a text
-    return found
+        parameters[name] = value.strip() if isinstance(read, dict) else read  # "edited: mine" is a text
+    return parameters
 
 
 _PAGES = (
@@ -63,7 +63,8 @@ _PAGES = (
     click.option(
         "--limit",
         type=click.IntRange(min=-1),
-        help="Number of items for the model: judgments per judge, or what the notebook counts (turns answered, topics, cases). 0: default of the notebook, -1: all.",
+        help="Number of items for the model: judgments per judge, or what the notebook counts (turns answered, topics, "
+        "cases). 0: default of the notebook, -1: all.",
     ),
     click.option("--seed", default=42, help="Random seed."),
     click.option("--out", type=FOLDER, help="Output folder instead of reports/."),
@@ -81,7 +82,7 @@ _PAGES = (
 
 
 def choose_pages(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which pages are made, and of what."""
+    """Add to a command the options that select the pages to make and their material."""
     for option in reversed(_PAGES):
         command = option(command)
     return command
@@ -89,7 +90,7 @@ def choose_pages(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(cls=_WithNames)
 @choose_pages
-@click.option("--batch", is_flag=True, help="Ask in batches, which take hours and cost less.")
+@click.option("--batch", is_flag=True, help="Ask in batches, which takes hours and costs less.")
 @click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
 def report(
     notebooks: tuple[str, ...],
@@ -121,17 +122,17 @@ def report(
         click.echo(f"Open {run_report(notebooks or None, **shared, **parameters)}")
 
 
-@click.command()
+@click.command("compare")
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--language", type=LANGUAGE, help="Language of the page. Default: that of the first run.")
 @click.option("--score", default="real", help="Score to compare: real, cdf or mean_shift.")
 @click.option("--seed", default=42, help="Random seed.")
 @click.option("--out", type=FOLDER, help="Output folder instead of that of the runs.")
 def compare(runs: tuple[str, ...], **how: Any) -> None:
-    """Compare RUNS of one corpus: what differs in them, and paired differences on the same replies.
+    """Compare RUNS of one corpus: their different settings, and paired differences on the same replies.
 
-    A run is a page that was rendered: its path, or that under reports/ without an ending. Of one run, its judges are
-    compared. A report with several backbones ends with this page by itself.
+    A run is a page that was rendered: its path, or its path under reports/ without an ending. If there is one run, its
+    judges are compared. A report with several backbones ends with this page automatically.
 
     \b
     perslib compare sample-en/embedded/01_verification sample-en/my-vllm/01_verification

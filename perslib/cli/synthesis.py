@@ -10,7 +10,7 @@ import click
 from perslib.cli.options import CAP, DRY_RUN, FOLDER, LANGUAGE, format_costs
 
 
-@click.command()
+@click.command("synthesize")
 @click.argument("folder", type=FOLDER)
 @click.option("--backbone", "-b", required=True, help="Entry of backbones.toml that writes the set.")
 @click.option("--users", type=click.IntRange(min=1), default=2, help="Number of users.")
@@ -28,8 +28,8 @@ def synthesize(folder: Path, backbone: str, cap: float | None, dry_run: bool, **
     perslib import palset my-set --name my-set
     perslib report 05 --corpus my-set --backbone my-vllm
 
-    What does not pass its checks is asked for again, then left out and listed in FOLDER/rejected.csv. Run the same
-    command again to go on after a break: answers come from the answer cache.
+    Items that do not pass their checks are requested again, then left out and listed in FOLDER/rejected.csv. Run the
+    same command again to go on after a break: answers come from the answer cache.
     """
     from perslib import llm, pal
 
@@ -37,7 +37,7 @@ def synthesize(folder: Path, backbone: str, cap: float | None, dry_run: bool, **
     if dry_run:
         click.echo(format_costs(pal.estimate(model, **how)))
         return
-    made = pal.synthesize(model, **how, cap=cap)
-    made.write(folder)
-    click.echo(f"{len(made.files['input'])} of {how['users']} users; {len(made.rejected)} items rejected")
+    pal_set = pal.synthesize(model, **how, cap=cap)
+    pal_set.write(folder)
+    click.echo(f"{len(pal_set.files['input'])} of {how['users']} users; {len(pal_set.rejected)} items rejected")
     click.echo(f"Written to {folder}; import it with: perslib import palset {folder}")

@@ -1,8 +1,8 @@
 """One prompt file: front matter and messages in Jinja2, read and checked before anything is rendered.
 
-A template sees values as data only (sandboxed, never rendered twice, no attribute that Python keeps for
-itself), prints texts and numbers only, shares pieces by `include` only, and prints what is not trusted
-inside a fence only: `{{ reply | fence("reply") }}`, or `{% filter fence("memory") %}…{% endfilter %}`.
+A template sees values as data only: it is sandboxed, never rendered twice, and reaches no private attribute of
+Python objects. It prints only texts and numbers, shares pieces only by `include`, and prints untrusted text only
+inside a fence: `{{ reply | fence("reply") }}`, or `{% filter fence("memory") %}…{% endfilter %}`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ _HEADING = re.compile(r"^# +(.*?) *$", re.MULTILINE)
 
 
 def read_prompt_file(name: str, sources: Sources) -> tuple[Path, dict[str, Any], list[tuple[str, str]]]:
-    """Read a prompt and what it includes; returns its path, front matter, and (role, template) of each message."""
+    """Read a prompt and the files that it includes, and check them.
+
+    Return the prompt's path, its front matter, and (role, template) of each message. Raise PromptError, with file
+    and line, for anything that the format does not allow.
+    """
     path, text = sources.read(name)
     head, start = _front_matter(path, text)
     messages = _messages(path, text, start)
@@ -46,13 +50,13 @@ def read_prompt_file(name: str, sources: Sources) -> tuple[Path, dict[str, Any],
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """` (did you mean …?)` for the names that come close, else nothing."""
+    """Return ` (did you mean …?)` with the known names that are similar, or an empty text."""
     close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
     return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 
 def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], int]:
-    """The front matter with defaults filled in, and where the body begins."""
+    """Return the front matter with defaults filled in, and the position where the body begins."""
     match = _FRONT_MATTER.match(text)
     if match is None:
         raise PromptError(f"{path}:1: a prompt begins with front matter between two lines of ---")
@@ -64,7 +68,7 @@ def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], int]:
         line = mark.line + 2 if mark else 1
         raise PromptError(f"{path}:{line}: the front matter is not YAML: {problem}") from None
     if not isinstance(head, dict):
-        raise PromptError(f"{path}:1: the front matter should hold keys and values")
+        raise PromptError(f"{path}:1: the front matter must hold keys and values")
     _check_head(path, text, head)
     defaults: dict[str, Any] = {"temperature": None, "max_tokens": None, "schema": None}
     return defaults | head | {"trusted": frozenset(head.get("trusted", []))}, match.end()
@@ -72,12 +76,12 @@ def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], int]:
 
 def _check_head(path: Path, text: str, head: Mapping[Any, Any]) -> None:
     def fail(key: str, problem: str) -> NoReturn:
-        found = re.search(rf"^{re.escape(key)}\s*:", text, re.MULTILINE)
-        raise PromptError(f"{path}:{_line(text, found.start()) if found else 1}: {problem}")
+        match = re.search(rf"^{re.escape(key)}\s*:", text, re.MULTILINE)
+        raise PromptError(f"{path}:{_line(text, match.start()) if match else 1}: {problem}")
 
     for problem in check(head, _HEAD, str(path)):
-        found = _FIELD.match(problem.message)
-        fail(found[1] if found else "", problem.message)
+        field = _FIELD.match(problem.message)
+        fail(field[1] if field else "", problem.message)
     for name in head.get("trusted", []):
         if name not in head["placeholders"]:
             fail("trusted", f"{name!r} is trusted but not declared{near(name, head['placeholders'])}")
@@ -89,7 +93,10 @@ def _check_head(path: Path, text: str, head: Mapping[Any, Any]) -> None:
 
 
 def _messages(path: Path, text: str, start: int) -> list[tuple[str, str]]:
-    """(role, template) of each message; leading empty lines let templates count lines as the file does."""
+    """Return (role, template) of each message.
+
+    Each template begins with empty lines, so that line numbers in its errors are those of the file.
+    """
     headings = list(_HEADING.finditer(text, start))
     before = text[start : headings[0].start()] if headings else text[start:]
     if before.strip() or not headings:
@@ -101,8 +108,8 @@ def _messages(path: Path, text: str, start: int) -> list[tuple[str, str]]:
         line, role, body = _line(text, heading.start()), heading[1], text[heading.end() : end]
         if role not in ROLES:
             raise PromptError(
-                f"{path}:{line}: no message can be headed {role!r}{near(role, ROLES)}; "
-                f"# is kept for {', '.join(ROLES)}, other headings take ## or more"
+                f"{path}:{line}: the heading of a message cannot be {role!r}{near(role, ROLES)}; "
+                f"headings with # are {', '.join(ROLES)}; write other headings with ## or more"
             )
         if not body.strip():
             raise PromptError(f"{path}:{line}: the {role} message is empty")
@@ -118,7 +125,7 @@ def _line(text: str, position: int) -> int:
 
 
 def _printable(value: Any) -> Any:
-    """What `{{ … }}` may print: texts and numbers. A list or None there is a slip, not a prompt."""
+    """Return a text or a number, which `{{ … }}` may print; raise TypeError for others, such as a list or None."""
     if isinstance(value, str | jinja2.Undefined):
         return value
     if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
@@ -130,17 +137,17 @@ def _printable(value: Any) -> Any:
 
 
 def _fenced(text: str, label: str) -> str:
-    """The `fence` of templates, where text is visible already; empty lines at its ends are layout."""
+    """Return the `fence` of templates, where text is already visible; empty lines at its ends are layout."""
     return enclose(text.strip("\n"), label)
 
 
 def _bullets(items: Sequence[str]) -> str:
-    """One item a line, after a dash."""
+    """Return one item per line, after a dash."""
     return "\n".join(f"- {item}" for item in items)
 
 
 def _conversation(messages: Sequence[Mapping[str, Any]], user: str = "user", assistant: str = "assistant") -> str:
-    """Messages under `<<<user>>>` and `<<<assistant>>>`, headings that no message can imitate."""
+    """Return messages under `<<<user>>>` and `<<<assistant>>>`, headings that no message can imitate."""
     headings, shown = {"user": user, "assistant": assistant}, []
     for message in messages:
         role, content = message.get("role", ""), message.get("content")
@@ -151,7 +158,10 @@ def _conversation(messages: Sequence[Mapping[str, Any]], user: str = "user", ass
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """`note.text` of a mapping is found at once; the sandbox would first look for an attribute and fail."""
+    """The environment of templates, which finds `note.text` of a mapping directly.
+
+    The sandbox would first look for an attribute and fail.
+    """
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if type(obj) is dict and attribute in obj and not hasattr(dict, attribute):
@@ -178,11 +188,14 @@ class Sources:
         self.read_files: dict[str, tuple[Path, str]] = {}
 
     def find(self, name: str) -> Path | None:
-        """Where a file is; None when no folder has it."""
+        """Return the path of a file, or None if no folder has it."""
         return next((folder / name for folder in self.folders if (folder / name).is_file()), None)
 
     def read(self, name: str) -> tuple[Path, str]:
-        """Path and text of a file that is there; line ends become \\n, and one ends the text."""
+        r"""Return path and text of a file; line ends become \n, and the text ends with one.
+
+        Raise PromptError if no folder has the file, or if it is not UTF-8.
+        """
         path = self.find(name)
         if path is None:
             raise PromptError(f"{name} is in none of {', '.join(map(str, self.folders))}")
@@ -193,34 +206,34 @@ class Sources:
         return self.read_files[name]
 
     def load(self, name: str) -> tuple[str, str, None]:
-        """For Jinja: what has been read and checked, nothing else."""
+        """Return text and path of a file for Jinja; only files that have been read and checked are available."""
         path, text = self.read_files[name]
         return text, str(path), None
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where in a prompt the check is."""
+    """The place in a prompt that is being checked."""
 
     path: Path
     sources: Sources
     declared: frozenset[str]
     tainted: set[str]
-    """Names that lead to untrusted text; a template adds to them by `set` and `for`."""
+    """Names that lead to untrusted text; a template adds names with `set` and `for`."""
     stored: frozenset[str] = frozenset()
-    """Names that the template gives by itself."""
+    """Names that the template defines."""
     is_fenced: bool = False
     within: tuple[str, ...] = ()
-    """The included files that lead here."""
+    """The chain of included files that leads here."""
 
     def bind(self, target: nodes.Node, value: nodes.Node) -> None:
-        """Give a value names: they lead to untrusted text where the value does."""
+        """Mark the names in the target as untrusted if the value is untrusted."""
         if _names(value) & self.tainted:
             self.tainted.update(_names(target))
 
 
 def _check_file(body: str, scope: _Scope) -> None:
-    """Check the names of a file, then where it prints them."""
+    """Check the names of a file, then the places where it prints them."""
     try:
         tree = ENVIRONMENT.parse(body)
         unbound = meta.find_undeclared_variables(tree)
@@ -238,13 +251,13 @@ def _check_file(body: str, scope: _Scope) -> None:
 
 
 def _check_node(node: nodes.Node, scope: _Scope) -> None:
-    """Refuse untrusted names that are printed outside a fence; follow includes."""
+    """Raise PromptError for untrusted names that are printed outside a fence; follow includes."""
     inside: Iterable[nodes.Node | None] = node.iter_child_nodes()
     match node:
         case nodes.Name(ctx="load") if node.name in scope.tainted and not scope.is_fenced:
             raise PromptError(
                 f"{scope.path}:{node.lineno}: {{{{ {node.name} }}}} stands outside a fence; write "
-                f'{{{{ {node.name} | fence("…") }}}}, or list it as trusted if no user or model wrote it'
+                f'{{{{ {node.name} | fence("…") }}}}, or list it under trusted if no user or model writes it'
             )
         case nodes.Include() | nodes.Import() | nodes.FromImport() | nodes.Extends():
             return _check_include(node, scope)
@@ -253,7 +266,7 @@ def _check_node(node: nodes.Node, scope: _Scope) -> None:
         case nodes.FilterBlock():
             inside = node.body
             scope = replace(scope, is_fenced=scope.is_fenced or _fences(node.filter))
-        case nodes.If():  # what a condition reads is not printed
+        case nodes.If():  # a condition is read and not printed
             inside = [*node.body, *node.elif_, *node.else_]
         case nodes.CondExpr():
             inside = [node.expr1, node.expr2]
@@ -269,13 +282,13 @@ def _check_node(node: nodes.Node, scope: _Scope) -> None:
 
 
 def _check_include(node: nodes.Node, scope: _Scope) -> None:
-    """Check the file that comes in."""
+    """Check the file that is included."""
     if not isinstance(node, nodes.Include) or not isinstance(node.template, nodes.Const):
         raise PromptError(f'{scope.path}:{node.lineno}: prompts share pieces by {{% include "_file.md" %}} only')
     name = str(node.template.value)
     if name in scope.within or scope.sources.find(name) is None:
-        why = "includes itself" if name in scope.within else f"is in none of {scope.sources.folders}"
-        raise PromptError(f"{scope.path}:{node.lineno}: {name} {why}")
+        problem = "includes itself" if name in scope.within else f"is in none of {scope.sources.folders}"
+        raise PromptError(f"{scope.path}:{node.lineno}: {name} {problem}")
     path, text = scope.sources.read(name)
     _check_file(text, replace(scope, path=path, within=(*scope.within, name)))
 

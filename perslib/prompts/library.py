@@ -1,4 +1,4 @@
-"""Find prompts by name, load them, render them into requests, with the settings that all questions of a run share."""
+"""Prompts by name: loading, rendering into requests, and the settings that all questions of a run share."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from perslib.prompts.file import ENVIRONMENT, Sources, near, read_prompt_file
 
 
 class PromptWarning(UserWarning):
-    """A prompt is taken from another language than the one asked for."""
+    """The warning that a prompt is taken from another language than the requested one."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt file that has passed its checks; `render` makes a request of it."""
+    """A prompt file that has passed its checks; `render` makes a request from it."""
 
     name: str
     language: str
@@ -40,29 +40,32 @@ class Prompt:
     temperature: float | None
     max_tokens: int | None
     schema: dict[str, Any] | None
-    """JSON schema of the answer; None where the answer is plain text."""
+    """JSON schema of the answer; None if the answer is plain text."""
     placeholders: Mapping[str, str]
-    """What each placeholder stands for."""
+    """The meaning of each placeholder."""
     trusted: frozenset[str]
-    """Placeholders that neither users nor models write; the others stand inside fences."""
+    """Placeholders that neither users nor models write; all others must stand inside fences."""
     digest: str
-    """sha256 over the file and everything it includes."""
+    """sha256 over the file and all files that it includes."""
     path: Path
     _messages: tuple[tuple[str, Template], ...] = field(repr=False, compare=False)
 
     @property
     def label(self) -> str:
-        """How records name this prompt: `en/judge_personal@1:ab12cd34`."""
+        """Return the name of this prompt in records: `en/judge_personal@1:ab12cd34`."""
         return f"{self.language}/{self.name}@{self.version}:{self.digest[:8]}"
 
     def render(self, /, **fields: Any) -> Request:
-        """The request with every placeholder filled in; each must be given, and nothing else."""
-        known = self.placeholders
-        faults = [f"no placeholder is called {n!r}{near(n, known)}" for n in fields if n not in known]
-        faults += [f"placeholder {n!r} is missing ({known[n]})" for n in known if n not in fields]
+        """Return the request with every placeholder filled in.
+
+        Raise PromptError if a placeholder is missing or unknown, or if a value is not data that a template may print.
+        """
+        placeholders = self.placeholders
+        faults = [f"no placeholder is called {n!r}{near(n, placeholders)}" for n in fields if n not in placeholders]
+        faults += [f"placeholder {n!r} is missing ({placeholders[n]})" for n in placeholders if n not in fields]
         if faults:
-            takes = ", ".join(known) or "nothing"
-            raise PromptError(f"{self.path}: {'; '.join(faults)}. This prompt takes: {takes}.")
+            accepted = ", ".join(placeholders) or "none"
+            raise PromptError(f"{self.path}: {'; '.join(faults)}. The placeholders of this prompt: {accepted}.")
         values = {name: self._shown(value, name) for name, value in fields.items()}
         try:
             messages = [{"role": role, "content": body.render(values).strip()} for role, body in self._messages]
@@ -71,7 +74,7 @@ class Prompt:
         return Request(messages, self.schema, self.temperature, self.max_tokens, prompt=self.label, shown=values)
 
     def _shown(self, value: Any, place: str) -> Any:
-        """A copy of the value with all text in it made visible."""
+        """Return a copy of the value with all text in it made visible."""
         if isinstance(value, str):
             return visible(value)
         if isinstance(value, np.generic):
@@ -83,37 +86,38 @@ class Prompt:
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
             return [self._shown(item, f"{place}[{i}]") for i, item in enumerate(value)]
         raise PromptError(
-            f"{self.path}: {place} is a {type(value).__name__}; "
-            "a prompt takes texts, numbers, None, and lists and mappings of them"
+            f"{self.path}: {place} has the type {type(value).__name__}; "
+            "a prompt accepts texts, numbers, None, and lists and mappings of them"
         )
 
 
 def prompt(name: str, language: str = "en", folder: str | Path | None = None) -> Prompt:
-    """Load a prompt by name; from `folder`, else $PERSLIB_PROMPTS, else the workspace, else as bundled.
+    """Load a prompt by name from `folder`, then $PERSLIB_PROMPTS, then the workspace, then the bundled prompts.
 
-    A prompt that a language does not have is taken from English, with a warning.
+    A prompt that a language does not have is taken from English, with a warning. Raise UnknownName if English does not
+    have it either, and PromptError if the file or a folder is not valid.
     """
-    shelves = _shelves(folder)
-    place: tuple[str | Path, ...] = (name, language, *shelves)
-    if place in _loaded:
-        found, files = _loaded[place]
+    folders = _shelves(folder)
+    key: tuple[str | Path, ...] = (name, language, *folders)
+    if key in _loaded:
+        loaded, files = _loaded[key]
         if all(_stamp(file) == stamp for file, stamp in files.items()):
-            return found
-    known, written_in = _names(shelves, language), language
-    if name not in known:
-        if name not in _names(shelves, "en"):
-            raise UnknownName(f"prompt in {language!r}", name, known)
+            return loaded
+    names, written_in = _names(folders, language), language
+    if name not in names:
+        if name not in _names(folders, "en"):
+            raise UnknownName(f"prompt in {language!r}", name, names)
         written_in = "en"
         warnings.warn(
             f"The prompt {name!r} does not exist in the language {language!r}: the English one is used. "
-            f"Add {language}/{name}.md beside en/{name}.md.",
+            f"Add {language}/{name}.md next to en/{name}.md.",
             PromptWarning,
             stacklevel=2,
         )
-    sources = Sources([shelf / written_in for shelf in shelves])
+    sources = Sources([one_folder / written_in for one_folder in folders])
     path, head, messages = read_prompt_file(f"{name}.md", sources)
     environment = ENVIRONMENT.overlay(loader=FunctionLoader(sources.load))
-    found = Prompt(
+    loaded = Prompt(
         name=name,
         language=written_in,
         digest=_digest(sources),
@@ -121,46 +125,46 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
         _messages=tuple((role, environment.from_string(body)) for role, body in messages),
         **head,
     )
-    # A new file may come to stand before one that was read, on every shelf.
+    # A new file in any of the folders may take precedence over one that was read.
     watched = [(language, f"{name}.md"), *((written_in, text) for text in sources.read_files)]
-    paths = [shelf / folder_name / text for shelf in shelves for folder_name, text in watched]
-    _loaded[place] = found, {path: _stamp(path) for path in paths}
-    return found
+    paths = [one_folder / folder_name / text for one_folder in folders for folder_name, text in watched]
+    _loaded[key] = loaded, {path: _stamp(path) for path in paths}
+    return loaded
 
 
-#: Checking and compiling a prompt takes longer than many a model's answer, so it is done once: by name, language and
-#: folders, each prompt with the state that its files were in.
+#: Checking and compiling a prompt can take longer than a model's answer, so it is done once.
+#: The keys are name, language and folders; each prompt is stored with the state of its files.
 _loaded: dict[tuple[str | Path, ...], tuple[Prompt, dict[Path, tuple[int, int] | None]]] = {}
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """Time and size of a file; None where there is none."""
+    """Return modification time and size of a file, or None if there is no file."""
     try:
-        found = file.stat()
+        state = file.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return state.st_mtime_ns, state.st_size
 
 
 def prompts(folder: str | Path | None = None) -> pd.DataFrame:
-    """All prompts to be had, one a row: name, language, version, digest, path, description."""
-    shelves = _shelves(folder)
+    """Return all available prompts, one per row: name, language, version, digest, path, description."""
+    folders = _shelves(folder)
     columns = ["name", "language", "version", "digest", "path", "description"]
-    found = [prompt(name, lang, folder) for lang in _languages(shelves) for name in _names(shelves, lang)]
-    frame = pd.DataFrame([[getattr(one, column) for column in columns] for one in found], columns=columns)
+    loaded = [prompt(name, lang, folder) for lang in _languages(folders) for name in _names(folders, lang)]
+    frame = pd.DataFrame([[getattr(one, column) for column in columns] for one in loaded], columns=columns)
     return frame.astype({"path": "str"})
 
 
 def _shelves(folder: str | Path | None) -> list[Path]:
-    """Folders to look in, nearest to the user first. One that the user named has to exist."""
+    """Return the folders to search, the user's first; raise PromptError if one that the user named does not exist."""
     named = {"folder=": folder, "$PERSLIB_PROMPTS": os.environ.get("PERSLIB_PROMPTS") or None}
-    shelves = []
+    folders = []
     for source, value in named.items():
         if value is not None:
-            shelves.append(Path(value).expanduser().resolve())
-            if not shelves[-1].is_dir():
-                raise PromptError(f"There is no folder {shelves[-1]} to take prompts from (given by {source})")
-    return list(dict.fromkeys([*shelves, workspace() / "prompts", bundled("prompts")]))
+            folders.append(Path(value).expanduser().resolve())
+            if not folders[-1].is_dir():
+                raise PromptError(f"The folder of prompts {folders[-1]} does not exist (given by {source})")
+    return list(dict.fromkeys([*folders, workspace() / "prompts", bundled("prompts")]))
 
 
 def _languages(shelves: Sequence[Path]) -> list[str]:
@@ -175,13 +179,13 @@ def _names(shelves: Sequence[Path], language: str) -> list[str]:
 
 
 def _digest(sources: Sources) -> str:
-    """sha256 over names and texts; line ends are \\n and places left out, so that all systems agree."""
-    whole = "".join(f"{name}\0{text}\0" for name, (_, text) in sorted(sources.read_files.items()))
-    return hashlib.sha256(whole.encode()).hexdigest()
+    r"""Return sha256 over names and texts; line ends are \n and paths are left out, so that all systems agree."""
+    content = "".join(f"{name}\0{text}\0" for name, (_, text) in sorted(sources.read_files.items()))
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _place(error: Exception, path: Path) -> str:
-    """File and line of the template that failed; Jinja puts them into the traceback."""
+    """Return file and line of the template that failed; Jinja adds them to the traceback."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename == "<template>":
             return f"{path}:{frame.lineno}"
@@ -192,9 +196,9 @@ def _place(error: Exception, path: Path) -> str:
 
 @cache
 def phrases(group: str, language: str) -> Mapping[str, Any]:
-    """Return the phrases of one group, as `prompts/<language>/phrases.toml` has them.
+    """Return the phrases of one group from `prompts/<language>/phrases.toml`.
 
-    What a language does not have is taken from English.
+    Phrases that a language does not have are taken from English.
     """
     return _read_phrases("en")[group] | _read_phrases(language).get(group, {})
 
@@ -207,24 +211,24 @@ def _read_phrases(language: str) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class PromptSettings:
-    """What all questions of a run have in common; what is None is left to the prompt or to the endpoint."""
+    """The settings that all questions of a run share; None leaves a setting to the prompt or to the endpoint."""
 
     language: str = "en"
     """Language of the prompts."""
     temperature: float | None = field(default=None, kw_only=True)
     seed: int | None = field(default=42, kw_only=True)
     effort: str | None = field(default=None, kw_only=True)
-    """`reasoning_effort` of endpoints that have one ("low", "high"); sent as it is."""
+    """`reasoning_effort` of endpoints that have one ("low", "high"); sent unchanged."""
     max_tokens: int | None = field(default=None, kw_only=True)
-    """Instead of the prompt's; reasoning models need room for their thoughts (20,000 as published)."""
+    """Replaces the prompt's value; reasoning models need room for their thoughts (20,000 as published)."""
     window: int | None = field(default=None, kw_only=True)
-    """So many messages of history at most; None shows all."""
+    """Maximum number of messages of history; None shows all."""
     characters: int = field(default=12_000, kw_only=True)
-    """So many characters of history at most, from its end: further messages are left out, the first kept is cut."""
+    """Maximum number of characters of history, counted from its end; the earliest message is cut."""
     extra: tuple[tuple[str, Any], ...] = field(default=(), kw_only=True)
     """Further fields of the request body."""
     prompts: str | Path | None = field(default=None, kw_only=True)
-    """A folder with prompts of one's own."""
+    """A folder with the user's prompts."""
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 0:
@@ -233,15 +237,15 @@ class PromptSettings:
             raise DataError(Problem("characters", f"is {self.characters}, expected 0 or more"))
 
     def prompt(self, name: str) -> Prompt:
-        """Find a prompt in this language and folder."""
+        """Return the prompt of this name, in this language and from this folder."""
         return prompt(name, self.language, self.prompts)
 
     def request(self, name: str, **fields: Any) -> Request:
-        """Fill in a prompt and apply these settings."""
+        """Fill in a prompt, apply these settings, and return the request."""
         return self.apply(self.prompt(name).render(**fields))
 
     def apply(self, request: Request) -> Request:
-        """Apply these settings to a request."""
+        """Return the request with these settings."""
         effort = {"reasoning_effort": self.effort} if self.effort is not None else {}
         return replace(
             request,
@@ -252,18 +256,18 @@ class PromptSettings:
         )
 
     def history(self, messages: Sequence[Message]) -> list[Message]:
-        """Cut a history to its last `window` messages and `characters`, inside a message where need be."""
+        """Return the last `window` messages and `characters` of a history; the first message may be cut."""
         recent = messages if self.window is None else messages[max(0, len(messages) - self.window) :]
         return last_characters(recent, self.characters)
 
 
 def last_characters(conversation: Sequence[Message], most: int) -> list[Message]:
-    """Cut a conversation to its last characters, inside a message where need be."""
-    kept: list[Message] = []
+    """Return the last characters of a conversation; the first message may be cut."""
+    shortened: list[Message] = []
     for message in reversed(conversation):
         if most <= 0:
             break
         text = str(message["content"])
-        kept.append({"role": message["role"], "content": text if len(text) <= most else "…" + text[-most:]})
+        shortened.append({"role": message["role"], "content": text if len(text) <= most else "…" + text[-most:]})
         most -= len(text)
-    return kept[::-1]
+    return shortened[::-1]

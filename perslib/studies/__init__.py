@@ -1,1 +1,1 @@
-"""What the notebooks compute and draw: one module a study, so that their cells stay short enough to read."""
+"""The computations and figures of the notebooks: one module per study, so that the notebooks' cells stay short."""

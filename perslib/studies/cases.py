@@ -1,4 +1,4 @@
-"""Single verdicts made readable: rationales of each pattern, and replies to one turn on which candidates differ."""
+"""Single verdicts in readable form: rationales of each pattern, and turns on which candidates differ."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from perslib.studies.shared import thoughts_of
 from perslib.studies.verification import up_to
 from perslib.text import translate
 
-#: The paper's three patterns, and by what the clearest cases of each are found.
+#: The paper's three patterns, each with the column that ranks its clearest cases.
 SHOWN = {"matches the core": "near", "real, not the core": "near", "off-task": "far"}
-#: Rated turns shown beside a verdict: of those that it cites or rests on, and of those most like it.
+#: Number of rated turns shown with a verdict: turns that it cites or rests on, and the most similar turns.
 TURNS = 3
 
 
@@ -30,11 +30,11 @@ TURNS = 3
 
 
 def pick_cases(found: pd.DataFrame) -> pd.DataFrame:
-    """Pick up to two cases of each pattern: the clearest first, one a user, ties by place in the corpus."""
+    """Return up to two cases of each pattern: the clearest first, one per user, ties by place in the corpus."""
     parts = []
     for pattern, by in SHOWN.items():
-        own = found[found["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
-        parts.append(own.drop_duplicates("user").head(2))
+        rows = found[found["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
+        parts.append(rows.drop_duplicates("user").head(2))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -45,7 +45,7 @@ def end_of_conversation(corpus: Corpus, row: Mapping[str, Any]) -> list[dict[str
 
 
 def describe_case(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> pd.DataFrame:
-    """Describe a case line by line: what the user and the judge said, the terms from elsewhere, what is cited.
+    """Return a case line by line: score and reason of user and judge, rationale, terms from elsewhere, citations.
 
     Columns: what, said.
     """
@@ -57,26 +57,26 @@ def describe_case(row: Mapping[str, Any], corpus: Corpus, memories: Memories) ->
     if row["terms"]:
         lines.append(("only elsewhere", ", ".join(row["terms"])))
     lines += _cited(row, corpus, memories)
-    return pd.DataFrame([(name_of(what), said) for what, said in lines], columns=["what", "said"])
+    return pd.DataFrame([(name_of(what), text) for what, text in lines], columns=["what", "said"])
 
 
 def _score(score: float, reason: object) -> str:
-    said = name_of(reason) if isinstance(reason, str) else ""
-    return f"{score:.1f}".removesuffix(".0") + (f", {said}" if said else "")
+    written = name_of(reason) if isinstance(reason, str) else ""
+    return f"{score:.1f}".removesuffix(".0") + (f", {written}" if written else "")
 
 
 def _cited(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterator[tuple[str, str]]:
     memory = memories.get((row["judge"], row["user"], row["scenario"]))
-    found = resolved(row["evidence"], corpus.block(row["user"], row["scenario"]), memory)
-    for statement in found.statements:
+    cited = resolved(row["evidence"], corpus.block(row["user"], row["scenario"]), memory)
+    for statement in cited.statements:
         if isinstance(statement, str):
             yield statement, translate("(cited, but there is no such statement or turn)")
         else:
             yield statement.id, statement.text
-    for name, turn in list(found.turns.items())[:TURNS]:
-        asked = beginning(turn["request"]) if isinstance(turn["request"], str) else "–"
+    for name, turn in list(cited.turns.items())[:TURNS]:
+        request = beginning(turn["request"]) if isinstance(turn["request"], str) else "–"
         score = "–" if pd.isna(turn["score"]) else _score(float(turn["score"]), turn["reason"])
-        yield name, f"{asked}\n→ {beginning(turn['response'])}\n({translate('score')} {score})"
+        yield name, f"{request}\n→ {beginning(turn['response'])}\n({translate('score')} {score})"
 
 
 # -- candidates ----------------------------------------------------------------------------------------------
@@ -89,20 +89,22 @@ def describe_turn(
     verdicts: pd.DataFrame,
     memories: Memories | None = None,
 ) -> dict[str, Any]:
-    """Describe a turn of `perslib.replay.differing_turns` for `replay_cases.html.j2`.
+    """Return the values of `replay_cases.html.j2` for a turn of `perslib.replay.differing_turns`.
+
+    Raise DataError if the verdicts do not have the turn.
 
     Parameters
     ----------
     row : the keys of the turn.
-    corpus, replies, verdicts : what was replayed, and one judge's verdicts on it.
-    memories : where what a verdict cites is looked up.
+    corpus, replies, verdicts : the replayed corpus, the replies, and one judge's verdicts on them.
+    memories : the memories whose statements the verdicts may cite.
     """
     block = corpus.block(row["user"], row["scenario"])
     answers = _answers(row, replies, verdicts)
-    asked = block.with_replies(row["session"], row["turn"], [answer["response"] or "" for answer in answers])
-    for answer, anchors in zip(answers, Retrieval(ANCHORS).anchors(asked, TURNS), strict=True):
+    with_answers = block.with_replies(row["session"], row["turn"], [answer["response"] or "" for answer in answers])
+    for answer, anchors in zip(answers, Retrieval(ANCHORS).anchors(with_answers, TURNS), strict=True):
         memory = (memories or {}).get((answer["judge"] or "", block.user, block.scenario))
-        answer["cited"] = resolved(answer["evidence"] or (), asked, memory)
+        answer["cited"] = resolved(answer["evidence"] or (), with_answers, memory)
         answer["has_memory"] = memory is not None
         answer["similar"] = [anchor for anchor in anchors if anchor.similarity > 0]
     scored = [answer for answer in answers if answer["score"] is not None]
@@ -112,7 +114,7 @@ def describe_turn(
         "place": translate("{user} · {scenario} · session {session}, turn {turn}", **keys),
         "ends": [(end, [a["name"] for a in scored if abs(a["score"] - end) < EXACT]) for end in ends],
         "scored": len(scored),
-        "messages": next(iter(asked)).prefix,
+        "messages": next(iter(with_answers)).prefix,
         "task": corpus.task(row["user"], row["scenario"], row["session"]),
         "counts": score_counts(block.evidence),
         "answers": answers,
@@ -120,22 +122,22 @@ def describe_turn(
 
 
 def _answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFrame) -> list[dict[str, Any]]:
-    """Each candidate's reply and verdict on the turn as one mapping, highest score first, unscored last."""
-    said, judged = (_on(row, frame) for frame in (replies, verdicts))
+    """Return each candidate's reply and verdict on the turn as one mapping, highest score first, unscored last."""
+    written, judged = (_on(row, frame) for frame in (replies, verdicts))
     if judged.empty:
         at = "/".join(str(row[key]) for key in TURN)
         problem = Problem(at, "the verdicts have no such turn")
         raise DataError(problem, "Show turns of `differing_turns(verdicts)`.")
     scores_of_one_judge(judged)
-    said = said.reindex(columns=["response", "system", "finish", "error"])
-    said = said.rename(columns={"error": "error_of_reply"})
+    written = written.reindex(columns=["response", "system", "finish", "error"])
+    written = written.rename(columns={"error": "error_of_reply"})
     thoughts = thoughts_of(judged)
     columns = ["judge", "backbone", "raw", "expected", "real", "reason", "rationale", "evidence", "error", "asked"]
     judged = judged.reindex(columns=[*columns, *(f"p{score}" for score in range(1, 6)), SCORE])
-    names = judged.index.union(said.index, sort=False)
-    both = judged.reindex(names).join(said).rename(columns={SCORE: "score"})
+    names = judged.index.union(written.index, sort=False)
+    both = judged.reindex(names).join(written).rename(columns={SCORE: "score"})
     both["raw"] = both["real"].fillna(both["expected"]).fillna(both["raw"])
-    # Other names are the candidates' own, even such as are labels elsewhere.
+    # Other names are written unchanged, even if they are labels elsewhere.
     both["name"] = [name_of(name) if name == ORIGINAL else name for name in names]
     both = both.sort_values("score", ascending=False, na_position="last", kind="stable")
     records = both.astype(object).where(both.notna(), None).to_dict("records")
@@ -143,6 +145,6 @@ def _answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFra
 
 
 def _on(row: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
-    """What a frame has on the turn, by candidate."""
-    own = frame[(frame[TURN] == [row[key] for key in TURN]).all(axis=1)]
-    return own.set_axis(own["candidate"].astype("str").fillna(ORIGINAL).tolist())
+    """Return the rows of a frame on the turn, by candidate."""
+    rows = frame[(frame[TURN] == [row[key] for key in TURN]).all(axis=1)]
+    return rows.set_axis(rows["candidate"].astype("str").fillna(ORIGINAL).tolist())

@@ -1,12 +1,13 @@
-"""Runs side by side: what differs between them, paired differences on the same replies, where they differ most.
+"""Comparison of runs: their different settings, paired differences on the same replies, and the largest differences.
 
     runs = open_runs(["reports/ptb/small/01_verification", "reports/ptb/large/01_verification"])
-    list_settings(runs)                      what is not the same in all of them
-    same = pair_up(runs.of_people())         each judge in one run and in another
-    compare_agreement(same, runs.corpus)     every metric: both values, difference, interval, p
-    find_apart(same, runs.corpus)            the replies that they score most differently
+    list_settings(runs)                      the settings that are not the same in all of them
+    pairs = pair_systems(runs.select_rated_replies())   each judge in one run and in another
+    compare_agreement(pairs, runs.corpus)    every metric: both values, difference, interval, p
+    find_different_scores(pairs, runs.corpus)  the replies with the most different scores
 
-A system is a judge in a run. Where a judge is in several runs, it is compared with itself; else all systems are.
+A system is a judge in a run. A judge that is in several runs is compared with itself; if there is no such judge, all
+systems are compared.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ from perslib.stats import agreement, compare_paired, holm
 from perslib.studies.verification import SHOWN
 from perslib.text import as_paragraph, join, plural, translate
 
-#: What two systems are compared by: agreement with people, and error; ranks say little that r does not.
+#: The metrics that compare two systems: agreement with people, and error. Ranks add little to r.
 METRICS = (*(name for name in SHOWN if name != "spearman"), "mae")
-#: Settings that say where a run was, not how it was made.
+#: Settings that describe the place of a run and not its content.
 _PLACES = ("parameters.out", "parameters.backbone", "parameters.language", "notebook.digest")
 _SPENT = ("judgments", "unscored", "calls", "hits", "tokens_in", "tokens_out", "cost", "seconds")
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Pages that were rendered from one corpus, by the names that tell them apart, and their verdicts."""
+    """Pages that were rendered from one corpus, by names that distinguish them, and their verdicts."""
 
     pages: dict[str, Page]
     corpus: Corpus
@@ -48,20 +49,23 @@ class Runs:
     """With the columns run and system (judge and run)."""
 
     def of_people(self, score: str = "real") -> pd.DataFrame:
-        """Verdicts on what people rated; whole sessions, which page 01 judges beside replies, are `of_sessions`."""
-        own = self.verdicts[self.verdicts["candidate"].isna() & ~_on_sessions(self.verdicts)]
-        return _with_score(own, score)
+        """Return the verdicts on replies that people rated.
+
+        Verdicts on whole sessions, which page 01 has too, are those of `select_sessions`.
+        """
+        rows = self.verdicts[self.verdicts["candidate"].isna() & ~_on_sessions(self.verdicts)]
+        return _with_score(rows, score)
 
     def of_sessions(self, score: str = "real") -> pd.DataFrame:
-        """Verdicts on whole sessions."""
+        """Return the verdicts on whole sessions."""
         return _with_score(self.verdicts[_on_sessions(self.verdicts)], score)
 
     def of_candidates(self) -> pd.DataFrame:
-        """Verdicts of replays by judges that all replays have, one of a candidate, judge and turn."""
-        own = self.verdicts[self.verdicts["table"] == "replayed"]
+        """Return the verdicts of replays by judges that all replays have, one per candidate, judge and turn."""
+        replayed = self.verdicts[self.verdicts["table"] == "replayed"]
         keys = ["candidate", "judge", "backbone", *TURN]
-        runs = own.groupby(["judge", "backbone"], dropna=False)["run"].transform("nunique")
-        return own[runs == own["run"].nunique()].drop_duplicates(keys, ignore_index=True)
+        runs = replayed.groupby(["judge", "backbone"], dropna=False)["run"].transform("nunique")
+        return replayed[runs == replayed["run"].nunique()].drop_duplicates(keys, ignore_index=True)
 
 
 def _on_sessions(verdicts: pd.DataFrame) -> pd.Series:
@@ -79,18 +83,19 @@ def _with_score(verdicts: pd.DataFrame, score: str) -> pd.DataFrame:
 def open_runs(places: Iterable[str | Path]) -> Runs:
     """Open the runs at these places: a page, its manifest, or either without its ending.
 
-    All have to be of the same corpus, as it is now; a DataError says which is not.
+    Raise DataError if the runs are of different corpora or if the corpus has changed, and NotEnough if no run has
+    verdicts.
     """
-    found = find_pages(places)
-    digests = {page.entry["corpus"]["digest"]: page for page in found}
+    pages_found = find_pages(places)
+    digests = {page.entry["corpus"]["digest"]: page for page in pages_found}
     if len(digests) > 1:
-        said = ", ".join(f"{page.corpus} ({page.folder.name}/{page.name})" for page in digests.values())
-        raise DataError(f"These runs are of different corpora: {said}", "Compare runs on the same corpus.")
-    given = found[0].entry["parameters"]
-    corpus = load(given.get("corpus") or found[0].corpus, given.get("language") or None)
+        listed = ", ".join(f"{page.corpus} ({page.folder.name}/{page.name})" for page in digests.values())
+        raise DataError(f"These runs are of different corpora: {listed}", "Compare runs on the same corpus.")
+    parameters = pages_found[0].entry["parameters"]
+    corpus = load(parameters.get("corpus") or pages_found[0].corpus, parameters.get("language") or None)
     if corpus.digest not in digests:
-        raise DataError(f"The corpus {found[0].corpus} has changed since these runs", "Render their pages again.")
-    pages = dict(zip(_names(found), found))
+        raise DataError(f"The corpus {pages_found[0].corpus} has changed since these runs", "Render their pages again.")
+    pages = dict(zip(_names(pages_found), pages_found))
     parts = [rows_of(page, "verdicts").assign(run=name) for name, page in pages.items()]
     if not (parts := [part for part in parts if len(part)]):
         raise NotEnough("None of these runs has kept verdicts: pages 01 to 04, 09 and 12 do.")
@@ -102,15 +107,15 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
 
 
 def _names(pages: Sequence[Page]) -> list[str]:
-    """The least that tells runs apart: backbone, notebook, folder."""
-    about = pd.DataFrame([(page.backbone, page.name, str(page.root)) for page in pages])
-    telling = [column for column in about if about[column].nunique() > 1] or [0]
-    names = about[telling].agg(" · ".join, axis=1)
+    """Return the shortest names that distinguish the runs: backbone, notebook, folder."""
+    parts = pd.DataFrame([(page.backbone, page.name, str(page.root)) for page in pages])
+    distinct = [column for column in parts if parts[column].nunique() > 1] or [0]
+    names = parts[distinct].agg(" · ".join, axis=1)
     return names.mask(names.duplicated(keep=False), [str(page.folder / page.name) for page in pages]).tolist()
 
 
 def list_settings(runs: Runs) -> pd.DataFrame:
-    """What is not the same in all runs: models and their settings, parameters, prompts, code, packages; a row each.
+    """Return the settings that are not the same in all runs, one per row: models, parameters, prompts, code, packages.
 
     Columns: setting, and one for each run.
     """
@@ -122,7 +127,7 @@ def list_settings(runs: Runs) -> pd.DataFrame:
 
 
 def sum_up(runs: Runs) -> pd.DataFrame:
-    """What each run was: notebook, model, judgments, calls, tokens, cost, seconds; a row each."""
+    """Return a summary of each run, one per row: notebook, model, judgments, calls, tokens, cost, seconds."""
     rows = []
     for name, page in runs.pages.items():
         spent = page.entry["ledger"]["total"]
@@ -133,41 +138,42 @@ def sum_up(runs: Runs) -> pd.DataFrame:
 
 
 def pair_up(verdicts: pd.DataFrame) -> list[pd.DataFrame]:
-    """Pairs of systems, each the verdicts of both on the replies that both scored.
+    """Return pairs of systems, each as the verdicts of both on the replies that both scored.
 
-    A judge that is in several runs of a notebook is paired with itself; where none is, every two systems are.
+    A judge that is in several runs of a notebook is paired with itself. If there is no such judge, all systems are
+    paired.
     """
     systems = verdicts[["system", "judge", "notebook"]].drop_duplicates().set_index("system")
     shared = Counter(systems.itertuples(index=False, name=None))
-    by_itself = max(shared.values(), default=0) > 1
+    is_repeated = max(shared.values(), default=0) > 1
     pairs = []
     for a, b in combinations(systems.index, 2):
-        if by_itself and tuple(systems.loc[a]) != tuple(systems.loc[b]):
+        if is_repeated and tuple(systems.loc[a]) != tuple(systems.loc[b]):
             continue
-        own = verdicts[verdicts["system"].isin([a, b])].drop_duplicates(["system", *TURN])
-        common = own.groupby(TURN)["system"].transform("nunique") == 2
+        both_systems = verdicts[verdicts["system"].isin([a, b])].drop_duplicates(["system", *TURN])
+        common = both_systems.groupby(TURN)["system"].transform("nunique") == 2
         if common.any():
-            pairs.append(own[common].assign(a=a, b=b))
+            pairs.append(both_systems[common].assign(a=a, b=b))
     return pairs
 
 
 def compare_agreement(pairs: Sequence[pd.DataFrame], corpus: Corpus, seed: int = 42) -> pd.DataFrame:
-    """Every metric of both systems of each pair, and the paired difference, users left out of both.
+    """Return every metric of both systems of each pair, and the paired difference; users are left out of both together.
 
-    Columns: judge, a, b (runs, or judges where one run has both), metric, turns, users, value_a, value_b, difference
-    (a less b) with bounds and p, difference_p_holm (corrected over the whole table). `mean score` is how generous they
-    are. Where people rated nothing, only that is compared.
+    Columns: judge, a, b (runs, or judges if one run has both), metric, turns, users, value_a, value_b, difference
+    (a less b) with bounds and p, difference_p_holm (corrected over the whole table). `mean score` compares how generous
+    the systems are. If people rated nothing, only `mean score` is compared.
     """
     rows = []
     for pair in pairs:
         a, b = pair["a"].iloc[0], pair["b"].iloc[0]
-        about = _about(pair, a, b)
+        keys = _about(pair, a, b)
         wide = pair.pivot(index=TURN, columns="system", values="compared")[[a, b]]
         mean = compare_paired(wide, unit=wide.index.get_level_values("user"), seed=seed).iloc[0]
-        about |= {"turns": mean["rows"], "users": mean["units"]}
+        keys |= {"turns": mean["rows"], "users": mean["units"]}
         means = {"metric": "mean score", "value_a": wide[a].mean(), "value_b": wide[b].mean()}
-        apart = {name: mean[name] for name in mean.index if name.startswith("difference") and "holm" not in name}
-        rows.append({**about, **means, **apart})
+        difference = {name: mean[name] for name in mean.index if name.startswith("difference") and "holm" not in name}
+        rows.append({**keys, **means, **difference})
         frame = pair.assign(judge=pair["system"], backbone=None)
         agreed = agreement(frame, corpus, scores=["compared"], metrics=METRICS, controls=[b])
         values = agreed.pivot(index="metric", columns="judge", values="value")
@@ -177,29 +183,29 @@ def compare_agreement(pairs: Sequence[pd.DataFrame], corpus: Corpus, seed: int =
                 ends = sorted([sign * row.gain_low, sign * row.gain_high])
                 gained = {"difference": sign * row.gain, "difference_low": ends[0], "difference_high": ends[1]}
                 value = {f"value_{end}": values.loc[row.metric, name] for end, name in (("a", a), ("b", b))}
-                rows.append({**about, "metric": row.metric, **value, **gained, "difference_p": row.gain_p})
+                rows.append({**keys, "metric": row.metric, **value, **gained, "difference_p": row.gain_p})
     table = pd.DataFrame(rows)
     return table.assign(difference_p_holm=holm(table["difference_p"].to_numpy(float))) if rows else table
 
 
 def _about(pair: pd.DataFrame, a: str, b: str) -> dict[str, Any]:
-    of = pair.drop_duplicates("system").set_index("system")
-    if of.loc[a, "judge"] == of.loc[b, "judge"]:
-        return {"judge": of.loc[a, "judge"], "a": of.loc[a, "run"], "b": of.loc[b, "run"]}
+    by_system = pair.drop_duplicates("system").set_index("system")
+    if by_system.loc[a, "judge"] == by_system.loc[b, "judge"]:
+        return {"judge": by_system.loc[a, "judge"], "a": by_system.loc[a, "run"], "b": by_system.loc[b, "run"]}
     return {"judge": "", "a": a, "b": b}
 
 
 def find_apart(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.DataFrame:
-    """The replies that the two systems of a pair score most differently, with the user's own score.
+    """Return the replies that the two systems of a pair score most differently, with the user's own score.
 
-    Columns: user, scenario, session, turn, gold, judge, a, b, score_a, score_b, apart, asked_a, asked_b (what was sent:
-    `perslib cache show` opens it), rationale_a, rationale_b where there are any.
+    Columns: user, scenario, session, turn, gold, judge, a, b, score_a, score_b, apart, asked_a, asked_b (the digest of
+    the question: `perslib cache show` opens it), rationale_a, rationale_b if there are any.
     """
     parts = []
     for pair in pairs:
         a, b = pair["a"].iloc[0], pair["b"].iloc[0]
-        kept = [name for name in ("compared", "asked", "rationale") if name in pair]
-        one, other = (pair[pair["system"] == name][[*TURN, *kept]] for name in (a, b))
+        columns = [name for name in ("compared", "asked", "rationale") if name in pair]
+        one, other = (pair[pair["system"] == name][[*TURN, *columns]] for name in (a, b))
         parts.append(one.merge(other, on=TURN, suffixes=("_a", "_b")).assign(**_about(pair, a, b)))
     if not parts:
         return pd.DataFrame()
@@ -216,7 +222,7 @@ def find_apart(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.DataFrame:
 
 @as_paragraph
 def say_differences(compared: pd.DataFrame) -> Iterator[str]:
-    """How many differences are beyond chance, and which."""
+    """Yield sentences on how many differences are beyond chance, and which."""
     yield plural(
         "{n} difference is compared, on up to {turns:,} replies of {users:,} users.",
         "{n} differences are compared, on up to {turns:,} replies of {users:,} users.",
@@ -233,25 +239,30 @@ def say_differences(compared: pd.DataFrame) -> Iterator[str]:
 
 
 def name_pairs(compared: pd.DataFrame) -> pd.Series:
-    """What a pair is called in one line: judge, first run – second run."""
+    """Return the name of each pair in one line: judge, first run – second run."""
     systems = compared[["a", "b"]].map(lambda name: " · ".join(map(name_of, str(name).split(" · "))))
     judges = compared["judge"].map(lambda judge: f"{name_of(judge)}: " if judge else "")
     return judges + systems["a"] + " – " + systems["b"]
 
 
 def tabulate(compared: pd.DataFrame, *, values: bool = False) -> pd.DataFrame:
-    """A row a pair, a column a metric: the difference with its interval, a star where p (Holm) is below .05; or both values."""
-    known = compared[compared["value_a"].notna() & compared["value_b"].notna()]
+    """Return a table with a row per pair and a column per metric.
+
+    A cell has the difference with its interval, and a star if p (Holm) is below .05; with `values`, it has both values.
+    """
+    complete = compared[compared["value_a"].notna() & compared["value_b"].notna()]
     rows = ["judge", "first", "second"]
-    named = known.rename(columns={"a": "first", "b": "second"})
+    named = complete.rename(columns={"a": "first", "b": "second"})
     if not values:
         return widen(named, rows, "metric", "difference", p="difference_p_holm")
-    both = [f"{format_number(a, 2)} / {format_number(b, 2)}" for a, b in known[["value_a", "value_b"]].to_numpy(float)]
+    both = [
+        f"{format_number(a, 2)} / {format_number(b, 2)}" for a, b in complete[["value_a", "value_b"]].to_numpy(float)
+    ]
     return widen(named.assign(both=both), [*rows, "turns", "users"], "metric", "both")
 
 
 def list_sides(row: Mapping[Hashable, Any]) -> pd.DataFrame:
-    """Both sides of a row of `find_apart`: system, score, rationale, asked; a row each."""
+    """Return both sides of a row of `find_apart`, one per row: system, score, rationale, asked."""
     kinds = ("score", "rationale", "asked")
     sides = [{"system": row[side], **{kind: row.get(f"{kind}_{side}") for kind in kinds}} for side in ("a", "b")]
     return pd.DataFrame(sides).dropna(axis=1, how="all")

@@ -1,4 +1,4 @@
-"""The corpus page: what is counted of a corpus, and a model's first answers about some of its replies."""
+"""The corpus page: statistics of a corpus, and a model's first answers about some of its replies."""
 
 from __future__ import annotations
 
@@ -13,30 +13,36 @@ from perslib.paths import read_csv
 from perslib.report.page.markup import literally
 from perslib.stats import correlation, mean_by, of_turns
 
-#: Turns from this number on, counted from 0, are taken together.
+#: Turns from this number on, counted from 0, form one group.
 LAST = 5
 
 
 def statistics(corpus: Corpus) -> pd.DataFrame:
-    """The rows of Table 5 with the published data's beside this corpus's."""
-    known = read_csv(__file__, "published/persturnbench_table5.csv").set_index("statistic")["published"]
-    table = corpus.statistics().assign(published=lambda t: t["statistic"].map(known))
+    """Return the rows of Table 5, with the published values next to those of this corpus."""
+    published = read_csv(__file__, "published/persturnbench_table5.csv").set_index("statistic")["published"]
+    table = corpus.statistics().assign(published=lambda t: t["statistic"].map(published))
     counts = ~table["statistic"].str.contains(" per |mean")
     for name in ("value", "published"):
-        whole = counts & table[name].notna()
-        table[name] = table[name].astype(object).mask(whole, table[name][whole].map(int).astype(object))
+        is_whole = counts & table[name].notna()
+        table[name] = table[name].astype(object).mask(is_whole, table[name][is_whole].map(int).astype(object))
     return table
 
 
 def scored(corpus: Corpus) -> pd.DataFrame:
-    """The turns that carry a score, each of several replies on its own, with the assistant of their session."""
+    """Return the turns with a score, and the assistant of their session.
+
+    Several replies to a turn become one turn each.
+    """
     corpus = by_reply(corpus)
     turns = corpus.turns.assign(assistant=of_turns(corpus, "assistant"))
     return turns[turns["score"].notna()].reset_index(drop=True)
 
 
 def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Share of each score a group: columns the group, score, turns, share, mean (of the group)."""
+    """Return the share of each score in each group.
+
+    Columns: the group, score, turns, share, mean (of the group).
+    """
     if turns.empty:
         return pd.DataFrame(columns=[by, "score", "turns", "share", "mean"])
     counts = turns.groupby([by, "score"], sort=False).size().unstack(fill_value=0)
@@ -48,14 +54,14 @@ def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def widen(distribution: pd.DataFrame, by: str) -> pd.DataFrame:
-    """A row a group in place of five: what is known of the group, and a column of shares for each score."""
+    """Return one row per group instead of five: the columns of the group, and a column of shares for each score."""
     groups = distribution.drop(columns=["score", "turns", "share"]).drop_duplicates(by, ignore_index=True)
     shares = distribution.set_index([by, "score"])["share"].unstack("score").reindex(columns=range(1, 6))
     return groups.join(shares, on=by)
 
 
 def by_scenario(corpus: Corpus) -> pd.DataFrame:
-    """Score distribution of all turns (scenario "all") and of each scenario, their means with intervals."""
+    """Return the score distribution of all turns (scenario "all") and of each scenario, with means and intervals."""
     corpus = corpus.with_evidence("scenarios")
     turns = scored(corpus)
     groups = [turns.assign(scenario="all"), *(turns[turns["scenario"] == s] for s in corpus.scenarios)]
@@ -65,12 +71,12 @@ def by_scenario(corpus: Corpus) -> pd.DataFrame:
 
 
 def by_user(corpus: Corpus) -> pd.DataFrame:
-    """Score distribution of each user, strictest first."""
+    """Return the score distribution of each user, strictest first."""
     return distribution(scored(corpus), "user").sort_values(["mean", "user", "score"], kind="stable")
 
 
 def levels(turns: pd.DataFrame, by: str) -> pd.DataFrame:
-    """How satisfied each group is, with intervals over users.
+    """Return how satisfied each group is, with intervals over users.
 
     Columns: the group, mean_score and dissatisfied (share of turns scored 3 or lower) with their bounds, turns, users.
     """
@@ -81,77 +87,78 @@ def levels(turns: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def by_position(corpus: Corpus) -> pd.DataFrame:
-    """Mean score and share ≤ 3 by turn number, turns from `LAST` on taken together, with intervals."""
+    """Return mean score and share ≤ 3 by turn number, with intervals; turns from `LAST` on form one group."""
     turns = scored(corpus)
     return levels(turns.assign(position=turns["turn"].clip(upper=LAST).astype(int)), "position")
 
 
 def reasons(corpus: Corpus) -> pd.DataFrame:
-    """Why turns were scored 3 or lower, most frequent first: reason, turns, share."""
+    """Return the reasons for scores of 3 or lower, most frequent first: reason, turns, share."""
     low = corpus.turns[corpus.turns["score"] <= 3]
     table = low["reason"].value_counts().rename("turns").reset_index()
     return table.assign(share=table["turns"] / table["turns"].sum())
 
 
 def lengths(corpus: Corpus) -> pd.DataFrame:
-    """Characters of every request and reply: quantity ("requests" or "replies"), characters."""
+    """Return the characters of every request and reply: quantity ("requests" or "replies"), characters."""
     texts = corpus.turns[["request", "response"]].set_axis(["requests", "replies"], axis=1)
     long = texts.melt(var_name="quantity", value_name="characters").dropna(ignore_index=True)
     return long.assign(characters=long["characters"].str.len())
 
 
 def by_assistant(corpus: Corpus) -> pd.DataFrame:
-    """Mean score and share ≤ 3 an assistant with intervals; best first."""
-    found = levels(scored(corpus).dropna(subset=["assistant"]), "assistant")
-    return found.sort_values("mean_score", ascending=False, ignore_index=True)
+    """Return mean score and share ≤ 3 per assistant with intervals; best first."""
+    table = levels(scored(corpus).dropna(subset=["assistant"]), "assistant")
+    return table.sort_values("mean_score", ascending=False, ignore_index=True)
 
 
 def user_share(corpus: Corpus) -> dict[str, float]:
-    """How well a score is guessed from the user's mean in the *other* scenarios, the reply unread.
+    """Return how well the user's mean in the *other* scenarios predicts a score, without reading the reply.
 
-    Pearson's r over turns with its interval, the number of turns that have such a mean, and the share of
-    the scores' variance that lies between users (η²). PersTurnBench's "user history mean" baseline.
+    Keys: r (Pearson's r over turns) with bounds, turns (the number of turns that have such a mean), between_users (the
+    share of the scores' variance that lies between users, η²). PersTurnBench's "user history mean" baseline.
     """
     turns = scored(corpus)
     score, user = turns["score"].astype(float), turns["user"]
-    whole, own = score.groupby(user), score.groupby([user, turns["scenario"]])
-    elsewhere = whole.transform("size") - own.transform("size")
-    known = elsewhere > 0
-    history = (whole.transform("sum") - own.transform("sum"))[known] / elsewhere[known]
-    r, low, high = correlation(history, score[known], user[known])
+    of_user, of_scenario = score.groupby(user), score.groupby([user, turns["scenario"]])
+    elsewhere = of_user.transform("size") - of_scenario.transform("size")
+    has_others = elsewhere > 0
+    history = (of_user.transform("sum") - of_scenario.transform("sum"))[has_others] / elsewhere[has_others]
+    r, low, high = correlation(history, score[has_others], user[has_others])
     spread = ((score - score.mean()) ** 2).sum()
-    between = ((whole.transform("mean") - score.mean()) ** 2).sum()
+    between = ((of_user.transform("mean") - score.mean()) ** 2).sum()
     repeats = user.nunique() < len(turns)
     share = float(between / spread) if spread > 0 and repeats else float("nan")
-    return {"r": r, "r_low": low, "r_high": high, "turns": int(known.sum()), "between_users": share}
+    return {"r": r, "r_low": low, "r_high": high, "turns": int(has_others.sum()), "between_users": share}
 
 
 def telling_session(corpus: Corpus) -> tuple[str, str, str]:
-    """A conversation worth reading: its user has logs where there are any, its scores differ, a reason is given.
+    """Return the keys of a session that is worth reading.
 
-    Among those, one of about four turns and usual length.
+    If possible, its user has logs, its scores differ and a reason is given. Among those, it has about four turns and
+    usual length.
     """
     turns = corpus.turns
     turns = turns.assign(score=turns["score"].astype(float), length=turns["response"].str.len())
-    per = turns.groupby(SESSION, sort=False)
-    score, size, length = per["score"], per.size(), per["length"].sum()
-    lacks = pd.DataFrame(
+    sessions = turns.groupby(SESSION, sort=False)
+    score, size, length = sessions["score"], sessions.size(), sessions["length"].sum()
+    shortcomings = pd.DataFrame(
         {
             "logs": ~size.index.get_level_values("user").isin(corpus.events["user"]),
-            "reason": per["reason"].count().eq(0),
+            "reason": sessions["reason"].count().eq(0),
             "spread": (score.min() - score.max()).fillna(0),
             "turns": (size - 4).abs(),
             "length": (length - length.median()).abs(),
         }
     )
-    user, scenario, session = lacks.sort_values([*lacks], kind="stable").index[0]
+    user, scenario, session = shortcomings.sort_values([*shortcomings], kind="stable").index[0]
     return str(user), str(scenario), str(session)
 
 
 def conversation(corpus: Corpus, user: str, scenario: str, session: str) -> list[dict[str, Any]]:
-    """The messages of a session, each reply with its score and reason."""
-    own = (corpus.turns[SESSION] == [user, scenario, session]).all(axis=1)
-    labels = corpus.turns.loc[own, ["score", "reason"]].itertuples(index=False)
+    """Return the messages of a session, each reply with its score and reason."""
+    in_session = (corpus.turns[SESSION] == [user, scenario, session]).all(axis=1)
+    labels = corpus.turns.loc[in_session, ["score", "reason"]].itertuples(index=False)
     return [
         {**message, **(next(labels)._asdict() if message["role"] == "assistant" else {})}
         for message in corpus.messages(user, scenario, session)
@@ -159,7 +166,9 @@ def conversation(corpus: Corpus, user: str, scenario: str, session: str) -> list
 
 
 def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.DataFrame:
-    """Let backbone `name` score a few replies by the zero-shot judge; raise NotEnough where it cannot.
+    """Return the scores of a few replies by backbone `name` and the zero-shot judge.
+
+    Raise NotEnough if the backbone does not read the language or cannot be asked, or if no reply has a score.
 
     Columns: scenario, reply_begins, score (the user's), model_score, mode, seconds.
     """
@@ -182,33 +191,35 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.D
         raise NotEnough("No reply has a score, so there is nothing to ask about.")
     judge, replies = Generic(manner=Manner(corpus.language, seed=None)), rows[[*TURN, "response"]]
     try:
-        said = judge_replies(judge, corpus, replies.assign(candidate=ORIGINAL), backbone(name), progress=False)
+        verdicts = judge_replies(judge, corpus, replies.assign(candidate=ORIGINAL), backbone(name), progress=False)
     except (PerslibError, ImportError) as error:
-        why = literally(" ".join(str(error).split()))
-        raise NotEnough("Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=why) from error
-    asked = rows[["scenario", "score"]].reset_index(drop=True)
-    asked.insert(1, "reply_begins", [_beginning(text) for text in rows["response"]])
-    return asked.assign(
-        model_score=said["raw"].astype("Int64"), mode=said["mode"], seconds=said["seconds"].astype(float)
+        reason = literally(" ".join(str(error).split()))
+        raise NotEnough(
+            "Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=reason
+        ) from error
+    table = rows[["scenario", "score"]].reset_index(drop=True)
+    table.insert(1, "reply_begins", [_beginning(text) for text in rows["response"]])
+    return table.assign(
+        model_score=verdicts["raw"].astype("Int64"), mode=verdicts["mode"], seconds=verdicts["seconds"].astype(float)
     )
 
 
 def _few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
-    """A few scored turns of different scores, drawn with the seed.
+    """Return a few scored turns of different scores, drawn with the seed.
 
-    They open their conversation and are among the shorter ones, so that a small model takes them in quickly.
+    They open their conversation and are among the shorter ones, so that a small model reads them quickly.
     """
     pool = scored(corpus)
     pool = pool[pool["turn"] == pool["turn"].min()]
     most = max(3 * turns, len(pool) * 3 // 10)
     shorter = pool.assign(length=pool["response"].str.len()).nsmallest(most, "length")
-    drawn = shorter.sample(frac=1, random_state=seed)
-    order = drawn.groupby("score").cumcount()
-    return drawn.assign(order=order).sort_values(["order", "score"], kind="stable").head(turns)
+    shuffled = shorter.sample(frac=1, random_state=seed)
+    order = shuffled.groupby("score").cumcount()
+    return shuffled.assign(order=order).sort_values(["order", "score"], kind="stable").head(turns)
 
 
 def _beginning(text: str) -> str:
-    """The first words of a reply, in one line of at most 70 characters."""
+    """Return the first words of a reply, in one line of at most 70 characters."""
     line = " ".join(text.split())
     cut = line.rfind(" ", 35, 70)
     return line if len(line) <= 70 else line[: cut if cut > 0 else 70] + " …"

@@ -1,4 +1,4 @@
-"""The page on judge bias: an audit of judges on a corpus at hand; `published_bias` reads the published tables."""
+"""The page on judge bias: an audit of judges on a corpus; `published_bias` reads the published tables."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ from perslib.replay import scored as replay_scored
 from perslib.replay.candidates import family_of
 from perslib.ux import PairJudge
 
-#: Baselines that stand beside the judges of a corpus.
+#: Baselines that are shown next to the judges of a corpus.
 BESIDE = ("majority", "length only", "query only", "reply only")
-#: Recorded replies that are judged where no model is asked; those of them that are padded, and as many of each user's
-#: candidates' replies that pairs are drawn from.
+#: Number of recorded replies that are judged if no model is asked, and of those that are padded. The second is also
+#: the number of each user's candidates' replies from which pairs are drawn.
 JUDGED, PADDED = 400, 80
 
 
-# -- an audit of judges on a corpus -------------------------------------------------------------------------------------
+# -- an audit of judges on a corpus -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What the page finds out about judges on a corpus; a table is empty where the corpus has nothing for it."""
+    """The results of the page on a corpus; a table is empty if the corpus has no data for it."""
 
     quality: pd.DataFrame
-    """Judges and baselines on clearly good and clearly bad replies, as of `perslib.ux.measure_beside_wall`."""
+    """Judges and baselines on clearly good and clearly bad replies; columns of `perslib.ux.measure_beside_wall`."""
     length: pd.DataFrame
-    """Slopes on length and what padding does, a row a judge."""
+    """Slopes on length and the effect of padding, one row per judge."""
     position: pd.DataFrame
     family: pd.DataFrame
-    """Judges that are models, and their own family's replies, as of `prefer_own_family`."""
+    """Judges that are models, and their own family's replies, with the columns of `prefer_own_family`."""
     lacking: tuple[NotEnough, ...] = ()
-    """Why judges were left out, and why nothing is said of quality."""
+    """The reasons why judges were left out, or why quality is not measured."""
 
     def share_unread(self) -> dict[str, float]:
-        """Judges with verdicts that could not be read, and their share of these."""
+        """Return the judges with verdicts that could not be read, and the share of such verdicts."""
         shares = 1 - self.quality.set_index("judge").get("parse_rate", pd.Series(dtype=float))
         return shares[shares > 0].to_dict()
 
     def biased(self) -> dict[str, list[str] | None]:
-        """Judges that prefer long replies at equal gold, padded ones, one of two places, and their own family.
+        """Return the judges with each bias: for long replies at equal gold, padded ones, one place, their own family.
 
-        None where no judge could be tried for it.
+        The value is None if the bias could not be measured for any judge.
         """
-        length, position, family = (own.set_index("judge") for own in (self.length, self.position, self.family))
+        length, position, family = (table.set_index("judge") for table in (self.length, self.position, self.family))
         above = {
             "long": length["at_equal_gold_low"],
             "padded": length["padding_change_low"],
@@ -80,25 +80,29 @@ def audit(
 
     Parameters
     ----------
-    judges, backbone : who is audited, and the model that they ask.
-    corpus : its candidates' replies are shown in pairs; without any there are no pairs. Of a benchmark all cases are
-        judged, also those of users of whom nothing else is known.
+    judges, backbone : the judges to audit, and the model that they ask.
+    corpus : its candidates' replies are shown in pairs; without candidates there are no pairs. In a benchmark all cases
+        are judged, also those of users with no other data.
     pairwise : a judge of pairs, audited for place alone.
-    pairs, limit : how many pairs, and how many recorded replies are judged.
-    seed : for everything drawn at random.
+    pairs, limit : the numbers of pairs and of recorded replies to judge.
+    seed : for all random draws.
 
-    A judge that has too little to learn from is left out, and `lacking` says why.
+    A judge that has too little to learn from is left out, and `missing_data` has the reason.
     """
     corpus, blocks, judges, lacking = _prepare(judges, corpus, limit, seed)
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
-    own = candidates[candidates["user"].isin({b.user for b in blocks})]
-    drawn = ux.pairs_of(own.groupby("user", sort=False).head(PADDED), pairs, seed)
+    of_users = candidates[candidates["user"].isin({b.user for b in blocks})]
+    pairs_drawn = ux.pairs_of(of_users.groupby("user", sort=False).head(PADDED), pairs, seed)
     verdicts, padding, position, own_family = [], [], [], []
     family = family_of(backbone.model) if backbone is not None else None
-    rated = _rated_replies(drawn, candidates) if family in set(candidates["candidate"].map(family_of)) else drawn[:0]
+    rated = (
+        _rated_replies(pairs_drawn, candidates)
+        if family in set(candidates["candidate"].map(family_of))
+        else pairs_drawn[:0]
+    )
     rated_turns = _scored_by_gold(corpus) if "cases" in corpus.extras else corpus
-    written = stats.of_turns(corpus, "assistant").to_numpy()
-    gold = corpus.turns[TURN].assign(candidate=written, gold=stats.floats(rated_turns.turns["score"]))
+    authors = stats.of_turns(corpus, "assistant").to_numpy()
+    gold = corpus.turns[TURN].assign(candidate=authors, gold=stats.floats(rated_turns.turns["score"]))
     for judge in judges:
         try:
             verdicts.append(evaluate(judge, corpus, backbone, blocks=blocks, progress=False))
@@ -107,24 +111,24 @@ def audit(
             continue
         again: dict[str, Any] = {"fit": False, "progress": False}
         padding.append(ux.padding_audit(judge, corpus, backbone, blocks=_few(blocks, PADDED), **again))
-        if len(drawn):
-            position.append(ux.position_audit(judge, drawn, corpus, backbone, **again))
+        if len(pairs_drawn):
+            position.append(ux.position_audit(judge, pairs_drawn, corpus, backbone, **again))
         if judge.sees.model:
             scored = verdicts[-1].drop(columns="candidate").merge(gold, on=TURN)
             if len(rated):
-                given = replay_scored(judge, corpus, rated, backbone, **again)
-                known = given.merge(rated[["candidate", *TURN, "gold"]], on=["candidate", *TURN])
-                scored = pd.concat([scored, known], ignore_index=True)
+                family_verdicts = replay_scored(judge, corpus, rated, backbone, **again)
+                with_gold = family_verdicts.merge(rated[["candidate", *TURN, "gold"]], on=["candidate", *TURN])
+                scored = pd.concat([scored, with_gold], ignore_index=True)
             own_family.append(prefer_own_family(scored, family))
-    if pairwise is not None and len(drawn):
-        position.append(ux.position_audit(pairwise, drawn, corpus, backbone, progress=True))
+    if pairwise is not None and len(pairs_drawn):
+        position.append(ux.position_audit(pairwise, pairs_drawn, corpus, backbone, progress=True))
     quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
     if verdicts:
-        every = pd.concat(verdicts, ignore_index=True)
-        found = stats.length_audit(every, rated_turns)
-        slopes = found.loc[found["turns"] >= FEWEST_REPLIES, SLOPES]
+        all_verdicts = pd.concat(verdicts, ignore_index=True)
+        slopes_all = stats.length_audit(all_verdicts, rated_turns)
+        slopes = slopes_all.loc[slopes_all["turns"] >= FEWEST_REPLIES, SLOPES]
         try:
-            quality = _measure_quality(every, corpus, seed)
+            quality = _measure_quality(all_verdicts, corpus, seed)
         except NotEnough as missing:
             lacking.append(missing)
     length = _put_together(padding, PADDING).merge(slopes, how="left")
@@ -135,41 +139,43 @@ def audit(
 
 
 def _put_together(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    """Return the tables as one; without any, an empty one with these columns."""
+    """Return the tables as one; without tables, an empty one with these columns."""
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
 def prefer_own_family(scored: pd.DataFrame, family: str | None) -> pd.DataFrame:
-    """How far a judge of a family scores its replies higher than the users did, beyond how far it does so for others.
+    """Return how much higher than the users a judge scores replies of its own family, compared with those of others.
 
-    `scored` are its verdicts with gold, and who wrote each reply as `candidate`; families go by the first word of a name,
-    as those of `perslib.ux.families` do.
+    `scored` has the judge's verdicts with gold, and the author of each reply as `candidate`. The first word of a name
+    is its family, as in `perslib.ux.families`.
 
-    Columns: as of `perslib.stats.own_family_preference`, and families (whose replies were scored).
+    Columns: those of `perslib.stats.own_family_preference`, and families (of the scored replies).
     """
     judge, score = scored["judge"].iloc[0], scored["expected"].fillna(scored["raw"])
-    own = scored.assign(score=score).dropna(subset=["candidate", "gold"])
-    both = own[["score", "gold"]].set_axis([judge, USERS], axis=1).astype(float)
-    made_by = {name: family_of(str(name)) or "" for name in own["candidate"]}
+    with_gold = scored.assign(score=score).dropna(subset=["candidate", "gold"])
+    scores = with_gold[["score", "gold"]].set_axis([judge, USERS], axis=1).astype(float)
+    made_by = {name: family_of(str(name)) or "" for name in with_gold["candidate"]}
     of_judge = {judge: family} if family else {}
-    found = stats.own_family_preference(both, own["candidate"], own["user"], made_by, judge_families=of_judge)
-    return found[:1].assign(families=", ".join(sorted(set(made_by.values()))))
+    preference = stats.own_family_preference(
+        scores, with_gold["candidate"], with_gold["user"], made_by, judge_families=of_judge
+    )
+    return preference[:1].assign(families=", ".join(sorted(set(made_by.values()))))
 
 
 def _rated_replies(pairs: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFrame:
-    """The replies of the pairs that users scored, with their score as `gold`, as candidates' replies."""
+    """Return the replies of the pairs that users scored, with the score as `gold`, as candidates' replies."""
     sides = [pairs[[*TURN, side, f"reply_{side}"]].set_axis([*TURN, "candidate", "response"], axis=1) for side in "ab"]
     shown = pd.concat(sides, ignore_index=True).drop_duplicates(["candidate", *TURN])
     gold = candidates.assign(gold=stats.floats(candidates.get("score", np.nan)))[["candidate", *TURN, "gold"]]
     return shown.merge(gold.dropna(subset="gold"), on=["candidate", *TURN])
 
 
-#: What users' own scores are called beside a judge's.
+#: The name of the users' scores in a comparison with a judge's.
 USERS = "users"
-#: What is read of these tables even where they are empty.
+#: Columns of these tables that are read even if the tables are empty.
 FAMILY = ["judge", "preference", "preference_low", "preference_p"]
 POSITION = ["judge", "position_bias_p"]
-#: What is drawn of judges' quality, of padded replies, and of `length_audit`.
+#: Columns that figures show: of judges' quality, of padded replies, and of `length_audit`.
 QUALITY = ["judge", "cases", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
 PADDING = ["judge", "padding_change", "padding_change_low", "padding_change_high"]
 SLOPES = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", "at_equal_gold_high"]
@@ -178,7 +184,10 @@ SLOPES = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", 
 def _prepare(
     judges: Sequence[Judge], corpus: Corpus, limit: int | None, seed: int
 ) -> tuple[Corpus, list[Block], Sequence[Judge], list[NotEnough]]:
-    """The corpus, its blocks to judge, the judges that can, and why others cannot; of a benchmark all cases are judged."""
+    """Return the corpus, its blocks to judge, the judges that can judge them, and the reasons why others cannot.
+
+    In a benchmark all cases are judged.
+    """
     lacking, split = list[NotEnough](), "test" if "cases" not in corpus.extras else None
     if split is None:
         corpus = corpus.with_history("none")
@@ -203,40 +212,43 @@ def _prepare(
 
 
 def _scored_by_gold(corpus: Corpus) -> Corpus:
-    """A benchmark whose cases have the ends of the scale for scores: 5 where gold is good, 1 where it is bad."""
+    """Return a benchmark whose cases have the ends of the scale as scores: 5 for good gold, 1 for bad gold."""
     gold = {case.case: SCORES[case.gold] for case in ux.judge_cases(corpus, balanced=False) if case.gold is not None}
     scores = pd.array(ux.name_turns(corpus.turns).map(gold), "Int64")
     return replace(corpus, turns=corpus.turns.assign(score=scores))
 
 
 def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[str, Any]:
-    """Return what a judge goes by beside quality, from its verdicts on recorded replies.
+    """Return what influences a judge apart from quality, from its verdicts on recorded replies.
 
-    at_equal_gold with bounds (as of `length_audit`) where enough replies were rated; padding_change with bounds (as of
-    `padding_audit`) of a judge that asks no model, for others cost what they are asked.
+    Keys: at_equal_gold with bounds (as in `length_audit`) if enough replies were rated; padding_change with bounds (as
+    in `padding_audit`) for a judge that asks no model, because further questions to a model have a cost.
     """
-    found: dict[str, Any] = {}
+    measures: dict[str, Any] = {}
     slopes = stats.length_audit(verdicts.drop(columns="candidate", errors="ignore"), corpus)
     if len(slopes) and slopes["turns"].iloc[0] >= FEWEST_REPLIES:
-        found |= slopes.iloc[0].filter(like="at_equal_gold").to_dict()
+        measures |= slopes.iloc[0].filter(like="at_equal_gold").to_dict()
     if not judge.sees.model:
         blocks = _few([block for block in targets(corpus) if len(block)], PADDED)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewTrainUsers)  # the verdicts came with this warning
+            warnings.simplefilter("ignore", FewTrainUsers)  # the user has seen this warning with the verdicts
             padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
-        found |= padded.iloc[0].filter(like="padding_change").to_dict()
-    return found
+        measures |= padded.iloc[0].filter(like="padding_change").to_dict()
+    return measures
 
 
 def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
-    """About so many replies, the first few of one block of each user."""
+    """Return blocks with about this number of replies in total: the first few of one block of each user."""
     first = {block.user: block for block in reversed(blocks)}
     each = -(-replies // len(first)) if first else 0
     return [replace(block, targets=block.targets.head(each)) for block in first.values()]
 
 
 def _measure_quality(verdicts: pd.DataFrame, corpus: Corpus, seed: int) -> pd.DataFrame:
-    """Judges as judges of good and bad. Baselines learn from the other users judged here, judges from train users."""
+    """Return the quality of judges on good and bad replies.
+
+    Baselines learn from the other users that are judged here, judges from train users.
+    """
     seen = set(ux.name_turns(verdicts))
     cases = [c for c in ux.judge_cases(corpus, balanced=False) if c.case in seen]
     if len({c.gold for c in cases}) < 2:
@@ -246,5 +258,5 @@ def _measure_quality(verdicts: pd.DataFrame, corpus: Corpus, seed: int) -> pd.Da
             good=sum(c.gold == 1 for c in cases),
             bad=sum(c.gold == -1 for c in cases),
         )
-    own, baselines = ux.verdicts_of_scores(verdicts, cases), ux.wall(cases, BESIDE, seed=seed)
-    return ux.measure_beside_wall(own, baselines, seed=seed)
+    verdicts_on_cases, baselines = ux.verdicts_of_scores(verdicts, cases), ux.wall(cases, BESIDE, seed=seed)
+    return ux.measure_beside_wall(verdicts_on_cases, baselines, seed=seed)

@@ -1,17 +1,17 @@
-"""The study of evidence: what users rated, what they did, or both, at the same number of labels.
+"""The study of evidence: the users' ratings, their behaviour, or both, at the same number of labels.
 
-Who knows a user by N labelled turns of other scenarios can have asked for N ratings, or have watched N times what the
-user did next. Everything else stays the same: the conversations, the turns that carry a label, the judge, and what it
-learned of other people (always from the ratings of train users; they are the pilot group that did rate).
+N labelled turns of other scenarios can come from N ratings, or from N observations of what the user did next.
+Everything else stays the same: the conversations, the turns that carry a label, the judge, and what it learned about
+other people (always from the ratings of train users; they are the pilot group that did rate).
 
     ratings              N of the user's own scores
-    half and half        of the same N turns every second one rated, the others labelled by behaviour
-    ratings and log      N ratings, and behaviour on every other turn, which costs nobody anything
+    half and half        the same N turns: every second one is rated, the others are labelled by behaviour
+    ratings and log      N ratings, and behaviour on every other turn, which costs no effort
     behaviour            what the user did after the reply, on the same N turns
-    dealt out            control: N ratings, dealt out at random among all users
+    dealt out            control: N ratings, assigned at random among all users
 
-Behaviour's weak labels (`perslib.signals`) are brought to the scale of ratings by an isotonic regression on the train
-users, who have both: to go on talking says little of a reply, so it comes out near everybody's mean.
+The weak labels of behaviour (`perslib.signals`) are converted to the scale of ratings by an isotonic regression on the
+train users, who have both. If the user goes on talking, this says little about a reply, so its value is near the mean.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from perslib.stats.resample.sums import Sums
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
 #: A kind of label, and how many of them.
 Way = tuple[str, int]
-#: What a difference is taken from, and what a judge has that asks for no label.
+#: The kind that others are compared with, and the kind for a judge that needs no label.
 BASE, NOTHING = "ratings", ("nothing", 0)
 METRICS = ("pearson", "wb_pearson")
-#: Replies judged, where nothing else is asked for.
+#: Default number of replies to judge.
 REPLIES = 240
 COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
 
 
 def choose_extent(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone | None]:
-    """Return how much is judged, and the model behind it; there is none where none of the judges asks one."""
+    """Return how much is judged, and the model that judges ask, or None if no judge asks one."""
     model = model_named(backbone) if any(map(asks_model, listed(names))) else None
     return extent(model, limit, usual=REPLIES), model
 
@@ -59,46 +59,46 @@ def choose_extent(names: str, backbone: str, limit: int) -> tuple[Extent, Backbo
 
 
 def find_labels(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """Find the turns that were rated and of which behaviour says something, in an order drawn by the seed.
+    """Return the turns that were rated and have informative behaviour, with an order drawn by the seed.
 
-    Indexed by TURN: rated; weak, the whole score that behaviour votes for; behaviour, the same on the scale of ratings,
-    as train users' ratings teach it; dealt, somebody's rating; order.
+    The index is TURN. Columns: rated; weak, the whole score that behaviour votes for; behaviour, the same on the scale
+    of ratings, as train users' ratings teach it; dealt, the rating of a random turn; order.
     """
     weak = behavioural(corpus).turns
-    known = corpus.turns[TURN].assign(
+    labels = corpus.turns[TURN].assign(
         rated=floats(corpus.turns["score"]), weak=floats(weak["score"]), said=floats(weak["weak_label"])
     )
-    known = known.dropna().set_index(TURN)
-    train = known[known.index.get_level_values("user").isin(corpus.split().get("train", []))]
-    behaviour = known["said"]
+    labels = labels.dropna().set_index(TURN)
+    train = labels[labels.index.get_level_values("user").isin(corpus.split().get("train", []))]
+    behaviour = labels["said"]
     if len(train):
         to_ratings = IsotonicRegression(out_of_bounds="clip").fit(train["said"], train["rated"])
-        behaviour = to_ratings.predict(known["said"])
+        behaviour = to_ratings.predict(labels["said"])
     rng = np.random.default_rng(seed)
-    dealt = known["rated"].to_numpy()[rng.permutation(len(known))]
-    return known.drop(columns="said").assign(behaviour=behaviour, dealt=dealt, order=rng.permutation(len(known)))
+    dealt = labels["rated"].to_numpy()[rng.permutation(len(labels))]
+    return labels.drop(columns="said").assign(behaviour=behaviour, dealt=dealt, order=rng.permutation(len(labels)))
 
 
 def relabel(block: Block, known: pd.DataFrame, ways: Iterable[Way], *, whole: bool = False) -> list[Block]:
-    """Return the block once for every kind and number of labels: the first so many of its turns in their order carry one.
+    """Return the block once for every kind and number of labels: its first turns in their order have a label.
 
-    Conversations stay as they are; other labels, reasons and outcomes of sessions are gone. `whole` takes behaviour's
-    whole scores as they were voted, for judges that ask a model.
+    Conversations stay unchanged; other labels, reasons and outcomes of sessions are removed. `use_whole_scores` takes
+    the whole scores that behaviour votes for, for judges that ask a model.
     """
-    here = known.reindex(_keys(block))
-    place = here["order"].rank().to_numpy() - 1  # NaN where a turn has not both labels
-    rated, weak, dealt = (here[c].to_numpy() for c in ("rated", "weak" if whole else "behaviour", "dealt"))
+    labels = known.reindex(_keys(block))
+    place = labels["order"].rank().to_numpy() - 1  # NaN if a turn does not have both labels
+    rated, weak, dealt = (labels[c].to_numpy() for c in ("rated", "weak" if whole else "behaviour", "dealt"))
     bare = block.evidence.assign(reason=None, ratings=[()] * len(block.evidence))
     sessions = block.sessions.assign(satisfaction=None, success=None)
-    found = []
+    relabelled = []
     for kind, budget in ways:
         first = place < budget
         label = {"behaviour": weak, "dealt out": dealt, "half and half": np.where(place % 2, weak, rated)}
         elsewhere = weak if kind == "ratings and log" else np.nan
         score = np.where(first, label.get(kind, rated), elsewhere)
         evidence = bare.assign(score=pd.array(score, dtype="Int64" if whole else "Float64"))
-        found.append(replace(block, evidence=evidence, sessions=sessions))
-    return found
+        relabelled.append(replace(block, evidence=evidence, sessions=sessions))
+    return relabelled
 
 
 # -- judging ---------------------------------------------------------------------------------------------
@@ -116,22 +116,22 @@ def judge_labels(
 ) -> pd.DataFrame:
     """Judge the test users' rated replies under every kind and number of labels.
 
-    A larger budget holds the smaller, and all kinds have the same turns. Control: the mean of the task, which no label
-    changes. Raises NotEnough where no user has labels of both sorts.
+    A larger budget contains the smaller one, and all kinds have the same turns. Control: the mean of the task, which no
+    label changes. Raise NotEnough if no user has labels of both sorts.
 
     Parameters
     ----------
     names, budgets : judges and numbers of labels, as the page's parameters list them.
     corpus, look : whose replies, and how many.
-    language, backbone, seed : of the prompts, of judges that ask a model, and of what is drawn.
+    language, backbone, seed : of the prompts, of judges that ask a model, and of random draws.
 
-    Columns: judge, reads (whether it reads the reply), kind, budget, labels (how many the evidence really had), TURN, score,
-    gold.
+    Columns: judge, reads (whether it reads the reply), kind, budget, labels (the actual number in the evidence), TURN,
+    score, gold.
     """
-    known, numbers = find_labels(corpus, seed), whole_numbers(budgets, "budgets")
+    labelled, numbers = find_labels(corpus, seed), whole_numbers(budgets, "budgets")
     judgeable = corpus.block_ids(corpus.split().get("test", []))
-    drawn = targets(corpus, limit=look.turns, seed=seed, has_score=True) if judgeable else []
-    blocks = [b for b in drawn if len(b) and known.index.isin(_keys(b)).any()]
+    drawn_blocks = targets(corpus, limit=look.turns, seed=seed, has_score=True) if judgeable else []
+    blocks = [b for b in drawn_blocks if len(b) and labelled.index.isin(_keys(b)).any()]
     if not blocks:
         raise NotEnough(
             "{corpus} has no test user with rated replies in two scenarios and with informative behaviour, so "
@@ -142,13 +142,15 @@ def judge_labels(
     for judge in [OfTask("mean"), *make_judges(names, look.manner(language), **look.memory)]:
         fit(judge, corpus, blocks, backbone, progress=False)
         ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.sees.history else [NOTHING]
-        # A block's variants stand next to each other: what was counted of its texts serves them all.
-        given = [way for block in blocks for way in relabel(block, known, ways, whole=judge.sees.model)]
-        verdicts = verdicts_on(judge, given, backbone, progress=judge.sees.model)
-        for block, way, own in zip(given, ways * len(blocks), verdicts):
-            about = (judge.name, judge.sees.reply, *way, int(block.evidence["score"].notna().sum()))
+        # The variants of a block stand next to each other, so that they share the statistics of its texts.
+        relabelled = [way for block in blocks for way in relabel(block, labelled, ways, whole=judge.sees.model)]
+        verdicts = verdicts_on(judge, relabelled, backbone, progress=judge.sees.model)
+        for block, way, block_verdicts in zip(relabelled, ways * len(blocks), verdicts):
+            columns = (judge.name, judge.sees.reply, *way, int(block.evidence["score"].notna().sum()))
             keys = block.targets[TURN].itertuples(index=False, name=None)
-            rows += [(*about, *key, v.raw if v.expected is None else v.expected) for key, v in zip(keys, own)]
+            rows += [
+                (*columns, *key, v.raw if v.expected is None else v.expected) for key, v in zip(keys, block_verdicts)
+            ]
     gold = corpus.turns[[*TURN, "score"]].rename(columns={"score": "gold"}).dropna()
     return pd.DataFrame(rows, columns=COLUMNS).astype({"score": float}).merge(gold, on=TURN)
 
@@ -157,7 +159,7 @@ def _keys(block: Block) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(block.evidence[TURN])
 
 
-# -- what it is worth ------------------------------------------------------------------------------------
+# -- the worth of labels ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -165,34 +167,37 @@ class Curves:
     """Agreement with the users' scores by judge, kind and number of labels."""
 
     points: pd.DataFrame
-    """judge, kind, budget, labels (mean over replies), metric, value, value_low, value_high, replies, users."""
+    """Columns: judge, kind, budget, labels (mean over replies), metric, value with bounds, replies, users."""
     control: float
     """r of the mean of the task."""
     without: dict[tuple[str, str, int, str], np.ndarray]
-    """The same by (judge, kind, budget, metric): the sample's value, then that without each user."""
+    """The agreement by (judge, kind, budget, metric): the sample's value, then the value without each user."""
     drawn: dict[tuple[str, str, int, str], np.ndarray]
-    """The same in samples of users drawn with replacement, for what moves in steps."""
+    """The agreement in samples of users drawn with replacement, for values that change in steps."""
 
     @property
     def judges(self) -> list[str]:
-        """The judges that live on labels."""
+        """Return the judges that use labels."""
         return list(dict.fromkeys(self.points["judge"]))
 
     @property
     def budgets(self) -> list[int]:
-        """The numbers of labels."""
+        """Return the numbers of labels."""
         return sorted(set(self.points["budget"]))
 
 
 def trace_curves(scores: pd.DataFrame) -> Curves:
-    """Measure agreement at every point, on the replies that every point scored."""
+    """Return the agreement at every point, on the replies that every point scored.
+
+    Raise NotEnough if there are too few replies.
+    """
     ways = ["judge", "kind", "budget"]
     wide = scores.pivot(index=[*TURN, "gold"], columns=ways, values="score").dropna()
     require_replies(len(wide))
     places = wide.index.to_frame(index=False)
     users, gold = Resamples(places["user"]), floats(places["gold"])
     block = places.groupby(BLOCK).ngroup().to_numpy()
-    reads, had = dict(zip(scores["judge"], scores["reads"])), scores.groupby(ways)["labels"].mean()
+    reads, mean_labels = dict(zip(scores["judge"], scores["reads"])), scores.groupby(ways)["labels"].mean()
     weights = np.hstack([users.weights, resample_users(len(users))])
     without, drawn, rows = {}, {}, []
     for way, column in wide.items():
@@ -200,11 +205,11 @@ def trace_curves(scores: pd.DataFrame) -> Curves:
         sums = Sums(gold, column.to_numpy(float), users.group, len(users), block)
         # A judge that reads no reply cannot tell one reply of a user from another.
         for metric, r in measure_under(sums, METRICS[: 1 + reads[judge]], weights).items():
-            way_of = (judge, kind, budget, metric)
-            without[way_of], drawn[way_of] = np.split(r, [users.weights.shape[1]])
-            about = {"judge": judge, "kind": kind, "budget": budget, "labels": had[way], "metric": metric}
+            key = (judge, kind, budget, metric)
+            without[key], drawn[key] = np.split(r, [users.weights.shape[1]])
+            columns = {"judge": judge, "kind": kind, "budget": budget, "labels": mean_labels[way], "metric": metric}
             rows.append(
-                {**about, **estimate(without[way_of], scale="correlation"), "replies": len(wide), "users": len(users)}
+                {**columns, **estimate(without[key], scale="correlation"), "replies": len(wide), "users": len(users)}
             )
     points = pd.DataFrame(rows)
     by_label = points["kind"].isin(KINDS)
@@ -212,7 +217,7 @@ def trace_curves(scores: pd.DataFrame) -> Curves:
 
 
 def compare_kinds(found: Curves) -> pd.DataFrame:
-    """Compare every kind but the control with ratings at the same number of labels.
+    """Return the difference of every kind except the control from ratings at the same number of labels.
 
     Columns: judge, kind, budget, difference (kind less ratings), difference_low, difference_high, difference_p,
     difference_p_holm (corrected over all of them).
@@ -220,37 +225,38 @@ def compare_kinds(found: Curves) -> pd.DataFrame:
     rows = []
     for judge, budget, kind in product(found.judges, found.budgets, KINDS[1:-1]):
         moved = found.without[judge, kind, budget, "pearson"] - found.without[judge, BASE, budget, "pearson"]
-        about = {"judge": judge, "kind": kind, "budget": budget}
-        rows.append({**about, **estimate(moved, "difference", p=True)})
+        columns = {"judge": judge, "kind": kind, "budget": budget}
+        rows.append({**columns, **estimate(moved, "difference", p=True)})
     table = pd.DataFrame(rows)
     return table.assign(difference_p_holm=holm(table["difference_p"]))
 
 
 def find_worth(found: Curves) -> pd.DataFrame:
-    """Find how many behavioural labels are worth one rating: the least m with r(m behavioural) ≥ r(n ratings), over n.
+    """Return how many behavioural labels are worth one rating: the least m with r(m behaviour) ≥ r(n ratings), over n.
 
-    Between budgets r is read off a line over log m, and more labels never count for less. Infinite where even the largest
-    budget, `most` times n, falls short; nothing below the smallest, `least` times n, was tried.
+    Between budgets r is interpolated over log m, and more labels never count for less. The worth is infinite if even
+    the largest budget, `most` times n, is too small. Numbers below the smallest budget, `least` times n, were not
+    tried.
 
     Columns: judge, budget (n), least, most, worth, worth_low, worth_high.
     """
     labels = found.points.drop_duplicates(["judge", "kind", "budget"])
-    had = labels.set_index(["judge", "kind", "budget"])["labels"].sort_index()
+    mean_labels = labels.set_index(["judge", "kind", "budget"])["labels"].sort_index()
     rows = []
     for judge in found.judges:
-        numbers = had[judge, "behaviour"].reindex(found.budgets).to_numpy(float)
+        numbers = mean_labels[judge, "behaviour"].reindex(found.budgets).to_numpy(float)
         reached = np.array([found.drawn[judge, "behaviour", n, "pearson"] for n in found.budgets])
         for budget in found.budgets:
-            n = had[judge, BASE, budget]
+            n = mean_labels[judge, BASE, budget]
             needed = find_needed(found.drawn[judge, BASE, budget, "pearson"], numbers, reached) / n
-            about = {"judge": judge, "budget": budget, "least": numbers[0] / n, "most": numbers[-1] / n}
+            columns = {"judge": judge, "budget": budget, "least": numbers[0] / n, "most": numbers[-1] / n}
             low, high = _bound(needed[1:])
-            rows.append({**about, "worth": needed[0], "worth_low": low, "worth_high": high})
+            rows.append({**columns, "worth": needed[0], "worth_low": low, "worth_high": high})
     return pd.DataFrame(rows)
 
 
 def find_needed(aim: np.ndarray, numbers: np.ndarray, reached: np.ndarray) -> np.ndarray:
-    """Find how many labels reach the aim, resample by resample; `reached` is numbers × resamples."""
+    """Return the number of labels that reach the aim, for each resample; `reached` is numbers × resamples."""
     rising = np.maximum.accumulate(reached, axis=0)
     first = (rising >= aim).argmax(axis=0)
     at = np.arange(len(aim))
@@ -264,16 +270,16 @@ def find_needed(aim: np.ndarray, numbers: np.ndarray, reached: np.ndarray) -> np
 
 
 def _bound(needed: np.ndarray) -> tuple[float, float]:
-    """Return the interval of values of which some are infinite: none is interpolated."""
-    known = needed[~np.isnan(needed)]
-    if len(known) * 2 <= len(needed):
+    """Return the interval of values of which some are infinite; no value is interpolated."""
+    values = needed[~np.isnan(needed)]
+    if len(values) * 2 <= len(needed):
         return float("nan"), float("nan")
-    low, high = np.quantile(known, [0.025, 0.975], method="nearest")
+    low, high = np.quantile(values, [0.025, 0.975], method="nearest")
     return float(low), float(high)
 
 
 def worth_cells(worth: pd.DataFrame) -> list[Shown]:
-    """Write worths for a table: `4.4 [≤ 1.0, > 8.0]`, as far as budgets reach."""
+    """Return worths as cells of a table: `4.4 [≤ 1.0, > 8.0]`, limited by the budgets."""
 
     def write(value: float, row: Any) -> str:
         if np.isinf(value):
@@ -286,6 +292,6 @@ def worth_cells(worth: pd.DataFrame) -> list[Shown]:
         if np.isnan(row.worth_low) or {middle} == set(ends):
             cells.append(Shown(middle, row.worth))
         else:
-            about = {"low": row.worth_low, "high": row.worth_high}
-            cells.append(Shown(f"{middle} [{', '.join(ends)}]", row.worth, **about))
+            ends_of_interval = {"low": row.worth_low, "high": row.worth_high}
+            cells.append(Shown(f"{middle} [{', '.join(ends)}]", row.worth, **ends_of_interval))
     return cells

@@ -1,14 +1,14 @@
-"""The PAL-Bench study: whose months, which memories, how much of both is put before a model, and what came of it.
+"""The PAL-Bench study: the users and memories, how much a model is shown of both, and the results.
 
-    data, stands_in = pal_set(load(corpus), language)
-    asked = months(data, model)                                    people, and how far their months were cut
-    memories = memories_named("", data, first_look=asked.is_first_look)
-    bench = single_turn(asked, memories, model, judge)             Table 2
-    held, evaluations = multi_turn(asked, memories, model, user, judge)   Table 3
+    data, stands_in = choose_pal_set(load(corpus), model, language)
+    asked = select_users(data, model)                                users, and how far their months were cut
+    memories = make_memories("", data, first_look=asked.is_first_look)
+    bench = run_single_turn(asked, memories, model, judge)           Table 2
+    held, evaluations = run_multi_turn(asked, memories, model, user, judge)   Table 3
 
-A model on this machine gets a first look. It could neither write a memory nor be waited for while it tries, so all
-methods are compared with an answerer that is no model (`without_model`), H²Memory and its ablations written from the truth
-of a synthetic set; the model talks over a single topic, its answers kept short by their form.
+A model on this machine gets a first look, because it cannot write a memory and would be too slow. So all methods are
+compared with an answerer that uses no model (`without_model`), and H²Memory and its ablations are written from the
+truth of a synthetic set. The model talks about a single topic, and its answers are kept short by their form.
 """
 
 from __future__ import annotations
@@ -56,60 +56,61 @@ from perslib.worlds import palset
 
 OURS, FAULTLESS = "H²Memory", "faultless H²Memory"
 PARTS = get_args(Part)
-#: Those of the methods that hold dialogues (Mem-PAL, Table 3).
+#: The methods that hold dialogues (Mem-PAL, Table 3).
 TALKING = (OURS, "vanilla (without log)", "vanilla (with log)", "RecurSum", "ConditionMem", "MemoryBank")
 USERS, TOPICS = 2, 40
-"""Users of a synthetic set, and topics asked about unless a limit is given: about five users of PAL-Set."""
-#: Users of the synthetic set that is answered without a model.
+"""Default numbers of users of a synthetic set and of topics to ask about: about five users of PAL-Set."""
+#: Number of users of the synthetic set that is answered without a model.
 ALL_USERS = 10
-#: Tokens of text that every method hands over for a question answered without a model, and of each kind the texts looked
-#: up: so many that no method lacks some to fill the budget with.
+#: Number of tokens of text that every method hands over for a question answered without a model, and number of texts of
+#: each kind that are retrieved. The latter is large, so that every method can fill the budget.
 BUDGET, BUDGET_K = 500, 12
-#: A first look: methods, what is asked about of a user's last month, texts recalled of each kind, evaluations of a pair.
+#: A first look: methods, numbers of sessions and topics of a user's last month, of recalled texts of each kind, and of
+#: evaluations of a pair.
 LOOK = (FAULTLESS, "vanilla (without log)")
 LOOK_QUERY, LOOK_K, LOOK_RUNS = {"query": 1, "topics": 1}, 1, 2
 LOOK_TEMPLATE: Template = (("topic_inquiry", "solution_proposal"),)
 
 
-# -- whose months ------------------------------------------------------------------------------------------------
+# -- users -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Months:
-    """The people that are asked about."""
+    """The users whose topics are asked about, with their months."""
 
     who: tuple[Person, ...]
     language: str
     is_first_look: bool
     left_out: int = 0
-    """Users of the corpus beyond the limit."""
+    """Number of users of the corpus beyond the limit."""
 
     @property
     def topics(self) -> int:
-        """Topics asked about."""
+        """Return the number of topics to ask about."""
         return sum(len(person.scenes) for person in self.who)
 
     @property
     def counts(self) -> dict[str, Any]:
-        """How much is asked: users (in words), history, query, topics, logs."""
-        heard = [s for person in self.who for s in person.history]
+        """Return how much is asked: users (in words), history, query, topics, logs."""
+        history = [s for person in self.who for s in person.history]
         query = [s for person in self.who for s in person.query]
-        logs = sum(len(s.logs) for s in (*heard, *query))
+        logs = sum(len(s.logs) for s in (*history, *query))
         users = plural("{n} user", "{n} users", len(self.who))
-        asked = {"query": len(query), "topics": self.topics}
-        return {"users": users, "history": len(heard), "logs": logs, **asked}
+        counted = {"query": len(query), "topics": self.topics}
+        return {"users": users, "history": len(history), "logs": logs, **counted}
 
     @property
     def digest(self) -> str:
-        """What tells this set of questions from every other: runs with the same may be compared."""
-        asked = [[s.topic.id, s.topic.requirement, len(p.history)] for p in self.who for s in p.scenes]
-        return digest({"asked": asked})[:12]
+        """Return a digest of this set of questions; runs with the same digest may be compared."""
+        questions = [[s.topic.id, s.topic.requirement, len(p.history)] for p in self.who for s in p.scenes]
+        return digest({"asked": questions})[:12]
 
 
 def pal_set(corpus: Corpus, model: Backbone, language: str, seed: int = 42) -> tuple[Corpus, bool]:
-    """The corpus if it has topics to ask about, else a synthetic PAL-Set, and whether that stands in.
+    """Return the corpus if it has topics to ask about, otherwise a synthetic PAL-Set; and whether that one stands in.
 
-    The synthetic one is in the page's language, or in one that the model reads.
+    The synthetic one is in the page's language, or in a language that the model reads.
     """
     if "topics" in corpus.extras:
         return corpus, False
@@ -119,25 +120,25 @@ def pal_set(corpus: Corpus, model: Backbone, language: str, seed: int = 42) -> t
 
 
 def months(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0, logs: int = 0) -> Months:
-    """Whole users of the corpus until there are `limit` topics (0: `TOPICS`, -1: all).
+    """Return whole users of the corpus, up to `limit` topics (0: `TOPICS`, -1: all).
 
-    `history` sessions and `logs` of each session are kept, the last ones; 0 keeps all. A first look (see
-    `perslib.judge.extent`) takes one topic of one user, where the truth of the corpus is known; elsewhere it takes as
-    much as any model.
+    The last `history` sessions and the last `logs` of each session are kept; 0 keeps all. A first look (see
+    `perslib.judge.extent`) takes one topic of one user if the truth of the corpus is known; otherwise it takes as much
+    as for any model.
     """
-    known = people(corpus)
-    wanted = extent(model, limit, usual=TOPICS, look=1 if is_synthetic(corpus) else TOPICS)
-    look = wanted.is_first_look and is_synthetic(corpus)
+    everyone = people(corpus)
+    allowed = extent(model, limit, usual=TOPICS, look=1 if is_synthetic(corpus) else TOPICS)
+    is_look = allowed.is_first_look and is_synthetic(corpus)
     who: list[Person] = []
-    for person in known:
-        if wanted.turns is not None and sum(len(p.scenes) for p in who) >= wanted.turns:
+    for person in everyone:
+        if allowed.turns is not None and sum(len(p.scenes) for p in who) >= allowed.turns:
             break
         person = shortened(person, history=history, logs=logs)
-        who.append(shortened(person, **LOOK_QUERY) if look else person)
-    return Months(tuple(who), corpus.language, look, len(known) - len(who))
+        who.append(shortened(person, **LOOK_QUERY) if is_look else person)
+    return Months(tuple(who), corpus.language, is_look, len(everyone) - len(who))
 
 
-# -- which memories ----------------------------------------------------------------------------------------------
+# -- memories ----------------------------------------------------------------------------------------------------
 
 
 def memories_named(
@@ -149,27 +150,29 @@ def memories_named(
     writes: bool = True,
     budget: int = 0,
 ) -> list[LongTermMemory]:
-    """Methods by their names, all where none is named; the first is the one that others are compared with.
+    """Return the methods of these names, or all without a name; others are compared with the first.
 
     All are H²Memory and its ablations (`H²Memory without situations`, background, outlines, principles), on synthetic
-    sets also `faultless H²Memory`, and the baselines of Table 2. All look things up with the same embedder. Where no model
-    `writes`, H²Memory and its ablations are the faultless ones. By name alone: either with ` (official mapping)`. With
-    a `budget` all hand over so many tokens of text for a question; without one, what they recall.
+    sets also `faultless H²Memory`, and the baselines of Table 2. All use the same embedder. If no model `writes`,
+    H²Memory and its ablations are the faultless ones. Only by name: either with ` (official mapping)`. With a `budget`,
+    all hand over this number of tokens of text for a question; without one, they hand over the texts that they recall.
+
+    Raise UnknownName for other names, and DataError if the budget is negative.
     """
     if budget < 0:
         raise DataError(Problem("budget", f"is {budget}, expected a number of tokens, or 0 for the usual"))
-    most = {"k": BUDGET_K} if budget else {"k": LOOK_K} if first_look else {}
-    options: dict[str, Any] = {"embedder": embedder, **most}
+    retrieval = {"k": BUDGET_K} if budget else {"k": LOOK_K} if first_look else {}
+    options: dict[str, Any] = {"embedder": embedder, **retrieval}
     language = corpus.language
     ours: list[H2Memory] = [H2Memory(language, without=part, **options) for part in (None, *PARTS)]
     if is_synthetic(corpus):
         faultless: list[H2Memory] = [Faultless(corpus, without=part, **options) for part in (None, *PARTS)]
         ours = [*ours, faultless[0]] if writes else faultless
-    known: dict[str, LongTermMemory] = {memory.name: memory for memory in (*ours, *baselines(language, **options))}
-    who = people(corpus)
-    mapped = [OfficialMapping(one, (who[-1].user, who[-1].history)) for one in ours if one.without is None]
-    wanted = listed(names) or list(LOOK if first_look else known)
-    chosen = _chosen(wanted, known | {memory.name: memory for memory in mapped})
+    by_name: dict[str, LongTermMemory] = {memory.name: memory for memory in (*ours, *baselines(language, **options))}
+    everyone = people(corpus)
+    mapped = [OfficialMapping(one, (everyone[-1].user, everyone[-1].history)) for one in ours if one.without is None]
+    wanted = listed(names) or list(LOOK if first_look else by_name)
+    chosen = _chosen(wanted, by_name | {memory.name: memory for memory in mapped})
     for memory in chosen:
         memory.budget = budget or None
     return chosen
@@ -178,9 +181,10 @@ def memories_named(
 def without_model(
     language: str, methods: str = "", seed: int = 42, budget: int = 0
 ) -> tuple[Corpus, Months, list[LongTermMemory]]:
-    """Ten synthetic users, all about them asked, and every method, to be served by an answerer that is no model.
+    """Return ten synthetic users, all questions about them, and every method for an answerer that uses no model.
 
-    The faultless memory also with the official mapping. All hand over as much text: `budget` tokens, or `BUDGET`.
+    The faultless memory is also there with the official mapping. All hand over the same number of tokens: `budget`, or
+    `BUDGET`.
     """
     options: dict[str, Any] = {"embedder": "tfidf", "writes": False, "budget": budget or BUDGET}
     corpus = palset(users=ALL_USERS, seed=seed, language=language)
@@ -198,19 +202,19 @@ def _chosen(wanted: Iterable[str], known: Mapping[str, LongTermMemory]) -> list[
 
 
 def talking(names: str, memories: Sequence[LongTermMemory], *, first_look: bool) -> list[LongTermMemory]:
-    """Those of the memories that hold dialogues, the first always: the ones named, else those of Table 3.
+    """Return the memories that hold dialogues: the first one, and the ones named or else those of Table 3.
 
-    None for "none"; at a first look all.
+    "none" gives none; a first look takes all.
     """
-    known = {memory.name: memory for memory in memories}
+    by_name = {memory.name: memory for memory in memories}
     if names == "none":
         return []
-    usual = [name for name in known if first_look or name in TALKING]
-    return _chosen([memories[0].name, *(listed(names) or usual)], known)
+    usual = [name for name in by_name if first_look or name in TALKING]
+    return _chosen([memories[0].name, *(listed(names) or usual)], by_name)
 
 
 def drawn(memories: Sequence[LongTermMemory]) -> H2Memory | None:
-    """The memory that the page draws: the first H²Memory."""
+    """Return the memory that the page draws: the first H²Memory, or None."""
     return next((memory for memory in memories if isinstance(memory, H2Memory)), None)
 
 
@@ -224,35 +228,35 @@ _CANDIDATES = [f"S{i}" for i in range(1, 9)]
 def brief(model: Backbone) -> Backbone:
     """Return the backbone with short answers: texts of `SHORT` characters, analyses of `ASIDE`, lists of two.
 
-    So a very small model comes to an end, and says something that can be read.
+    A very small model then finishes its answers, and they can be read.
     """
 
     def shortened(request: Request) -> Request:
         return replace(request, schema=_tightened(request.schema)) if request.schema else request
 
-    own = copy(model)
-    own.map = lambda method, items, **shown: model.map(  # type: ignore[method-assign]
+    limited = copy(model)
+    limited.map = lambda method, items, **shown: model.map(  # type: ignore[method-assign]
         lambda item, ask: method(item, changed(ask, shortened)), items, **shown
     )
-    return own
+    return limited
 
 
 def _tightened(schema: Mapping[str, Any], name: str = "") -> dict[str, Any]:
-    own = dict(schema)
-    if own.get("type") == "string" and "enum" not in own:
+    tightened = dict(schema)
+    if tightened.get("type") == "string" and "enum" not in tightened:
         longest = ASIDE if name in _ASIDES else SHORT
-        own["maxLength"] = min(longest, own.get("maxLength", longest))
+        tightened["maxLength"] = min(longest, tightened.get("maxLength", longest))
     if name == "selected_solutions":
-        own["items"] = {"type": "string", "enum": _CANDIDATES}
-    elif own.get("type") == "array":
-        own["maxItems"] = min(2, own.get("maxItems", 2))
-        own["items"] = _tightened(own["items"], name)
-    if "properties" in own:
-        own["properties"] = {key: _tightened(value, key) for key, value in own["properties"].items()}
-    return own
+        tightened["items"] = {"type": "string", "enum": _CANDIDATES}
+    elif tightened.get("type") == "array":
+        tightened["maxItems"] = min(2, tightened.get("maxItems", 2))
+        tightened["items"] = _tightened(tightened["items"], name)
+    if "properties" in tightened:
+        tightened["properties"] = {key: _tightened(value, key) for key, value in tightened["properties"].items()}
+    return tightened
 
 
-# -- what came of it ---------------------------------------------------------------------------------------------
+# -- results ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -266,26 +270,29 @@ class Bench:
 
     @property
     def copied(self) -> int | None:
-        """How many questions the answerer that is no model answered; None where a model was asked."""
+        """Return how many questions the answerer without a model answered, or None if a model was asked."""
         if not self.answers["backbone"].eq(Extractive.name).all():
             return None
         return int(self.answers["calls"].sum() + sum(s.build["calls"] for s in self.served))
 
     @property
     def failures(self) -> dict[str, Any]:
-        """What models did not give: n answers, failed, ungraded, pieces (of memories), and the most frequent error."""
+        """Return the failures of models.
+
+        Keys: n (answers), failed, ungraded, pieces (of memories), and the most frequent error.
+        """
         answers = self.answers
-        why = answers["error"].dropna().astype(str).str.rsplit(":").str[-1].str.strip().value_counts()
+        errors = answers["error"].dropna().astype(str).str.rsplit(":").str[-1].str.strip().value_counts()
         return {
             "n": len(answers),
             "failed": int(answers["said"].isna().sum()),
             "ungraded": int(answers["grade_error"].notna().sum()),
             "pieces": sum(len(s.failed) for s in self.served),
-            "error": why.index[0][:70] if len(why) else "–",
+            "error": errors.index[0][:70] if len(errors) else "–",
         }
 
     def of(self, method: str, user: str) -> Served:
-        """What a method made of a user."""
+        """Return what a method made of a user."""
         return next(s for s in self.served if (s.method, s.user) == (method, user))
 
 
@@ -296,21 +303,24 @@ def single_turn(
     judge: Backbone | None = None,
     seed: int = 42,
 ) -> Bench:
-    """Requirements restated and graded, solutions proposed and selected, with every memory; without a model by copying."""
+    """Run the single-turn tasks with every memory: requirements restated and graded, solutions proposed and selected.
+
+    Without a model, answers are copied from the texts of the memory.
+    """
     form = PromptSettings(asked.language, seed=seed)
     if asked.is_first_look and model and judge:
         model, judge = brief(model), brief(judge)
-    own: Any = model or Extractive(asked.language)
-    grader: Any = judge or own
-    answers, served = run(memories, asked.who, own, form)
+    answerer: Any = model or Extractive(asked.language)
+    grader: Any = judge or answerer
+    answers, served = run(memories, asked.who, answerer, form)
     answers = graded(answers, asked.who, grader, form)
     return Bench(answers, scored(answers, asked.who), tuple(served), grader.name)
 
 
 def count_misplaced(memories: Sequence[LongTermMemory], bench: Bench, who: Sequence[Person]) -> dict[str, int]:
-    """How many outlines of the history the official mapping looks up in another cluster, and how many there are."""
-    mapped = [memory for memory in memories if isinstance(memory, OfficialMapping)]
-    counts = [m.misplaced(bench.of(m.name, person.user).stores[0]) for m in mapped for person in who]
+    """Return how many outlines the official mapping takes from another cluster, and how many outlines there are."""
+    mappings = [memory for memory in memories if isinstance(memory, OfficialMapping)]
+    counts = [m.misplaced(bench.of(m.name, person.user).stores[0]) for m in mappings for person in who]
     return {"misplaced": sum(n for n, _ in counts), "outlines": sum(n for _, n in counts)}
 
 
@@ -326,28 +336,32 @@ def multi_turn(
     temperature: float = 0.7,
     seed: int = 42,
 ) -> tuple[list[Dialogue], pd.DataFrame]:
-    """Dialogues on every topic with every memory, and all evaluations of the first memory's against the others'.
+    """Run dialogues on every topic with every memory; return them and evaluations of the first memory against others.
 
-    `templates` is a file as published; without one they are drawn, at a first look a single turn. `user` may be
+    `templates` is a file as published; without one they are drawn, and a first look has a single turn. `user` may be
     `model` itself, which then plays both sides.
     """
     form = PromptSettings(asked.language, seed=seed)
     ids = [scene.topic.id for person in asked.who for scene in person.scenes]
-    given: Mapping[str, Template] = read_templates(templates) if templates else draw_templates(ids, seed)
+    chosen_templates: Mapping[str, Template] = read_templates(templates) if templates else draw_templates(ids, seed)
     if asked.is_first_look:
         same = user is model
         model, judge = brief(model), brief(judge)
         user, runs = model if same else brief(user), min(runs, LOOK_RUNS)
-        given = given if templates else dict.fromkeys(ids, LOOK_TEMPLATE)
-    held = talked(begun(memories, asked.who, model, given), user, model, form)
+        chosen_templates = chosen_templates if templates else dict.fromkeys(ids, LOOK_TEMPLATE)
+    dialogues = talked(begun(memories, asked.who, model, chosen_templates), user, model, form)
     name = memories[0].name if memories else ""
-    if not any(d.method == name and not d.error for d in held):
-        return held, pd.DataFrame(columns=EVALUATIONS)
-    return held, judged(held, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs)
+    if not any(d.method == name and not d.error for d in dialogues):
+        return dialogues, pd.DataFrame(columns=EVALUATIONS)
+    return dialogues, judged(dialogues, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs)
 
 
 def count_dialogues(held: Sequence[Dialogue], evaluations: pd.DataFrame) -> dict[str, int]:
-    """Return how many dialogues were held and broke off, runs of each pair, and evaluations, in all and without scores."""
+    """Return the numbers of dialogues and evaluations.
+
+    Keys: held and broke (dialogues, and those that broke off), runs (of each pair), n and unscored (evaluations, and
+    those without scores).
+    """
     return {
         "held": len(held),
         "broke": sum(d.error is not None for d in held),
@@ -363,7 +377,7 @@ def others(table: pd.DataFrame) -> list[str]:
 
 
 def memories(embedder: str = "auto") -> list[LongTermMemory]:
-    """The rows of Table 4: no memory, three rivals, and H²Memory of dialogues alone, whole and by halves."""
+    """Return the rows of Table 4: no memory, three baselines, and H²Memory of dialogues alone, whole and by halves."""
     options: dict[str, Any] = {"embedder": embedder}
     return [
         Vanilla("en", logs=False, name="vanilla"),
@@ -375,7 +389,7 @@ def memories(embedder: str = "auto") -> list[LongTermMemory]:
 
 
 def preferences(path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42) -> pd.DataFrame:
-    """Accuracy in per cent with its interval: columns of `perslib.pal.bench.longmemeval.accuracies`."""
+    """Return accuracy in per cent with its interval: columns of `perslib.pal.bench.longmemeval.accuracies`."""
     questions = read_questions(path)
     table = accuracies(answered(memories(embedder), questions, model, judge, PromptSettings("en", seed=seed)))
     return table.drop(columns="backbone")

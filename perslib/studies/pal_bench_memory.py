@@ -1,4 +1,4 @@
-"""A memory as it grows over the months: what was heard and kept, its log graph, background, and kinds of requirements."""
+"""A memory as it grows over the months: its inputs and content, log graph, background, and kinds of requirements."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from perslib.pal.bench.measures import tokens_of, words
 from perslib.prompts import phrases
 from perslib.text import current_language
 
-#: Logs that a drawing has room for.
+#: Maximum number of logs in a drawing.
 MOST_LOGS = 45
-#: Versions of a side of life that are shown at once.
+#: Number of versions of a side of life that are shown without a click.
 LATEST = 6
-#: Share of words in common from which on two sentences are shown word by word.
+#: Minimum share of common words for showing two sentences word by word.
 ALIKE = 0.6
 SENTENCES = re.compile(r"[^.!?\u3002\uff01\uff1f]+[.!?\u3002\uff01\uff1f]*\s*|[.!?\u3002\uff01\uff1f]+\s*")
 
 
 def growth(store: H2Store, person: Person) -> pd.DataFrame:
-    """Count what had been heard and what was kept after each session, in numbers and in characters.
+    """Return the input and the content of the memory after each session, in numbers and in characters.
 
-    Columns: session, at, logs, turns, heard (characters of both); situations, background (sides of life with a sentence),
-    outlines, principles; and the characters of each of these four: situations_size …
+    Columns: session, at, logs, turns, heard (characters of both); situations, background (sides of life with a
+    sentence), outlines, principles; and the characters of each of these four: situations_size …
     """
     sessions = {session.id: session for session in (*person.history, *person.query)}
     rows = []
     for place, chapter in enumerate(store.chapters, start=1):
         session = sessions[chapter.session]
-        heard = [log.content for log in session.logs] + [t.user + t.assistant for t in session.turns]
+        inputs = [log.content for log in session.logs] + [t.user + t.assistant for t in session.turns]
         principles = [p for p in store.principles_before(place) if p.requirement]
-        kept = {
+        texts_by_kind = {
             "situations": [situation.text for situation in chapter.situations],
             "background": [text for text in chapter.background.values() if text],
             "outlines": [
@@ -52,15 +52,15 @@ def growth(store: H2Store, person: Person) -> pd.DataFrame:
         rows.append(
             {
                 **{"session": chapter.session, "at": chapter.at},
-                **{"logs": len(session.logs), "turns": len(session.turns), "heard": sum(map(len, heard))},
-                **{name: len(texts) for name, texts in kept.items()},
-                **{f"{name}_size": sum(map(len, texts)) for name, texts in kept.items()},
+                **{"logs": len(session.logs), "turns": len(session.turns), "heard": sum(map(len, inputs))},
+                **{name: len(texts) for name, texts in texts_by_kind.items()},
+                **{f"{name}_size": sum(map(len, texts)) for name, texts in texts_by_kind.items()},
             }
         )
     table = pd.DataFrame(rows)
-    # The background and the principles are rewritten, all else comes on top of what there is.
-    more = ["logs", "turns", "heard", "situations", "outlines", "situations_size", "outlines_size"]
-    return table.assign(**table[more].cumsum())
+    # The background and the principles are rewritten; everything else is added.
+    added = ["logs", "turns", "heard", "situations", "outlines", "situations_size", "outlines_size"]
+    return table.assign(**table[added].cumsum())
 
 
 # -- the log graph of a session ----------------------------------------------------------------------------------
@@ -68,19 +68,19 @@ def growth(store: H2Store, person: Person) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Graph:
-    """A session's logs, which go back to which, and what each group of them was told as."""
+    """A session's logs, their relations, and the situation that each group of them became."""
 
     session: str
     logs: pd.DataFrame
-    """log (place), at, content, group (from 1; 0: related to no other)"""
+    """Columns: log (place), at, content, group (from 1; 0: related to no other)."""
     edges: pd.DataFrame
-    """log, earlier, kind (caused_by or follows)"""
+    """Columns: log, earlier, kind (caused_by or follows)."""
     situations: pd.DataFrame
-    """group (– for a log by itself, these last), logs (how many), situation, sides (of life)"""
+    """Columns: group (– for a log without relations, these last), logs (number), situation, sides (of life)."""
 
 
 def graph_of(store: H2Store, person: Person, session: str = "") -> Graph:
-    """Return the log graph of a session; of the one with the most relations that can be drawn if none is named."""
+    """Return the log graph of a session; without a name, of the session with the most relations that can be drawn."""
     sessions = {one.id: one for one in (*person.history, *person.query)}
     fitting = [c for c in store.chapters if 0 < len(sessions[c.session].logs) <= MOST_LOGS] or store.chapters
     chapter = store.chapters[store.place(session)] if session else max(fitting, key=lambda c: len(_edges(c)))
@@ -89,9 +89,9 @@ def graph_of(store: H2Store, person: Person, session: str = "") -> Graph:
     number = {log: n for n, group in enumerate(groups, 1) for log in group}
     listed = [(i, log.at, log.content, number.get(i, 0)) for i, log in enumerate(logs)]
     rows = []
-    for told in chapter.situations:
-        group = number.get(told.logs[0], 0) if told.logs else 0
-        rows.append((group, len(told.logs), told.text, ", ".join(map(name_aspect, told.aspects))))
+    for situation in chapter.situations:
+        group = number.get(situation.logs[0], 0) if situation.logs else 0
+        rows.append((group, len(situation.logs), situation.text, ", ".join(map(name_aspect, situation.aspects))))
     rows.sort(key=lambda row: row[0] or len(logs))
     situations = pd.DataFrame(rows, columns=["group", "logs", "situation", "sides"])
     return Graph(
@@ -129,60 +129,60 @@ def revisions(store: H2Store) -> pd.DataFrame:
 
 
 def describe_revisions(changes: pd.DataFrame, language: str) -> Iterator[dict[str, Any]]:
-    """Describe the background's history for `pal_revisions.html.j2`, aspect by aspect: the first text, then what changed."""
-    for aspect, own in changes.groupby("aspect", sort=False):
+    """Yield the background's history for `pal_revisions.html.j2`, by aspect: the first text, then what changed."""
+    for aspect, changes_of_aspect in changes.groupby("aspect", sort=False):
         versions = [
             {
                 "when": row["at"] or row["session"],
                 "parts": compare_texts(row["before"] or row["after"], row["after"], language),
                 "spaced": language != "zh",
             }
-            for row in own.to_dict("records")
+            for row in changes_of_aspect.to_dict("records")
         ]
-        about = {"name": name_aspect(str(aspect)), "versions": versions}
-        yield {**about, "earlier": versions[:-LATEST], "latest": versions[-LATEST:]}
+        description = {"name": name_aspect(str(aspect)), "versions": versions}
+        yield {**description, "earlier": versions[:-LATEST], "latest": versions[-LATEST:]}
 
 
 def compare_texts(before: str, after: str, language: str) -> list[tuple[str, str]]:
-    """Return what stood and what stands, part by part; the two are equal where nothing changed.
+    """Return pairs of old and new text, part by part; the two are equal if nothing changed.
 
-    Sentence by sentence, and within those that stayed alike word by word (Chinese words as cut by jieba).
+    Texts are compared by sentence, and similar sentences word by word (Chinese words as cut by jieba).
     """
 
     def cut(text: str) -> Sequence[str]:
         return words(text, tokens_of(language)) if language == "zh" else re.findall(r"\S+\s*", text)
 
-    found = []
-    for gone, come in _matched(SENTENCES.findall(before), SENTENCES.findall(after))[1]:
-        alike, parts = _matched(cut(gone), cut(come))
-        # Of another sentence, a few words in common say nothing.
-        found += parts if alike >= ALIKE and gone != come else [(gone, come)]
-    return found
+    pairs = []
+    for old, new in _matched(SENTENCES.findall(before), SENTENCES.findall(after))[1]:
+        alike, parts = _matched(cut(old), cut(new))
+        # A few common words do not make two sentences similar.
+        pairs += parts if alike >= ALIKE and old != new else [(old, new)]
+    return pairs
 
 
 def _matched(old: Sequence[str], new: Sequence[str]) -> tuple[float, list[tuple[str, str]]]:
-    """How alike two sequences are, and their parts side by side."""
-    found = SequenceMatcher(None, old, new, autojunk=False)
-    return found.ratio(), [("".join(old[a:b]), "".join(new[c:d])) for _, a, b, c, d in found.get_opcodes()]
+    """Return how similar two sequences are, and their parts in pairs."""
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return matcher.ratio(), [("".join(old[a:b]), "".join(new[c:d])) for _, a, b, c, d in matcher.get_opcodes()]
 
 
 # -- kinds of requirements ---------------------------------------------------------------------------------------
 
 
 def outline_map(store: H2Store, memory: H2Memory) -> pd.DataFrame:
-    """Place the outlines in the plane of their two main directions (PCA of the requirements' vectors).
+    """Return the outlines in the plane of their two main directions (PCA of the requirements' vectors).
 
     Columns: outline, session, at, requirement, cluster (from 1; missing before principles were learned), x, y.
     """
-    found = [(chapter, outline) for chapter in store.chapters for outline in chapter.outlines]
-    rows = [(o.id, c.session, c.at[:10], o.requirement, o.cluster) for c, o in found]
+    outlines = [(chapter, outline) for chapter in store.chapters for outline in chapter.outlines]
+    rows = [(o.id, c.session, c.at[:10], o.requirement, o.cluster) for c, o in outlines]
     frame = pd.DataFrame(rows, columns=["outline", "session", "at", "requirement", "cluster"])
-    places = plane(np.asarray(memory.space.vectors([o.requirement for _, o in found]), dtype=float))
+    places = plane(np.asarray(memory.space.vectors([o.requirement for _, o in outlines]), dtype=float))
     return frame.assign(cluster=frame["cluster"].astype("Int64") + 1, x=places[:, 0], y=places[:, 1])
 
 
 def plane(points: np.ndarray) -> np.ndarray:
-    """Return points by their two main directions; fewer than three lie on one line."""
+    """Return points by their two main directions; fewer than three points lie on one line."""
     places = np.zeros((len(points), 2))
     if len(points):
         left, lengths, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
@@ -192,7 +192,7 @@ def plane(points: np.ndarray) -> np.ndarray:
 
 
 def principles_table(store: H2Store) -> pd.DataFrame:
-    """Return the principles as they stand: cluster (from 1), outlines, the kind of requirement and what the user prefers."""
+    """Return the current principles: cluster (from 1), outlines, the kind of requirement and what the user prefers."""
     sizes = Counter(outline.cluster for outline in store.outlines)
     rows = [
         (str(place + 1), sizes[place], one.requirement or "–", one.preference or "–")

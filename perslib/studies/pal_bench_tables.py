@@ -1,4 +1,4 @@
-"""What came of a run of PAL-Bench: its tables beside Mem-PAL's, runs side by side, and topics in full."""
+"""Results of a run of PAL-Bench: its tables next to Mem-PAL's, comparisons of runs, and topics in full."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from perslib.report.show.words import name_of
 from perslib.studies.pal_bench import Bench, Months
 from perslib.text import join, mark, translate
 
-#: What the two dimensions of a comparison are called in tables.
+#: Names of the two dimensions of a comparison in tables.
 ASPECTS = {"requirement": "understands the requirement", "preference": "meets the preference"}
-#: The metrics that stand for the others where there is room for few.
+#: The metrics that represent the others in short tables.
 SHORT = ("g_score", "s_score")
-#: A sentence for each kind of change that leaving out a part makes, as `sum_up_ablations` tells them apart.
+#: A sentence for each kind of effect of leaving out a part, by the kinds of `sum_up_ablations`.
 ON_ABLATIONS = {
     "lower": mark("{method} is worse without one of its parts: {changes}; p < 0.05 after Holm, {users} users."),
     "higher": mark("{method} is better without one of its parts: {changes}; p < 0.05 after Holm, {users} users."),
@@ -35,7 +35,7 @@ ON_ABLATIONS = {
 _MARK = {"pos": "✓", "neg": "✗", "neu": "–"}
 
 
-# -- as published ------------------------------------------------------------------------------------------------
+# -- published tables --------------------------------------------------------------------------------------------
 
 
 def published(number: int) -> pd.DataFrame:
@@ -54,43 +54,46 @@ def main_results() -> pd.DataFrame:
 
 
 def widen_tasks(table: pd.DataFrame, *tasks: str) -> pd.DataFrame:
-    """Return a row a method and a column a metric of these tasks, with intervals, and how many answers failed."""
-    own = table[table["task"].isin(tasks)]
-    shown = widen(own, ["method"], "metric")
-    return shown.assign(failed=shown["method"].map(own.groupby("method")["failed"].max()))
+    """Return one row per method and one column per metric of these tasks, with intervals.
+
+    The column `failed` has the number of failed answers.
+    """
+    rows = table[table["task"].isin(tasks)]
+    shown = widen(rows, ["method"], "metric")
+    return shown.assign(failed=shown["method"].map(rows.groupby("method")["failed"].max()))
 
 
 def select_short(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows that stand for each task, BLEU-1, G-Score and S-Score, with their title in the column `panel`."""
-    own = table[table["metric"].isin(["bleu_1", "word_bleu_1", *SHORT])]
-    titles = [f"{name_of(f'pal_{task}')}, {name_of(metric)}" for task, metric in zip(own["task"], own["metric"])]
-    return own.assign(panel=titles).reset_index(drop=True)
+    """Return the rows that represent each task: BLEU-1, G-Score and S-Score, with their title in the column `panel`."""
+    rows = table[table["metric"].isin(["bleu_1", "word_bleu_1", *SHORT])]
+    titles = [f"{name_of(f'pal_{task}')}, {name_of(metric)}" for task, metric in zip(rows["task"], rows["metric"])]
+    return rows.assign(panel=titles).reset_index(drop=True)
 
 
 def compare_ablations(compared: pd.DataFrame, first: str) -> pd.DataFrame:
-    """Return what leaving a part out of the first method changes, from its differences with the others.
+    """Return the effect of leaving a part out of the first method, from its differences from the others.
 
     Columns: pal_part, metric (G-Score and S-Score), change with change_low, change_high, change_p_holm, users.
     """
-    own = compared[compared["other"].str.startswith(f"{first} without ") & compared["metric"].isin(SHORT)]
-    low, high = -own["difference_high"], -own["difference_low"]
-    changes = {"change": -own["difference"], "change_low": low, "change_high": high}
-    part = own["other"].str.removeprefix(f"{first} without ") + "_size"  # what its label is called
-    found = own.assign(pal_part=part, **changes, change_p_holm=own["difference_p_holm"])
-    return found[["pal_part", "metric", *changes, "change_p_holm", "users"]].reset_index(drop=True)
+    rows = compared[compared["other"].str.startswith(f"{first} without ") & compared["metric"].isin(SHORT)]
+    low, high = -rows["difference_high"], -rows["difference_low"]
+    changes = {"change": -rows["difference"], "change_low": low, "change_high": high}
+    part = rows["other"].str.removeprefix(f"{first} without ") + "_size"  # the name of its label
+    table = rows.assign(pal_part=part, **changes, change_p_holm=rows["difference_p_holm"])
+    return table[["pal_part", "metric", *changes, "change_p_holm", "users"]].reset_index(drop=True)
 
 
 def sum_up_ablations(changes: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return values for a sentence on the changes that are `lower` or `higher` with p < 0.05 (Holm), and on the `unclear`.
+    """Return values for a sentence on the changes that are `lower` or `higher` with p < 0.05 (Holm), or `unclear`.
 
-    Those have parts, changes (each with its interval), low and high (within which all of their intervals lie), users.
-    Kinds without any are left out, and all where nothing was tested.
+    Values: parts, changes (each with its interval), low and high (the range of all intervals), users. Kinds without
+    changes are left out; if nothing was tested, all are.
     """
     tested = changes[changes["change_p_holm"].notna()]
     is_sure, is_below = tested["change_p_holm"] < 0.05, tested["change"] < 0
     is_unclear = ~tested["pal_part"].isin(tested["pal_part"][is_sure])
     kinds = {"lower": tested[is_sure & is_below], "higher": tested[is_sure & ~is_below], "unclear": tested[is_unclear]}
-    return {kind: _describe_changes(own) for kind, own in kinds.items() if len(own)}
+    return {kind: _describe_changes(rows) for kind, rows in kinds.items() if len(rows)}
 
 
 def _describe_changes(own: pd.DataFrame) -> dict[str, Any]:
@@ -102,71 +105,71 @@ def _describe_changes(own: pd.DataFrame) -> dict[str, Any]:
 
 
 def spread_of_chance(asked: Months) -> float:
-    """Return how far from 0 an S-Score of random selections lies at most in 95 of 100 runs over the same topics."""
+    """Return the range around 0 that contains the S-Score of random selections in 95 of 100 runs on the same topics."""
     points = pd.DataFrame([s.topic.feedback for p in asked.who for s in p.scenes]).replace(POINTS).astype(float)
     n = points.count(axis=1)
-    variance = 2 * (n - 2) / (n - 1) * points.var(axis=1, ddof=0)  # two drawn without putting back
+    variance = 2 * (n - 2) / (n - 1) * points.var(axis=1, ddof=0)  # two are drawn without replacement
     return float(1.96 * scale_of("s_score") * variance.sum() ** 0.5 / len(points))
 
 
 def find_leader(samples: pd.DataFrame, table: pd.DataFrame, metric: str) -> dict[str, object] | None:
-    """Return the metric's name, who has its highest value, the value with its interval, and how many others are near.
+    """Return the metric's name, the method with its highest value, the value, and the number of others nearby.
 
-    `near` is how many of the `others` are not lower with p < 0.05 (Holm); None where nothing could be tested. All is
-    None where nobody has a value.
+    The value has its interval. `near` is the number of the `others` that are not lower with p < 0.05 (Holm), or None if
+    nothing could be tested. The result is None if no method has a value.
     """
-    own = table[table["metric"] == metric].dropna(subset="value")
-    best = own[own["value"] == own["value"].max()]
+    rows = table[table["metric"] == metric].dropna(subset="value")
+    best = rows[rows["value"] == rows["value"].max()]
     if best.empty:
         return None
     value = formatted(best, "value")["value"].iloc[0]
     p = differences(samples[samples["metric"] == metric], best["method"].iloc[0])["difference_p_holm"]
     near = int((p >= 0.05).sum()) if p.notna().any() else None
-    about = {"metric": name_of(metric), "best": join(map(name_of, best["method"])), "value": value}
-    return {**about, "near": near, "others": len(p)}
+    leader = {"metric": name_of(metric), "best": join(map(name_of, best["method"])), "value": value}
+    return {**leader, "near": near, "others": len(p)}
 
 
 def find_significant(compared: pd.DataFrame) -> dict[str, str] | None:
-    """Return the first method, and those it is better and worse than with p < 0.05 (Holm); None where nothing was tested."""
-    own = compared[compared["metric"].isin(SHORT) & compared["difference_p_holm"].notna()]
-    if own.empty:
+    """Return the first method, and those it is better and worse than with p < 0.05 (Holm); None without a test."""
+    tested = compared[compared["metric"].isin(SHORT) & compared["difference_p_holm"].notna()]
+    if tested.empty:
         return None
-    sure = own[own["difference_p_holm"] < 0.05]
+    sure = tested[tested["difference_p_holm"] < 0.05]
     names = sure["other"].map(name_of) + " (" + sure["metric"].map(name_of) + ")"
     above = sure["difference"] > 0
-    return {"method": name_of(own["method"].iloc[0]), "better": join(names[above]), "worse": join(names[~above])}
+    return {"method": name_of(tested["method"].iloc[0]), "better": join(names[above]), "worse": join(names[~above])}
 
 
 def costs_and_scores(bench: Bench, table: pd.DataFrame) -> pd.DataFrame:
-    """Return what each method takes, building a user's memory and answering a task, beside what it reaches.
+    """Return the cost of each method, for building a user's memory and answering a task, next to its scores.
 
-    Columns: those of `perslib.pal.costs` but for answer_calls, without prices where nothing has one; context_tokens (text
+    Columns: those of `perslib.pal.costs` except answer_calls, without prices if there are none; context_tokens (text
     handed over for a question); g_score, s_score.
     """
     scores = table[table["metric"].isin(SHORT)].pivot(index="method", columns="metric", values="value")
-    handed = bench.answers.groupby("method")["context_tokens"].mean()
-    own = costs(bench.answers, bench.served).join(handed, on="method").join(scores, on="method")
-    free = [c for c in ("build_cost", "answer_cost") if not own[c].fillna(0).any()]
-    return own.drop(columns=["answer_calls", *free])
+    context_tokens = bench.answers.groupby("method")["context_tokens"].mean()
+    costs_by_method = costs(bench.answers, bench.served).join(context_tokens, on="method").join(scores, on="method")
+    free = [c for c in ("build_cost", "answer_cost") if not costs_by_method[c].fillna(0).any()]
+    return costs_by_method.drop(columns=["answer_calls", *free])
 
 
 def describe_topics(asked: Months, bench: Bench) -> Iterator[dict[str, Any]]:
-    """Describe four topics, the first of each user and then further ones, for `pal_cases.html.j2`: with all methods' answers."""
+    """Yield four topics with all methods' answers for `pal_cases.html.j2`: the first of each user, then others."""
     scenes = [scene for person in asked.who for scene in person.scenes[:1]]
     scenes += [scene for person in asked.who for scene in person.scenes[1:]]
     answers = bench.answers[["method", "task", "said", "error", "grade", "user", "session", "topic"]]
     answers = answers.astype(object).where(answers.notna(), None)
     for topic in [scene.topic for scene in scenes[:4]]:
-        own = answers[(answers[list(topic.key)] == list(topic.key.values())).all(axis=1)]
+        topic_answers = answers[(answers[list(topic.key)] == list(topic.key.values())).all(axis=1)]
         methods = [
             (name, [{**row, "said": _shown(topic, row["task"], row["said"])} for row in part.to_dict("records")])
-            for name, part in own.groupby("method", sort=False)
+            for name, part in topic_answers.groupby("method", sort=False)
         ]
         yield {"topic": topic, "methods": methods}
 
 
 def _shown(topic: Topic, task: str, said: str | None) -> str | None:
-    """An answer as people read it: selected solutions in full, with what the user thinks of each."""
+    """Return an answer in readable form: selected solutions in full, with the user's opinion of each."""
     if task != "selection" or said is None:
         return said
     selected = [f"{_MARK[topic.feedback[i]]} {i}{translate(': ')}{topic.numbered[i]}" for i in said.split()]
@@ -177,22 +180,22 @@ def _shown(topic: Topic, task: str, said: str | None) -> str | None:
 
 
 def dialogue_costs(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
-    """Return what the dialogues of each method took.
+    """Return the cost of the dialogues of each method.
 
-    Columns: method; turns, calls and tokens of the assistant (means a dialogue); dialogues, broke_off.
+    Columns: method; turns, calls and tokens of the assistant (means per dialogue); dialogues, broke_off.
     """
     frame = as_frame(dialogues)
     frame["tokens"] = frame["tokens_in"] + frame["tokens_out"]
     sums = frame.groupby(["method", "user", "session", "topic"], sort=False).agg(
         turns=("turn", "max"), calls=("calls", "sum"), tokens=("tokens", "sum"), broke=("error", "count")
     )
-    own = sums.groupby("method", sort=False)
-    means = own[["turns", "calls", "tokens"]].mean()
-    return means.assign(dialogues=own.size(), broke_off=own["broke"].sum()).reset_index()
+    of_method = sums.groupby("method", sort=False)
+    means = of_method[["turns", "calls", "tokens"]].mean()
+    return means.assign(dialogues=of_method.size(), broke_off=of_method["broke"].sum()).reset_index()
 
 
 def describe_dialogues(held: Sequence[Dialogue], most: int = 2) -> list[dict[str, Any]]:
-    """Describe the dialogues on the first topics for `pal_cases.html.j2`, method by method."""
+    """Return the dialogues on the first topics for `pal_cases.html.j2`, by method."""
     topics = {tuple(d.scene.topic.key.values()): d.scene.topic for d in held}
     first = list(topics.values())[:most]
     return [{"topic": t, "dialogues": [d for d in held if d.scene.topic.key == t.key]} for t in first]
@@ -204,28 +207,30 @@ def compare_with_people(pairs: pd.DataFrame, votes: str | Path) -> pd.DataFrame:
     Columns: those of `perslib.pal.agreement_with_people`; judge_votes and people_votes (win / tie / lose),
     published_kappa.
     """
-    found = agreement_with_people(pairs, voted(read_votes(votes)))
+    table = agreement_with_people(pairs, voted(read_votes(votes)))
     for who in ("judge", "people"):
-        counts = found[[f"{who}_{kind}" for kind in OUTCOMES]].astype(str)
-        found[f"{who}_votes"] = counts.agg(" / ".join, axis=1)
+        counts = table[[f"{who}_{kind}" for kind in OUTCOMES]].astype(str)
+        table[f"{who}_votes"] = counts.agg(" / ".join, axis=1)
     kappas = published(11).set_index("dimension")["kappa"]
-    return found.assign(published_kappa=found["dimension"].map(kappas))
+    return table.assign(published_kappa=table["dimension"].map(kappas))
 
 
 # -- other runs --------------------------------------------------------------------------------------------------
 
 
 def collect_runs(own: pd.DataFrame, out: str | Path) -> pd.DataFrame:
-    """Return Table 10: G-Score and S-Score of this run and of those beside it that asked about the same topics.
+    """Return Table 10: G-Score and S-Score of this run and of runs in neighbouring folders on the same topics.
 
-    Pages of one corpus lie in a folder a backbone; each has its `tables/pal_run.csv`. `own` is what this page writes there:
-    `results` with the columns judge, embedder and asked. Columns: method, backbone, judge, embedder, g_score, s_score.
+    Pages of one corpus are in one folder per backbone; each has its `tables/pal_run.csv`. `own_results` is the table
+    that this page writes there: `results` with the columns judge, embedder and asked.
+
+    Columns: method, backbone, judge, embedder, g_score, s_score.
     """
-    here = Path(out).resolve() if out else None
+    own_folder = Path(out).resolve() if out else None
     frames = [own]
-    for file in sorted(here.parent.glob("*/tables/pal_run.csv")) if here else []:
-        if file.parent.parent != here:
-            with suppress(OSError, ValueError):  # what is no such table is none of ours
+    for file in sorted(own_folder.parent.glob("*/tables/pal_run.csv")) if own_folder else []:
+        if file.parent.parent != own_folder:
+            with suppress(OSError, ValueError):  # other files of this name are ignored
                 frames.append(pd.read_csv(file, usecols=list(own)))
     both = pd.concat(frames, ignore_index=True)
     both = both[(both["asked"] == own["asked"].iloc[0]) & both["metric"].isin(SHORT)]

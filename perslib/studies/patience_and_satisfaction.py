@@ -1,12 +1,12 @@
-"""The study of patience against ratings: f and h learned from how dialogues ended, held against what turns were rated.
+"""The study of patience against ratings: f and h learned from outcomes of dialogues, compared with ratings of turns.
 
-DEUS learns what a turn costs (f) and what a user brings (h) from success and failure alone. A corpus of rated turns can
-say whether that is satisfaction. Every dialogue is estimated by a fit that has not seen it, and that knew of the others
-how they ended and nothing else. Success, where it is not recorded, is read from the end of a dialogue; the turn it is
-read from is left out of the comparison.
+DEUS learns the cost of a turn (f) and the budget of a user (h) from success and failure alone. A corpus of rated turns
+can show whether f is satisfaction. Every dialogue is estimated by a fit that has not seen it, and that knew only the
+outcomes of the others. If success is not recorded, it is read from the end of a dialogue; the turn that it is read from
+is left out of the comparison.
 
-Controls: the number of the turn, the outcome alone, chance, a fit on outcomes dealt out at random; and as an upper mark
-a ridge regression that is taught the ratings themselves, on the same features in the same folds.
+Controls: the number of the turn, the outcome alone, chance, a fit on shuffled outcomes. As an upper mark, a ridge
+regression learns the ratings themselves, from the same features in the same folds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from perslib.signals import behavioural
 from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
 from perslib.studies.patience_text import WORDS, encoder_of
 
-#: Ways to tell how a dialogue ended.
+#: Ways to determine whether a dialogue was successful.
 SUCCESSES = ("last rating", "recorded", "session rating", "behaviour")
 SATISFIED = 4
 FOLDS, EPOCHS = 3, 30
@@ -47,30 +47,33 @@ METRICS = ("pearson", "wc_pearson")
 
 @dataclass(frozen=True)
 class Ended:
-    """Dialogues that ended well or not, and the rating of each of their turns."""
+    """Finished dialogues with their success, and the rating of each of their turns."""
 
     dialogues: Dialogues
     turns: pd.DataFrame
-    """A row a turn, in the dialogues' order: its keys, dialogue, number (from 1), rating, and compared, whether it counts."""
+    """One row per turn, in the dialogues' order.
+
+    Columns: the keys, dialogue, number (from 1), rating, and compared (whether it counts).
+    """
 
     @property
     def success_rate(self) -> float:
-        """The share of dialogues that ended well; 0 where there are none."""
+        """Return the share of successful dialogues; 0 if there are none."""
         return float(np.mean(self.dialogues.status == SUCCESS)) if len(self.dialogues) else 0.0
 
     @property
     def both_ways(self) -> bool:
-        """Whether there are enough of either end to learn from in every fold."""
+        """Return whether there are enough successes and failures for learning in every fold."""
         return min((self.dialogues.status == end).sum() for end in (SUCCESS, FAILURE)) >= 2 * FOLDS
 
     @property
     def enough(self) -> bool:
-        """Whether enough turns are compared for a correlation."""
+        """Return whether enough turns are compared for a correlation."""
         return int(self.turns["compared"].sum()) >= FEWEST_REPLIES
 
     @property
     def returning(self) -> bool:
-        """Whether users come back often enough for a fit to know them."""
+        """Return whether users come back often enough for a fit to know them."""
         return len(self.dialogues) >= 3 * len({d.user for d in self.dialogues})
 
 
@@ -80,13 +83,15 @@ class Ended:
 def read_endings(
     corpus: Corpus, success: str = "last rating", encoder: str = "measured", least: float = SATISFIED
 ) -> Ended:
-    """Return the corpus' sessions as finished dialogues; those whose end is not known are left out.
+    """Return the corpus' sessions as finished dialogues; sessions with an unknown end are left out.
+
+    Raise UnknownName for another value of `success`.
 
     Parameters
     ----------
     corpus : sessions with rated turns.
-    success : last rating (the last reply was rated `least` or more), session rating (the session was), recorded (the
-        corpus says it), behaviour (what followed the last reply votes for so much, without any rating).
+    success : last rating (the last reply was rated `least` or more), session rating (the session was), recorded (in the
+        corpus), behaviour (the weak label of what followed the last reply is `least` or more, without any rating).
     encoder : measured (features of replies and requests), or one of the page on patience.
     least : the lowest rating that is a success.
     """
@@ -107,38 +112,40 @@ def read_endings(
     is_task = corpus.meta.get("kind") in ("uss", "convlab", "dstc")
     goals = {text.id: text.goal for text in read_texts(corpus)} if is_task else {}
     texts = []
-    for id, own in turns.groupby("dialogue", sort=False):
-        said, first = tuple(zip(own["request"].fillna(""), own["response"])), own.iloc[0]
+    for id, rows in turns.groupby("dialogue", sort=False):
+        exchanges, first = tuple(zip(rows["request"].fillna(""), rows["response"])), rows.iloc[0]
         end = SUCCESS if first["ended"] else FAILURE
-        texts.append(TextDialogue(id, said, goals.get(id, (first["scenario"],)), end, user=first["user"]))
+        texts.append(TextDialogue(id, exchanges, goals.get(id, (first["scenario"],)), end, user=first["user"]))
     vectors = _vectors(turns, texts, encoder, corpus.language)
-    known: Any = SimpleNamespace(name=encoder, encode=lambda pairs: vectors)  # they stand in the order of the pairs
-    return Ended(as_dialogues(texts, known), frame)
+    # The vectors have the order of the pairs.
+    encoded: Any = SimpleNamespace(name=encoder, encode=lambda pairs: vectors)
+    return Ended(as_dialogues(texts, encoded), frame)
 
 
 def _status(corpus: Corpus, success: str, least: float) -> pd.Series:
-    """Session → whether it ended well; missing where that is not known."""
+    """Return whether each session was successful, by session; missing if that is unknown."""
     if success in ("recorded", "session rating"):
-        own = corpus.sessions.set_index(SESSION)
-        return own["success"] if success == "recorded" else _at_least(own["satisfaction"], least)
+        sessions = corpus.sessions.set_index(SESSION)
+        return sessions["success"] if success == "recorded" else _at_least(sessions["satisfaction"], least)
     turns = behavioural(corpus).turns if success == "behaviour" else corpus.turns
     last = turns.drop_duplicates(SESSION, keep="last").set_index(SESSION)
     return _at_least(last["score"], least)
 
 
 def _at_least(values: pd.Series, least: float) -> pd.Series:
-    known = values.astype("Float64")
-    return (known >= least).where(known.notna())
+    numbers = values.astype("Float64")
+    return (numbers >= least).where(numbers.notna())
 
 
 def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, language: str) -> np.ndarray:
-    """What f sees of each turn, brought to mean 0 and variance 1; no label is looked at."""
+    """Return the input of f for each turn, scaled to mean 0 and variance 1; no label is used."""
     if encoder == "measured":
-        found = np.array([read(said) for _, own in turns.groupby(SESSION, sort=False) for said in said_of(own)])
+        sessions = (rows for _, rows in turns.groupby(SESSION, sort=False))
+        vectors = np.array([read(exchange) for rows in sessions for exchange in said_of(rows)])
     else:
         pairs = [pair for text in texts for pair in text.pairs()]
-        found = encoder_of(encoder, language, texts).encode(pairs)
-    scaled: np.ndarray = (found - found.mean(0)) / np.maximum(found.std(0), 0.05)
+        vectors = encoder_of(encoder, language, texts).encode(pairs)
+    scaled: np.ndarray = (vectors - vectors.mean(0)) / np.maximum(vectors.std(0), 0.05)
     return scaled.clip(-4, 4).astype(np.float32)
 
 
@@ -146,10 +153,10 @@ def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, langu
 
 
 def estimate_turns(known: Ended, estimator: str = "linear", seed: int = SEED) -> pd.DataFrame:
-    """Return the turns with every predictor beside the rating; each dialogue by a fit that has not seen it.
+    """Return the turns with every predictor next to the rating; each dialogue's fit has not seen it.
 
-    With `user known` the user enters h, so that people may bring different patience; the dialogue itself stays unseen.
-    Where users hardly return, these two are missing.
+    With `user known`, the user enters h, so that people may have different patience; the dialogue itself stays unseen.
+    If users rarely return, these two predictors are missing.
     """
     rng = np.random.default_rng(seed)
     plain, folds = known.dialogues, rng.permutation(len(known.dialogues)) % FOLDS
@@ -171,7 +178,10 @@ def estimate_turns(known: Ended, estimator: str = "linear", seed: int = SEED) ->
 
 
 def correlate_simulated(number: int, language: str, estimator: str = "linear", seed: int = SEED) -> float:
-    """Return r of f with what turns truly took, on as many dialogues of people who do leave for want of patience."""
+    """Return r of f with the true costs of turns, on `number` simulated dialogues.
+
+    The simulated people leave when their patience is spent.
+    """
     texts = crowd(number, language, seed)
     pairs = [pair for text in texts for pair in text.pairs()]
     dialogues = as_dialogues(texts, Bow(language, words=150).fit(pairs))
@@ -183,39 +193,46 @@ def correlate_simulated(number: int, language: str, estimator: str = "linear", s
 def _held_out(
     dialogues: Dialogues, folds: np.ndarray, estimator: Any, seed: int, profile: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """f of every turn, and the budget after it."""
-    of = np.repeat(folds, dialogues.turns)
-    f, budget = np.empty(len(of)), np.empty(len(of))
+    """Return f of every turn, and the budget after it, each by a fit that has not seen the dialogue."""
+    fold_of_turn = np.repeat(folds, dialogues.turns)
+    f, budget = np.empty(len(fold_of_turn)), np.empty(len(fold_of_turn))
     for fold in range(FOLDS):
-        how = {**WORDS, "estimator": estimator, "profile": profile, "hidden": (32,), "epochs": EPOCHS, "seed": seed}
-        model = Patience(**how)
+        settings = {
+            **WORDS,
+            "estimator": estimator,
+            "profile": profile,
+            "hidden": (32,),
+            "epochs": EPOCHS,
+            "seed": seed,
+        }
+        model = Patience(**settings)
         turns = model.fit(dialogues[folds != fold]).turn_satisfaction(dialogues[folds == fold])
-        f[of == fold], budget[of == fold] = turns["satisfaction"], turns["budget"]
+        f[fold_of_turn == fold], budget[fold_of_turn == fold] = turns["satisfaction"], turns["budget"]
     return f, budget
 
 
 def _fit_ridge(dialogues: Dialogues, turns: pd.DataFrame, of: np.ndarray) -> np.ndarray:
-    """What a ridge regression says that learned the ratings of the other folds, from what f sees."""
+    """Return the predictions of a ridge regression that learned the ratings of the other folds, from the input of f."""
     x, y = np.concatenate([d.states for d in dialogues]), turns["rating"].to_numpy(float)
-    found = np.full(len(y), np.nan)
+    predicted = np.full(len(y), np.nan)
     for fold in range(FOLDS):
         rated = (of != fold) & np.isfinite(y)
         if rated.sum() > 10:
-            found[of == fold] = RidgeCV(np.logspace(0, 4, 9)).fit(x[rated], y[rated]).predict(x[of == fold])
-    return found
+            predicted[of == fold] = RidgeCV(np.logspace(0, 4, 9)).fit(x[rated], y[rated]).predict(x[of == fold])
+    return predicted
 
 
 def predict_outcomes(frame: pd.DataFrame) -> dict[str, float]:
     """Return how well the budget left at the end predicts the outcome: accuracy, accuracy_low and accuracy_high.
 
-    Accuracies are balanced over success and failure. One half is chance: a fit that does no better has learned nothing of
-    what ends dialogues, whatever f goes with.
+    Accuracies are balanced over success and failure, so that chance is one half. A fit that is not better than chance
+    has not learned why dialogues end, whatever f correlates with.
     """
     ends = frame.drop_duplicates("dialogue", keep="last")
     right = (ends[BUDGET] >= 0) == (ends["status"] == SUCCESS)
     users = Resamples(ends["user"])
     sides = (ends["status"] == status for status in (SUCCESS, FAILURE))
-    recalls = [ratio(users.total(own & right), users.total(own)) for own in sides]
+    recalls = [ratio(users.total(side & right), users.total(side)) for side in sides]
     return estimate(np.mean(recalls, axis=0), "accuracy", "share")
 
 
@@ -223,43 +240,49 @@ def predict_outcomes(frame: pd.DataFrame) -> dict[str, float]:
 
 
 def compare_with_ratings(frame: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """Compare each predictor with the ratings, pooled and within users, as `perslib.stats.agreement` compares judges.
+    """Return the agreement of each predictor with the ratings, pooled and within users.
 
-    What is no control has a gain, over the control that does best of those that do not know the outcome.
+    It is measured as by `perslib.stats.agreement`. Predictors have a gain over the best of the controls that do not
+    know the outcome; controls have none.
     """
-    own = frame[frame["compared"]]
-    names = [name for name in PREDICTORS if name in own and own[name].notna().all()]
-    long = own.melt(TURN, names, "judge", "real")
+    compared_turns = frame[frame["compared"]]
+    names = [name for name in PREDICTORS if name in compared_turns and compared_turns[name].notna().all()]
+    long = compared_turns.melt(TURN, names, "judge", "real")
     knows = long["judge"] == OUTCOME
     blind = [name for name in CONTROLS if name != OUTCOME]
-    how: dict[str, Any] = {"scores": ["real"], "metrics": METRICS}
-    parts = [agreement(long[~knows], corpus, controls=blind, **how), agreement(long[knows], corpus, **how)]
-    found = pd.concat(parts, ignore_index=True)
-    return found.sort_values(["metric", "judge"], key=lambda c: c.map([*METRICS, *PREDICTORS].index), ignore_index=True)
+    settings: dict[str, Any] = {"scores": ["real"], "metrics": METRICS}
+    parts = [agreement(long[~knows], corpus, controls=blind, **settings), agreement(long[knows], corpus, **settings)]
+    agreed = pd.concat(parts, ignore_index=True)
+    return agreed.sort_values(
+        ["metric", "judge"], key=lambda c: c.map([*METRICS, *PREDICTORS].index), ignore_index=True
+    )
 
 
 def mean_by_rating(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean of some estimates at each rating, in their own standard deviations.
+    """Return the mean of some estimates at each rating, in units of their standard deviation.
 
     Columns: rating, mean, mean_low, mean_high, turns, users, predictor.
     """
-    own = frame[frame["compared"]]
+    compared_turns = frame[frame["compared"]]
     parts = []
     for name in (F, BUDGET, SHUFFLED, RIDGE):
-        if own[name].notna().all():
-            scaled = (own[name] - own[name].mean()) / max(own[name].std(), 1e-9)
-            parts.append(mean_by(own.assign(scaled=scaled), "scaled", "rating").assign(predictor=name))
+        if compared_turns[name].notna().all():
+            scaled = (compared_turns[name] - compared_turns[name].mean()) / max(compared_turns[name].std(), 1e-9)
+            parts.append(mean_by(compared_turns.assign(scaled=scaled), "scaled", "rating").assign(predictor=name))
     return pd.concat(parts, ignore_index=True)
 
 
 def summarize(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[str, Any]:
-    """Return what the page says of a comparison.
+    """Return the values of the page's sentences on a comparison.
 
-    f, f_within, budget, control (the best): rows of the comparison, but for the first within users. accuracy: how well
-    outcomes are predicted, with its bounds; predicted: whether better than by chance. difference: f is better or worse than
-    the control within users, or it is unclear. learned: whether f is better and outcomes are predicted, for a fit that
-    cannot tell how unseen dialogues end has learned nothing from outcomes, whatever its f goes with. same: the share of
-    shuffled outcomes that are still the true ones.
+    Keys:
+
+    - f, f_within, budget, control (the best): rows of the comparison, all but f within users;
+    - accuracy: how well outcomes are predicted, with bounds; predicted: whether this is better than chance;
+    - difference: f is better or worse than the control within users, or unclear;
+    - learned: whether f is better and outcomes are predicted. A fit that cannot predict the end of unseen dialogues has
+      learned nothing from outcomes, whatever its f correlates with;
+    - same: the share of shuffled outcomes that are still the true ones.
     """
     pooled, within = (compared[compared["metric"] == metric].set_index("judge", drop=False) for metric in METRICS)
     accuracy = tuple(predict_outcomes(frame).values())

@@ -1,4 +1,4 @@
-"""The written dialogues of the page on patience: a simulated crowd, its ratings, and what the budget says of them."""
+"""The written dialogues of the page on patience: a simulated crowd, its ratings, and their relation to the budget."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ class Rated:
     ratings: pd.DataFrame
     accuracy: dict[str, float]
     ceiling: float
-    """Status accuracy of whoever knows the true costs, but not how a worker's patience departs from the usual."""
+    """Status accuracy with the true costs, without knowledge of how a worker's patience differs from the usual one."""
 
     @property
     def spent_successes(self) -> float:
-        """Share of successful dialogues that end without budget."""
+        """Return the share of successful dialogues that end without budget."""
         both = self.budgets.merge(self.ratings[["dialogue", "status"]], on="dialogue")
         return float((both.loc[both["status"] == 1, "budget"] < 0).mean())
 
     @property
     def is_proxy(self) -> bool:
-        """Whether goals and success were not recorded, but derived from what was done."""
+        """Return whether goals and success were derived from actions instead of being recorded."""
         return bool((self.ratings["reason"] == "proxy").any())
 
     @property
     def kinds(self) -> list[str]:
-        """Which ratings there are."""
+        """Return the available kinds of ratings."""
         return [kind for kind in RATINGS if kind in self.ratings]
 
     def mean_by_rating(self) -> pd.DataFrame:
@@ -60,9 +60,9 @@ class Rated:
         return by_budget(self.budgets, self.ratings)
 
     def compare(self) -> pd.DataFrame:
-        """Compare the budget, and what knows nothing but status or length, with the first rating.
+        """Return how the budget, and controls that know only status or length, agree with the first kind of rating.
 
-        Columns: as of `against_ratings`. Raises NotEnough where fewer than 30 dialogues are rated.
+        Columns: those of `against_ratings`. Raise NotEnough if fewer than 30 dialogues are rated.
         """
         kind = self.kinds[0] if self.kinds else ""
         if (number := self.ratings[kind].notna().sum() if kind else 0) < FEWEST_REPLIES:
@@ -75,7 +75,11 @@ class Rated:
 
 
 def encoder_of(name: str, language: str, texts: Iterable[TextDialogue]) -> Encoder:
-    """`bow` and `next turn`, which learn from these dialogues, or `embedded`, the workbench's embedder."""
+    """Return an encoder by name.
+
+    `bow` and `next turn` learn from these dialogues; `embedded` is the library's embedder. Raise UnknownName for
+    others.
+    """
     if name == "embedded":
         return Embedded()
     learning = {"bow": Bow, "next turn": NextTurn}
@@ -85,16 +89,16 @@ def encoder_of(name: str, language: str, texts: Iterable[TextDialogue]) -> Encod
 
 
 def rate_crowd(size: Size, encoder: str, language: str, seed: int) -> Rated:
-    """Fit on the training part of a simulated crowd, estimate budgets of validation and test dialogues together."""
+    """Fit on the training part of a simulated crowd; return the budgets of validation and test dialogues together."""
     train, validation, test = parts(crowd(size.text, language, seed))
     return _rate(train, [*validation, *test], encoder_of(encoder, language, train), size, seed)
 
 
 def rate_recorded(name: str, size: Size, encoder: str, seed: int) -> Rated:
-    """Do the same for an imported corpus of rated dialogues: ConvLab, DSTC, or USS with its proxies."""
+    """Return the same for an imported corpus of rated dialogues: ConvLab, DSTC, or USS with its proxies."""
     corpus = load(name)
-    found = read_texts(corpus)
-    texts = [found[i] for i in np.random.default_rng(seed).permutation(len(found))]
+    texts_read = read_texts(corpus)
+    texts = [texts_read[i] for i in np.random.default_rng(seed).permutation(len(texts_read))]
     cut = round(0.7 * len(texts))
     return _rate(texts[:cut], texts[cut:], encoder_of(encoder, corpus.language, texts[:cut]), size, seed)
 

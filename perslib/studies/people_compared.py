@@ -17,27 +17,29 @@ from perslib.replay import scored
 from perslib.stats import SEED, floats, picks
 from perslib.worlds import rate
 
-#: What reads no reply: any of them, the longest, the model that others like most, and that with the user's own past ratings.
+#: Controls, which read no reply: any reply, the longest, the model that others like most, and the user's own favourite.
 RANDOM, LONGEST, EVERYONE, OWN = CONTROLS = ("any reply", "longest reply", "liked by everyone", "liked by this user")
-#: Requests that judges are measured on, unless told otherwise.
+#: Default number of requests on which judges are measured.
 REQUESTS = 1000
-#: Rated replies of train users that judges learn from, by whole users: the work grows with the cube.
+#: Number of rated replies of train users that judges learn from, by whole users: the time grows with its cube.
 LESSONS = 3000
-#: What the replies of a pair are called where nobody says which model wrote them.
+#: Names of the replies of a pair if their models are unknown.
 PLACES = frozenset("abcd")
-#: How many of a user's own ratings weigh as much as everybody's mean; the best of these on train users is taken.
+#: Numbers of a user's own ratings with the weight of the mean of all users; the best one on train users is used.
 WEIGHTS = (1, 2, 4, 8, 16, 32, 64)
 
 
 def collect_ratings(corpus: Corpus, scale: str = "1-100", seed: int = SEED) -> tuple[Corpus, pd.DataFrame, str]:
-    """The corpus, its rated replies, and where the ratings are from: people, preferences or world.
+    """Return the corpus, its rated replies, and the origin of the ratings: people, preferences or world.
 
-    The synthetic world's users rate them here, on `scale`; of preferences see `score_preferences`. Columns of the replies:
-    those of `candidates`; gold, the rating as given; liked, the same less the request's mean; model; turn_id. Requests of
-    which fewer than two replies are rated are left out.
+    The users of the synthetic world rate the replies here, on `scale`; for preferences see `score_preferences`.
+    Requests with fewer than two rated replies are left out. Raise NotEnough if there are no such ratings.
+
+    Columns of the replies: those of `candidates`; gold, the rating as given; liked, the same less the request's mean;
+    model; turn_id.
     """
-    given, corpus = corpus, score_preferences(corpus)
-    rated, origin = compared_replies(corpus), "people" if corpus is given else "preferences"
+    original, corpus = corpus, score_preferences(corpus)
+    rated, origin = compared_replies(corpus), "people" if corpus is original else "preferences"
     if rated.empty and "utility" in corpus.extras.get("candidates", ()):
         corpus, origin = rate(corpus, Scale.parse(scale), seed), "world"
         rated = compared_replies(corpus)
@@ -57,19 +59,20 @@ def collect_ratings(corpus: Corpus, scale: str = "1-100", seed: int = SEED) -> t
 
 
 def add_controls(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, int]:
-    """The replies with a score from each control, and how many own ratings weigh as much as everybody's mean.
+    """Return the replies with a score from each control, and how many own ratings weigh as much as the mean of all.
 
-    What is known of a user's liking is what the corpus's evidence allows: other scenarios or conversations, or earlier ones.
+    The corpus's evidence determines which of a user's ratings are known: other scenarios or conversations, or earlier
+    ones.
     """
     by_model, mine = rated.groupby("model")["liked"], rated.groupby(["model", "user"])["liked"]
     others = by_model.transform("size") - mine.transform("size")
     sums = by_model.transform("sum") - mine.transform("sum")
     everyone = (sums / others.where(others > 0)).fillna(0.0)
-    known = rated.groupby(["user", "model", "scenario"], sort=False)["liked"].agg(["sum", "size"])
-    within = known.groupby(level=["user", "model"], sort=False)
-    elsewhere = (within.cumsum() if corpus.evidence == "earlier" else within.transform("sum")) - known
-    own = elsewhere.reindex(pd.MultiIndex.from_frame(rated[["user", "model", "scenario"]]))
-    total, count = own["sum"].to_numpy(), own["size"].to_numpy()
+    sums_by_scenario = rated.groupby(["user", "model", "scenario"], sort=False)["liked"].agg(["sum", "size"])
+    within = sums_by_scenario.groupby(level=["user", "model"], sort=False)
+    elsewhere = (within.cumsum() if corpus.evidence == "earlier" else within.transform("sum")) - sums_by_scenario
+    own_sums = elsewhere.reindex(pd.MultiIndex.from_frame(rated[["user", "model", "scenario"]]))
+    total, count = own_sums["sum"].to_numpy(), own_sums["size"].to_numpy()
     train = rated["user"].isin(corpus.split().get("train", ())).to_numpy()
     train = train if train.any() else np.ones(len(rated), bool)
 
@@ -82,30 +85,34 @@ def add_controls(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, int
 
 
 def draw_requests(rated: pd.DataFrame, corpus: Corpus, limit: int, seed: int = SEED) -> tuple[Corpus, pd.DataFrame]:
-    """The replies to at most so many requests of test users, drawn at random, and the corpus in which judges judge them.
+    """Return replies to at most `limit` requests of test users, drawn at random, and the corpus for judging them.
 
-    There each rated reply is a turn of its own (`by_reply`), so that judges learn from all of them and not from the best
-    alone. It has the users who are judged, and train users with up to `LESSONS` rated replies.
+    In this corpus each rated reply is a turn (`by_reply`), so that judges learn from all of them and not only from the
+    best. It has the users who are judged, and train users with up to `LESSONS` rated replies. Raise NotEnough if the
+    test users rated all replies to a request alike.
     """
     split = corpus.split()
-    own = rated[rated["user"].isin(split.get("test", corpus.users["user"]))]
-    requests = own["turn_id"].drop_duplicates()
-    drawn = requests.sample(limit, random_state=seed) if 0 < limit < len(requests) else requests
-    own = own[own["turn_id"].isin(drawn)].reset_index(drop=True)
-    if not own["liked"].any():
+    test_replies = rated[rated["user"].isin(split.get("test", corpus.users["user"]))]
+    requests = test_replies["turn_id"].drop_duplicates()
+    drawn_requests = requests.sample(limit, random_state=seed) if 0 < limit < len(requests) else requests
+    test_replies = test_replies[test_replies["turn_id"].isin(drawn_requests)].reset_index(drop=True)
+    if not test_replies["liked"].any():
         raise NotEnough(
             "{corpus}: test users rated all replies to a request alike, so no judge can pick better than another.",
             corpus=corpus.name,
         )
     lessons = rated.groupby("user").size().reindex(split.get("train", [])).fillna(0)
-    judged, train = own["user"].unique().tolist(), lessons.index[lessons.cumsum() - lessons < LESSONS].tolist()
-    kept = corpus.of_users([*judged, *train])
-    kept = by_reply(replace(kept, meta={**kept.meta, "splits": {"train": train, "test": judged}}))
-    return kept, own.assign(session=reply_sessions(own))
+    judged, train = test_replies["user"].unique().tolist(), lessons.index[lessons.cumsum() - lessons < LESSONS].tolist()
+    smaller = corpus.of_users([*judged, *train])
+    smaller = by_reply(replace(smaller, meta={**smaller.meta, "splits": {"train": train, "test": judged}}))
+    return smaller, test_replies.assign(session=reply_sessions(test_replies))
 
 
 def judge_replies(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None) -> pd.DataFrame:
-    """The replies with a column of the judge's scores: the mean of its distribution, else its score."""
+    """Return the replies with a column of the judge's scores: the mean of its distribution, otherwise its score.
+
+    Raise NotEnough if the judge scored no reply.
+    """
     frame = rated[["candidate", *TURN, "response"]]
     verdicts = scored(judge, corpus, frame, backbone, progress=judge.sees.model)
     expected, raw = floats(verdicts["expected"]), floats(verdicts["raw"])
@@ -121,29 +128,32 @@ def judge_replies(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: B
 
 
 def compare_picks(rated: pd.DataFrame, judges: Sequence[str], control: str = EVERYONE) -> pd.DataFrame:
-    """`perslib.stats.picks` of the controls and these judges, each against one control.
+    """Return `perslib.stats.picks` of the controls and these judges, each against one control.
 
-    The user's own past ratings have no τ: added up over conversations, they are what they would be compared with.
+    The user's own past ratings have no τ: summed over conversations, they are what τ would compare them with.
     """
-    found = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], control)
-    numbers = [c for c in found if c.startswith(("value", "gain"))]
-    found.loc[(found["judge"] == OWN) & (found["metric"] == "tau"), numbers] = np.nan
-    return found
+    compared = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], control)
+    numbers = [c for c in compared if c.startswith(("value", "gain"))]
+    compared.loc[(compared["judge"] == OWN) & (compared["metric"] == "tau"), numbers] = np.nan
+    return compared
 
 
 def best_of(found: pd.DataFrame, judges: Iterable[str]) -> pd.Series:
-    """The row of the one of these whose picks are most often the person's best reply."""
-    own = found[(found["metric"] == "best_reply") & found["judge"].isin(list(judges))]
-    return own.loc[own["value"].idxmax()]
+    """Return the row of the judge, among these, whose picks are most often the person's best reply."""
+    rows = found[(found["metric"] == "best_reply") & found["judge"].isin(list(judges))]
+    return rows.loc[rows["value"].idxmax()]
 
 
 def are_places(rated: pd.DataFrame, origin: str) -> bool:
-    """Whether candidates are called by where they stood in a comparison, and not by who wrote them."""
+    """Return whether the names of candidates are places in a comparison, and not authors."""
     return origin == "preferences" and PLACES.issuperset(rated["model"])
 
 
 def liking(rated: pd.DataFrame) -> pd.DataFrame:
-    """How much the twelve users with most ratings like each model more than the other replies: users × models, best liked first."""
+    """Return how much more the twelve users with most ratings like each model than the other replies.
+
+    Rows are users, columns are models, the best liked model first.
+    """
     most = rated["user"].value_counts().head(12).index
     order = rated.groupby("model")["liked"].mean().sort_values(ascending=False).index
     wide = rated[rated["user"].isin(most)].pivot_table(index="user", columns="model", values="liked", aggfunc="mean")
@@ -151,10 +161,10 @@ def liking(rated: pd.DataFrame) -> pd.DataFrame:
 
 
 def costly_picks(rated: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """The five requests where the judge's pick cost the person most: both replies with the person's ratings."""
+    """Return the five requests where the judge's pick cost the person most: both replies with the person's ratings."""
     rows = []
-    for (user, _), own in rated.dropna(subset=judge).groupby(["user", "turn_id"], sort=False):
-        best, pick = own.loc[own["gold"].idxmax()], own.loc[own[judge].idxmax()]
+    for (user, _), replies in rated.dropna(subset=judge).groupby(["user", "turn_id"], sort=False):
+        best, pick = replies.loc[replies["gold"].idxmax()], replies.loc[replies[judge].idxmax()]
         rows.append(
             {"user": user, "regret": best["gold"] - pick["gold"], "liked_best": _begins(best), "picked": _begins(pick)}
         )

@@ -1,4 +1,4 @@
-"""What the published tables of UXBench say about bias: mildness, sensitivity, agreement of rankings, and sizes."""
+"""Bias in the published tables of UXBench: mildness, sensitivity, agreement of rankings, and sample sizes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scipy.stats import kendalltau, norm, pearsonr, spearmanr
 from perslib import stats
 from perslib.ux import CASES, REWARD_MODEL, families, published
 
-#: Tasks of Table 3 by the column that holds their percentage.
+#: Tasks of Table 3 by the column with their percentage.
 TASKS = {"accuracy": "UX Judge", "eval_good": "UX Eval", "recovery_good": "UX Recovery"}
-#: What else rankings of models are called, by the column of Table 3 or 5.
+#: Names of rankings of models by the column of Table 3 or 5.
 RANKINGS = {
     **TASKS,
     "good_acc": "good recall",
@@ -24,7 +24,7 @@ RANKINGS = {
     "wildbench": "WildBench",
     "alpaca_eval": "AlpacaEval",
 }
-#: Table → which two of its rankings are compared.
+#: Table → the pairs of its rankings that are compared.
 COMPARED = {
     "table3": [*combinations(TASKS, 2), ("good_acc", "bad_acc")],
     "table5": [("uxbench", other) for other in ("arena_hard", "wildbench", "alpaca_eval")],
@@ -38,35 +38,36 @@ COEFFICIENTS = {
 
 
 def sensitivity() -> pd.DataFrame:
-    """Table 3 with intervals and signal detection: how mild each judge is, and how well it tells bad from good.
+    """Return Table 3 with intervals and signal detection: how mild each judge is, and how well it separates cases.
 
     Columns: model, family, accuracy, accuracy_low, accuracy_high (Wilson), good_acc, bad_acc, positive_bias (all in
-    percent), d_prime, d_prime_low, d_prime_high, d_prime_se, criterion, at_best (accuracy at the best threshold, percent).
+    percent), d_prime, d_prime_low, d_prime_high, d_prime_se, criterion, at_best (accuracy at the best threshold,
+    percent).
     """
     columns = ["model", "family", "accuracy", "good_acc", "bad_acc"]
     table = stats.with_wilson(published("table3")[columns], "accuracy", CASES["accuracy"])
     n_good, n_bad = CASES["good_acc"], CASES["bad_acc"]
-    found = stats.detection(table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good)
-    reach = 1.96 * found.d_prime_se
+    detected = stats.detection(table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good)
+    reach = 1.96 * detected.d_prime_se
     return table.assign(
         positive_bias=table["good_acc"] - table["bad_acc"],
-        d_prime=found.d_prime,
-        d_prime_low=found.d_prime - reach,
-        d_prime_high=found.d_prime + reach,
-        d_prime_se=found.d_prime_se,
-        criterion=found.criterion,
-        at_best=100 * found.at_best,
+        d_prime=detected.d_prime,
+        d_prime_low=detected.d_prime - reach,
+        d_prime_high=detected.d_prime + reach,
+        d_prime_se=detected.d_prime_se,
+        criterion=detected.criterion,
+        at_best=100 * detected.at_best,
     )
 
 
 def accuracy_at(d_prime: np.ndarray, criterion: np.ndarray) -> np.ndarray:
-    """The accuracy on a balanced set of a judge with this sensitivity and criterion."""
+    """Return the accuracy on a balanced set of a judge with this sensitivity and criterion."""
     accuracies: np.ndarray = norm.cdf(d_prime / 2 - criterion) + norm.cdf(d_prime / 2 + criterion)
     return accuracies / 2
 
 
 def summarize_mildness(table: pd.DataFrame) -> dict[str, Any]:
-    """The mildest and the strictest of the zero-shot judges, and their mean."""
+    """Return the mildest and the strictest of the zero-shot judges, and their mean."""
     bias = table[table["model"] != REWARD_MODEL].set_index("model")["positive_bias"]
     return {
         "n": len(bias),
@@ -79,29 +80,30 @@ def summarize_mildness(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def correlate_models(one: pd.Series, other: pd.Series) -> dict[str, float]:
-    """Correlate two numbers of models: each of `COEFFICIENTS` with a 95 % interval, and how many models there are.
+    """Return the correlation of two numbers of models: each of `COEFFICIENTS` with a 95 % interval; and their number.
 
-    Intervals are those of Fisher's z, with the models taken as independent: so few of them need one.
+    Intervals are those of Fisher's z, with the models as independent units. The number of models is small, so intervals
+    are needed.
     """
     n = len(one)
-    found: dict[str, float] = {"models": n}
+    correlations: dict[str, float] = {"models": n}
     for name, (correlate, a, b, c) in COEFFICIENTS.items():
         r = float(correlate(one, other)[0])
         reach = 1.96 * np.sqrt((a + b * r**2) / (n - c))
         low, high = np.tanh(np.arctanh(r) + np.array([-reach, reach])).tolist()
-        found |= {name: r, f"{name}_low": low, f"{name}_high": high}
-    return found
+        correlations |= {name: r, f"{name}_low": low, f"{name}_high": high}
+    return correlations
 
 
 def summarize_sensitivity(table: pd.DataFrame) -> dict[str, Any]:
-    """How much of the trained judge's lead is a threshold; with_c and with_d are as of `correlate_models`."""
-    own, trained = table[table["model"] != REWARD_MODEL], table[table["model"] == REWARD_MODEL].iloc[0]
-    best = own.loc[own["at_best"].idxmax()]
+    """Return how much of the trained judge's lead is a threshold; with_c and with_d are as in `correlate_models`."""
+    zero_shot, trained = table[table["model"] != REWARD_MODEL], table[table["model"] == REWARD_MODEL].iloc[0]
+    best = zero_shot.loc[zero_shot["at_best"].idxmax()]
     return {
-        "with_c": correlate_models(own["accuracy"], own["criterion"]),
-        "with_d": correlate_models(own["accuracy"], own["d_prime"]),
-        "n": len(own),
-        "equal": (own["d_prime"] >= trained["d_prime"]).sum(),
+        "with_c": correlate_models(zero_shot["accuracy"], zero_shot["criterion"]),
+        "with_d": correlate_models(zero_shot["accuracy"], zero_shot["d_prime"]),
+        "n": len(zero_shot),
+        "equal": (zero_shot["d_prime"] >= trained["d_prime"]).sum(),
         "best": best["model"],
         "best_accuracy": best["at_best"],
         "d_prime": trained["d_prime"],
@@ -113,9 +115,9 @@ def summarize_sensitivity(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def ranks() -> pd.DataFrame:
-    """The ranks that Table 3 leaves open in each task, one task after another (the trained judge is left out).
+    """Return the ranks that Table 3 does not exclude in each task, by task (without the trained judge).
 
-    Columns: as of `rank_sets_of_shares`, the best and worst rank as rank_low and rank_high, and task.
+    Columns: those of `rank_sets_of_shares`, the best and worst rank as rank_low and rank_high, and task.
     """
     table = published("table3").set_index("model").drop(REWARD_MODEL)
     parts = [stats.rank_sets_of_shares(table[c], CASES[c]).assign(task=task) for c, task in TASKS.items()]
@@ -124,31 +126,37 @@ def ranks() -> pd.DataFrame:
 
 
 def between_tasks() -> pd.DataFrame:
-    """How the tasks of Table 3, and the benchmarks of Table 5, order the same models: as `correlate_models`, a row a pair."""
+    """Return how the tasks of Table 3, and the benchmarks of Table 5, order the same models, one row per pair.
+
+    Columns: ranking, with, and the keys of `correlate_models`.
+    """
     rows = []
     for name, pairs in COMPARED.items():
         table = published(name).query("model != @REWARD_MODEL")
         for one, other in pairs:
-            about = {"ranking": RANKINGS[one], "with": RANKINGS[other]}
-            rows.append(about | correlate_models(table[one], table[other]))
+            names = {"ranking": RANKINGS[one], "with": RANKINGS[other]}
+            rows.append(names | correlate_models(table[one], table[other]))
     return pd.DataFrame(rows)
 
 
 def is_own_family(matrix: pd.DataFrame) -> pd.DataFrame:
-    """Whether the model of each row is of the family of the judge of each column."""
-    of = matrix.index.map(families()).to_numpy()[:, None] == matrix.columns.map(families()).to_numpy()
-    return pd.DataFrame(of, matrix.index, matrix.columns)
+    """Return whether the model of each row is of the family of the judge of each column."""
+    is_same = matrix.index.map(families()).to_numpy()[:, None] == matrix.columns.map(families()).to_numpy()
+    return pd.DataFrame(is_same, matrix.index, matrix.columns)
 
 
 def pair_counts() -> pd.DataFrame:
-    """Table 10 as counts of 500 cases a pair; a is of the judge's own family in every row."""
+    """Return Table 10 as counts of 500 cases per pair; a is of the judge's own family in every row."""
     table = published("table10").rename(columns={"tie": "ties"})
     wins = ["a_wins", "b_wins", "ties"]
     return table.assign(**(table[wins] / 100 * CASES["pair"]).round().astype(int))
 
 
 def neutral_and_effort() -> pd.DataFrame:
-    """Bad cases called neutral, and recall of bad cases at low and high reasoning effort: percents with intervals."""
+    """Return two tables of bad cases in percent with intervals: called neutral, and recall by reasoning effort.
+
+    The effort is low or high.
+    """
     names = {
         "bad_to_neutral": "called neutral",
         "low": "bad recall, low effort",
@@ -161,7 +169,7 @@ def neutral_and_effort() -> pd.DataFrame:
 
 
 def sizes() -> pd.DataFrame:
-    """Cases it takes to tell two judges apart that are tried on the same cases, at 80 % power."""
+    """Return the number of cases that separate two judges on the same cases, at 80 % power."""
     rhos = {f"rho_{100 * r:.0f}": r for r in (0.0, 0.5, 0.8)}
     rows = [
         {"points": n, **{name: stats.cases_needed(n, correlation=r) for name, r in rhos.items()}}

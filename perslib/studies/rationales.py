@@ -1,13 +1,13 @@
-"""PersTurnBench's case study of rationales (Appendix I) made systematic: three patterns, found by rule.
+"""PersTurnBench's case study of rationales (Appendix I) as a systematic study: patterns found by rules.
 
-Where a user was dissatisfied and said why, a judge's rationale is, in this order of decision:
+If a user was dissatisfied and gave a reason, the pattern of a judge's rationale is decided in this order:
 
     judge satisfied      it defends a score of 4 or 5
     no rationale
-    off-task             it cites what only the user's other scenarios contain (`grounding`)
+    off-task             it cites material that only the user's other scenarios contain (`grounding`)
     matches the core     it names the user's own reason
-    real, not the core   it names another, and speaks of what is there
-    not grounded         it names another, and little of it can be found in task, conversation and reply
+    real, not the core   it names another reason, and refers to the judged conversation
+    not grounded         it names another reason, and little of it is in task, conversation and reply
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ def judge_with_memories(
 
 
 def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
-    """Return every scored verdict with what its rationale speaks of.
+    """Return every scored verdict with the sources and the pattern of its rationale.
 
     Columns: the keys of a turn, judge, backbone, gold, gold_reason, score, reason, rationale, evidence, asked, near,
-    far, terms, habit, off_task, pattern (missing where the user was satisfied or gave no reason).
+    far, terms, habit, off_task, pattern (missing if the user was satisfied or gave no reason).
     """
     frame = with_gold(verdicts, corpus, ["raw", "reason", "rationale", "evidence", "asked"])
     frame = frame.dropna(subset=["raw", "gold"]).rename(columns={"raw": "score"}).drop(columns="place")
-    found: dict[Any, Grounds] = {}
-    for row, own in of_judges(frame[frame["rationale"].notna()]):
-        grounding = Grounding(corpus, own)
-        for key, part in own.groupby(BLOCK, sort=False):
+    grounds_by_row: dict[Any, Grounds] = {}
+    for row, judge_rows in of_judges(frame[frame["rationale"].notna()]):
+        grounding = Grounding(corpus, judge_rows)
+        for key, part in judge_rows.groupby(BLOCK, sort=False):
             block, memory = corpus.block(*key), memories.get((row.judge, *key))
-            noted = [s.text for s in memory.statements] if memory else []
-            for i, session, turn, said in zip(part.index, part["session"], part["turn"], part["rationale"]):
-                found[i] = grounding.grounds(said, block, block.target(session, int(turn)), noted)
-    grounds = [found.get(i, Grounds()) for i in frame.index]
+            statements = [s.text for s in memory.statements] if memory else []
+            for i, session, turn, rationale in zip(part.index, part["session"], part["turn"], part["rationale"]):
+                grounds_by_row[i] = grounding.grounds(rationale, block, block.target(session, int(turn)), statements)
+    grounds = [grounds_by_row.get(i, Grounds()) for i in frame.index]
     shown = {name: [getattr(g, name) for g in grounds] for name in ("near", "far", "terms", "habit")}
     named = [_pattern(row, g) for row, g in zip(frame.to_dict("records"), grounds)]
     pattern = pd.Series(named, index=frame.index, dtype="str")
@@ -88,22 +88,22 @@ def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
 
 
 def estimate_shares(found: pd.DataFrame) -> pd.DataFrame:
-    """Estimate how often each pattern occurs where user and judge are dissatisfied; one row a judge and pattern.
+    """Return the share of each pattern where user and judge are dissatisfied; one row per judge and pattern.
 
     Columns: judge, backbone, pattern, turns, share, share_low, share_high (95 % interval over users).
     """
     rows = []
-    for row, own in of_judges(found[found["pattern"].isin(PATTERNS)]):
-        users = Resamples(own["user"])
+    for row, rows_of_judge in of_judges(found[found["pattern"].isin(PATTERNS)]):
+        users = Resamples(rows_of_judge["user"])
         for pattern in PATTERNS:
-            is_so = own["pattern"] == pattern
-            about = {**row._asdict(), "pattern": pattern, "turns": int(is_so.sum())}
-            rows.append(about | users.estimate(users.mean(is_so), "share", "share"))
+            is_pattern = rows_of_judge["pattern"] == pattern
+            columns = {**row._asdict(), "pattern": pattern, "turns": int(is_pattern.sum())}
+            rows.append(columns | users.estimate(users.mean(is_pattern), "share", "share"))
     return pd.DataFrame(rows, columns=["judge", "backbone", "pattern", "turns", *_estimated("share")])
 
 
 def count_by_reason(found: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
-    """Count how often each pattern met each reason of the users: judge, gold_reason, pattern, turns, share."""
+    """Return how often each pattern met each reason of the users: judge, gold_reason, pattern, turns, share."""
     low = found[found["pattern"].notna()]
     counts = low.groupby(["judge", "gold_reason", "pattern"]).size().rename("turns").reset_index()
     counts = counts.sort_values("gold_reason", key=lambda c: c.map(order.index), kind="stable", ignore_index=True)
@@ -116,10 +116,11 @@ def _estimated(*names: str) -> list[str]:
 
 
 def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
-    """Return how much there is to look at.
+    """Return the numbers of rationales.
 
-    scored and written (verdicts, and those with a rationale), low (the user was dissatisfied and gave a reason), both (the
-    judge was dissatisfied too); decided (rationales that could be called off-task), share (of them that are).
+    Keys: scored and written (verdicts, and those with a rationale), low (the user was dissatisfied and gave a reason),
+    both (the judge was dissatisfied too); decided (rationales with enough others for a decision on off-task), share (of
+    them that are off-task).
     """
     has_rationale = found["rationale"].notna()
     decided = found[has_rationale & found["habit"].ge(HABIT)]
@@ -134,7 +135,7 @@ def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
 
 
 def require_replies(found: pd.DataFrame) -> None:
-    """Raise NotEnough where fewer than `FEWEST_REPLIES` replies were judged."""
+    """Raise NotEnough if fewer than `FEWEST_REPLIES` replies were judged."""
     if len(found[TURN].drop_duplicates()) < FEWEST_REPLIES:
         raise NotEnough(
             "Not shown: fewer than {least} judged replies have a score, too few for shares and agreement.",
@@ -143,24 +144,24 @@ def require_replies(found: pd.DataFrame) -> None:
 
 
 def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
-    """Count what the rationales cite; one row a judge.
+    """Return the numbers of citations in the rationales; one row per judge.
 
-    Columns: judge, rationales, citing (rationales with a citation), citations, nonexistent (of them
-    cite a statement or turn that there is not), unfounded (cite a statement that rests on no turn), other_task
-    (cite an observation on another kind of task).
+    Columns: judge, rationales, citing (rationales with a citation), citations, and of these nonexistent (of a statement
+    or turn that does not exist), unfounded (of a statement without a supporting turn), other_task (of an observation on
+    another kind of task).
     """
     rows = []
-    for row, own in of_judges(found):
+    for row, rows_of_judge in of_judges(found):
         kinds: list[str] = []
-        for key, of_block in own.groupby(BLOCK, sort=False):
+        for key, of_block in rows_of_judge.groupby(BLOCK, sort=False):
             memory = memories.get((row.judge, *key))
             turns = turns_by_id(corpus.block(*key)) if memory is None else {}
             kinds += [_kind(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence]
         rows.append(
             {
                 "judge": row.judge,
-                "rationales": int(own["rationale"].notna().sum()),
-                "citing": int(own["evidence"].map(bool).sum()),
+                "rationales": int(rows_of_judge["rationale"].notna().sum()),
+                "citing": int(rows_of_judge["evidence"].map(bool).sum()),
                 "citations": len(kinds),
                 **{kind: kinds.count(kind) for kind in ("nonexistent", "unfounded", "other_task")},
             }
@@ -180,15 +181,16 @@ def _kind(cited: str, memory: UserMemory | None, turns: Mapping[str, Any]) -> st
 
 
 def move_rationales(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """Put each rationale on a judged reply of another scenario of its user: is it recognised as off-task there?
+    """Return how often a rationale is recognised as off-task on a judged reply of another scenario of its user.
 
-    Columns: judge, tried, recognised, share; judges without such rationales, or of whom too little is known, are left out.
+    Columns: judge, tried, recognised, share. Judges without such rationales are left out, and judges with too few
+    others for a decision.
     """
     rows = []
     block_of = cache(corpus.block)
-    for row, own in of_judges(found[found["rationale"].notna()]):
-        grounding, rng, hits = Grounding(corpus, own), np.random.default_rng(seed), []
-        for _, of_user in own.groupby("user", sort=False):
+    for row, rows_of_judge in of_judges(found[found["rationale"].notna()]):
+        grounding, rng, hits = Grounding(corpus, rows_of_judge), np.random.default_rng(seed), []
+        for _, of_user in rows_of_judge.groupby("user", sort=False):
             for rationale, scenario in zip(of_user["rationale"], of_user["scenario"]):
                 others = of_user[of_user["scenario"] != scenario]
                 if others.empty:
@@ -206,75 +208,78 @@ def move_rationales(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd
 
 # -- reasons -----------------------------------------------------------------------------------------------
 
-#: Who names the reasons: the judge, or in its place somebody who reads nothing.
+#: The source of the reasons: the judge, or a control that reads nothing.
 ITSELF, BLIND = "itself", ("always the commonest", "drawn as train users give them")
 
 
 def count_reasons(corpus: Corpus) -> pd.Series:
-    """Count how often the train users give each reason, as shares, the commonest first; empty if they give none."""
+    """Return the share of each reason among those of train users, the commonest first; empty if they give none."""
     is_train = corpus.turns["user"].isin(corpus.split().get("train", []))
     low = corpus.turns[is_train & corpus.turns["score"].le(3)]
     return low["reason"].value_counts(normalize=True)
 
 
 def compare_to_blind(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """Measure agreement on reasons, and what the judge would get with its own scores but reasons named blindly.
+    """Return the agreement on reasons, and the agreement with the judge's own scores but reasons from a blind control.
 
-    One row a judge and `named_by`. `accuracy` and `kappa` on turns that both found dissatisfying, `found` on
-    all that the user did, where a satisfied judge is wrong; `gain` is the judge's accuracy less the
-    blind one's on the same turns. Each with `_low` and `_high`, with intervals over users. κ of the blind is 0 by
-    construction. Drawing is not simulated: its expected accuracy is the mean share of the users' reasons.
+    One row per judge and `named_by`. `accuracy` and `kappa` are measured on turns that user and judge found
+    dissatisfying. `found` is measured on all turns that the user found dissatisfying, where a satisfied judge is wrong.
+    `gain` is the judge's accuracy less the control's on the same turns. Each has `_low` and `_high`, with intervals
+    over users. κ of the controls is 0 by construction. The random control is not simulated: its expected accuracy is
+    the mean share of the users' reasons.
     """
     shares, rows = count_reasons(corpus), []
-    for row, own in of_judges(reason_pairs(verdicts, corpus)):
-        both = own["score"] <= 3
-        gold, said = (own.loc[both, c].to_numpy(object) for c in ("gold_reason", "reason"))
-        kappas = cohen_under(gold, said, Resamples(own["user"][both]))
-        right = (own["reason"] == own["gold_reason"]).astype(float)
+    for row, pairs in of_judges(reason_pairs(verdicts, corpus)):
+        both = pairs["score"] <= 3
+        gold, judge_reasons = (pairs.loc[both, c].to_numpy(object) for c in ("gold_reason", "reason"))
+        kappas = cohen_under(gold, judge_reasons, Resamples(pairs["user"][both]))
+        right = (pairs["reason"] == pairs["gold_reason"]).astype(float)
         named = {ITSELF: right}
         if len(shares):
-            named[BLIND[0]] = (own["gold_reason"] == shares.index[0]).astype(float)
-            named[BLIND[1]] = own["gold_reason"].map(shares).fillna(0.0).astype(float)
-        users, of_both = (Resamples(u) for u in (own["user"], own["user"][both]))
-        about = row._asdict() | {"turns": int(both.sum()), "low": len(own)}
-        for name, hits in named.items():
-            line = {**about, "named_by": name} | of_both.estimate(of_both.mean(hits[both]), "accuracy", "share")
-            line |= users.estimate(users.mean(hits * both), "found", "share")
-            gain = {"kappa": 0.0} | of_both.estimate(of_both.mean((right - hits)[both]), "gain")
+            named[BLIND[0]] = (pairs["gold_reason"] == shares.index[0]).astype(float)
+            named[BLIND[1]] = pairs["gold_reason"].map(shares).fillna(0.0).astype(float)
+        users, of_both = (Resamples(u) for u in (pairs["user"], pairs["user"][both]))
+        columns_of_judge = row._asdict() | {"turns": int(both.sum()), "low": len(pairs)}
+        for name, is_right in named.items():
+            line = {**columns_of_judge, "named_by": name} | of_both.estimate(
+                of_both.mean(is_right[both]), "accuracy", "share"
+            )
+            line |= users.estimate(users.mean(is_right * both), "found", "share")
+            gain = {"kappa": 0.0} | of_both.estimate(of_both.mean((right - is_right)[both]), "gain")
             rows.append(line | (estimate(kappas, "kappa", "correlation") if name == ITSELF else gain))
     columns = ["judge", "backbone", "turns", "low", "named_by"]
     return pd.DataFrame(rows, columns=[*columns, *_estimated("accuracy", "found", "kappa", "gain")])
 
 
 def find_best_control(compared: pd.DataFrame) -> pd.DataFrame:
-    """Return for each judge the row of the control that does better, indexed by judge; empty where there is none."""
+    """Return for each judge the row of the better control, indexed by judge; judges without one are missing."""
     blind = compared[(compared["named_by"] != ITSELF) & compared["accuracy"].notna()]
     best = blind.sort_values("accuracy", kind="stable").drop_duplicates("judge", keep="last")
     return best.sort_index().set_index("judge")
 
 
 def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """Measure how much more often a judge names a reason than users give it, on turns that both found dissatisfying.
+    """Return how much more often a judge names a reason than users give it, on turns that both found dissatisfying.
 
     Columns: judge, backbone, reason, given, named (turns), given_share, named_share, ratio (named ÷ given), ratio_low,
     ratio_high (95 % interval over users; above 1 is over-predicted).
     """
     rows = []
-    for row, own in of_judges(reason_pairs(verdicts, corpus)):
-        both = own[own["score"] <= 3]
+    for row, pairs in of_judges(reason_pairs(verdicts, corpus)):
+        both = pairs[pairs["score"] <= 3]
         users = Resamples(both["user"])
-        there = {*both["gold_reason"], *both["reason"]}
-        for reason in (r for r in order_of(corpus) if r in there):
-            given, named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
-            counts = {"given": given.sum(), "named": named.sum()}
-            shares = {"given_share": given.mean(), "named_share": named.mean()}
-            times = users.estimate(ratio(users.total(named), users.total(given)), "ratio", "error")
+        reasons_there = {*both["gold_reason"], *both["reason"]}
+        for reason in (r for r in order_of(corpus) if r in reasons_there):
+            is_given, is_named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
+            counts = {"given": is_given.sum(), "named": is_named.sum()}
+            shares = {"given_share": is_given.mean(), "named_share": is_named.mean()}
+            times = users.estimate(ratio(users.total(is_named), users.total(is_given)), "ratio", "error")
             rows.append({**row._asdict(), "reason": reason, **counts, **shares, **times})
     columns = ["judge", "backbone", "reason", "given", "named", "given_share", "named_share"]
     return pd.DataFrame(rows, columns=[*columns, *_estimated("ratio")])
 
 
 def find_detail(bias: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows on *insufficient detail* that have a ratio, indexed by judge: is it over-predicted, as published?"""
+    """Return the rows on *insufficient detail* that have a ratio, indexed by judge; the paper's ratio is above 1."""
     detail = {labels(language)["insufficient detail"] for language in LANGUAGES}
     return bias[bias["reason"].isin(detail) & np.isfinite(bias["ratio"].astype(float))].set_index("judge")

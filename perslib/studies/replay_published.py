@@ -1,8 +1,9 @@
-"""Published score files on the replay page: aggregated as their authors do, and compared turn by turn.
+"""Published score files on the replay page: aggregated as by their authors, and compared turn by turn.
 
-A published comparison with the recorded replies takes two files: the scores of candidates' replies (`read_scored`), and
-the same judge's scores of the recorded ones (`read_predictions`). The two are calibrated differently, the one by
-reference and the other by block, so that even a candidate that repeats the recorded replies wins and loses some turns.
+A comparison of published candidates with the recorded replies needs two files: the scores of candidates' replies
+(`read_scored`), and the same judge's scores of the recorded ones (`read_predictions`). The two are calibrated
+differently, the first by reference and the second by block. So even a candidate that repeats the recorded replies wins
+and loses some turns.
 """
 
 from __future__ import annotations
@@ -19,48 +20,49 @@ from perslib.replay import ORIGINAL, against, official_interval, read_prediction
 from perslib.stats import SEED
 
 WHO = ["judge", "backbone", "candidate"]
-#: Calibration of candidates' replies → the one that published files of the recorded replies have in its place.
+#: Calibration of candidates' replies → the calibration that published files of the recorded replies have instead.
 OF_RECORDED = {"reference_cdf": "cdf", "reference_mean_shift": "mean_shift", "raw": "raw"}
 
 
 def aggregate_scores(files: str, corpus: Corpus) -> pd.DataFrame:
-    """Aggregate published score files as their authors do: one row a file, judge and candidate.
+    """Return published score files aggregated as by their authors: one row per file, judge and candidate.
 
-    The score is the calibrated one where the file has one. Columns: file, score, and those of `summary`, without intervals
-    but for the published one of user_macro (user_macro_low, user_macro_high).
+    The score is the calibrated one if the file has one. Columns: file, score, and those of `summary`, without intervals
+    except the published one of user_macro (user_macro_low, user_macro_high).
     """
     parts = []
     for name, score, verdicts in _scores_in(files, corpus):
-        found = summary(verdicts, score)
+        summaries = summary(verdicts, score)
         of_user = verdicts.groupby([*WHO, "user"], dropna=False)[score].mean().reset_index()
-        own = of_user.groupby(WHO, dropna=False, sort=False)
-        means = (own.get_group(key).set_index("user")[score] for key in map(tuple, found[WHO].to_numpy()))
-        found[["user_macro_low", "user_macro_high"]] = [official_interval(of) for of in means]
-        parts.append(found.assign(file=Path(name).name, score=score))
+        by_candidate = of_user.groupby(WHO, dropna=False, sort=False)
+        means = (by_candidate.get_group(key).set_index("user")[score] for key in map(tuple, summaries[WHO].to_numpy()))
+        summaries[["user_macro_low", "user_macro_high"]] = [official_interval(user_means) for user_means in means]
+        parts.append(summaries.assign(file=Path(name).name, score=score))
     return pd.concat(parts, ignore_index=True)
 
 
 def compare_scores(files: str, predictions: str, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
-    """Compare every two candidates of published files on their common turns, by `against`.
+    """Return comparisons of every two candidates of published files on their common turns, by `against`.
 
-    With `predictions`, files of the same judge's scores of the recorded replies, every candidate is compared with those
-    first. Where both sides have the calibration it is taken for both, else the one that stands in its place
-    (`OF_RECORDED`); `score` names it, or the two. p is corrected within these comparisons, and within the pairs.
+    With `predictions`, files of the same judge's scores of the recorded replies, every candidate is first compared with
+    the recorded replies. If both sides have the calibration it is used for both, otherwise its replacement
+    (`OF_RECORDED`); `score` names the calibration, or the two. p is corrected within these comparisons, and within the
+    pairs.
     """
     recorded = [(name, read_predictions(name, corpus)) for name in listed(predictions)]
-    given = [_scores(verdicts, score).assign(by=score) for _, score, verdicts in _scores_in(files, corpus)]
+    candidate_scores = [_scores(verdicts, score).assign(by=score) for _, score, verdicts in _scores_in(files, corpus)]
     tables = []
-    for score, of_candidates in pd.concat(given, ignore_index=True).groupby("by", sort=False):
+    for score, of_candidates in pd.concat(candidate_scores, ignore_index=True).groupby("by", sort=False):
         for label, originals in _recorded(recorded, score, of_candidates):
             both = pd.concat([of_candidates.merge(originals[WHO[:2]].drop_duplicates()), originals])
-            found = against(both.reset_index(drop=True), ORIGINAL, score="score", seed=seed)
-            tables.append(found.assign(score=label))
+            compared = against(both.reset_index(drop=True), ORIGINAL, score="score", seed=seed)
+            tables.append(compared.assign(score=label))
         tables.append(against(of_candidates, None, score="score", seed=seed).assign(score=score))
     return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 
 
 def _scores_in(files: str, corpus: Corpus) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Each file with each of its calibrations, or its raw scores where it has none."""
+    """Yield each file with each of its calibrations, or with its raw scores if it has none."""
     for name in listed(files):
         verdicts = read_scored(name, corpus)
         calibrated = [c for c in verdicts if f"{c}_fallback" in verdicts]
@@ -75,25 +77,28 @@ def _scores(verdicts: pd.DataFrame, column: str) -> pd.DataFrame:
 def _recorded(
     files: list[tuple[str, pd.DataFrame]], score: str, candidates: pd.DataFrame
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The scores of the recorded replies to compare with, and what those of both sides are called."""
+    """Yield the scores of the recorded replies to compare with, and the name of the score on both sides.
+
+    Raise DataError if a file lacks the score, or if it is by another judge.
+    """
     judges = candidates[WHO[:2]].drop_duplicates()
     for name, verdicts in files:
         place, instead = Path(name).name, OF_RECORDED.get(score, score)
         column = next((c for c in (score, instead) if c in verdicts), None)
         if column is None:
             raise DataError(
-                Problem(place, f"has no scores under {instead}, to compare {score} with"),
+                Problem(place, f"has no scores {instead} that could be compared with {score}"),
                 "Give the calibrated file of predictions, or candidates' files without calibration.",
             )
-        own = verdicts.merge(judges, on=WHO[:2])
-        if own.empty:
+        by_same_judge = verdicts.merge(judges, on=WHO[:2])
+        if by_same_judge.empty:
             by, others = _judges(verdicts), _judges(judges)
             raise DataError(
                 Problem(place, f"is by {by}, while the candidates were scored by {others}"),
-                "Give the predictions of the judge that scored the candidates, or none.",
+                "Give predictions by the judge that scored the candidates, or no predictions.",
             )
         label = score if column == score else f"{score} / {column}"
-        yield label, _scores(own, column).assign(candidate=ORIGINAL)
+        yield label, _scores(by_same_judge, column).assign(candidate=ORIGINAL)
 
 
 def _judges(verdicts: pd.DataFrame) -> str:

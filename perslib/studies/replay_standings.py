@@ -1,4 +1,4 @@
-"""How the candidates of a replay compare: their standings on each set of turns, by each judge, and beside the truth."""
+"""Comparison of the candidates of a replay: standings on each set of turns, by each judge, and next to the truth."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ from perslib.replay.candidates import family_of
 from perslib.report.show.words import name_of
 from perslib.studies.replay import Replay, select_replies
 
-#: The calibrations that a ranking should survive.
+#: The calibrations under which a ranking should be the same.
 VIEWS = ("reference_cdf", "reference_mean_shift", "real")
 
 
 def describe_candidates(replies: pd.DataFrame) -> pd.DataFrame:
-    """Describe who answers.
+    """Return a description of each candidate.
 
-    Columns: candidate, context, backbone, temperature, replies, without (a reply), cut (by length), unlike (all that users
-    were given), characters (median); those without any value are left out.
+    Columns: candidate, context, backbone, temperature, replies, without (a reply), cut (by length), unlike (all replies
+    that users were given), characters (median). Columns without any value are left out.
     """
-    said = replies["response"]
-    made = replies.assign(without=said.isna(), cut=replies["finish"].eq("length"), characters=said.str.len())
-    by = made.groupby("candidate", sort=False)
+    texts = replies["response"]
+    counted = replies.assign(without=texts.isna(), cut=replies["finish"].eq("length"), characters=texts.str.len())
+    by = counted.groupby("candidate", sort=False)
     table = by[["context", "backbone", "temperature"]].first().assign(replies=by.size())
     table[["without", "cut"]] = by[["without", "cut"]].sum().astype(int)
-    if made["unlike"].notna().any():
+    if counted["unlike"].notna().any():
         table["unlike"] = by["unlike"].agg(lambda own: int(own.fillna("").ne("").sum()))
     table["characters"] = by["characters"].median().round().astype("Int64")
     return table.reset_index().dropna(axis=1, how="all")
 
 
 def sum_up_unlike(replies: pd.DataFrame) -> dict[str, Any]:
-    """Return how many replies are unlike all that users were given.
+    """Return how many replies are unlike all replies that users were given.
 
-    n and all: of new ones; own and recorded: of those that were given; candidates and features: the most frequent first.
+    Keys: n and all, of new replies; own and recorded, of recorded ones; candidates and features, the most frequent
+    first.
     """
-    known = replies.dropna(subset="unlike")
-    is_own, is_unlike = known["candidate"] == ORIGINAL, known["unlike"] != ""
-    new = known[is_unlike & ~is_own]
+    checked = replies.dropna(subset="unlike")
+    is_own, is_unlike = checked["candidate"] == ORIGINAL, checked["unlike"] != ""
+    new = checked[is_unlike & ~is_own]
     counts = {
         "n": len(new),
         "all": int((~is_own).sum()),
@@ -52,14 +53,14 @@ def sum_up_unlike(replies: pd.DataFrame) -> dict[str, Any]:
         "recorded": int(is_own.sum()),
     }
     by = {
-        f"{name}s": list(new[of].value_counts().index[:3])
-        for name, of in (("candidate", "candidate"), ("feature", "unlike"))
+        f"{name}s": list(new[column].value_counts().index[:3])
+        for name, column in (("candidate", "candidate"), ("feature", "unlike"))
     }
     return counts | by
 
 
 def measure_lead(verdicts: pd.DataFrame, ranked: pd.DataFrame) -> dict[str, Any] | None:
-    """Return how far the first candidate is ahead of the second, users weighted equally; None with fewer than two."""
+    """Return the lead of the first candidate over the second, with users weighted equally; None with fewer than two."""
     if len(ranked) < 2:
         return None
     first, second = ranked["candidate"].iloc[:2]
@@ -79,51 +80,54 @@ class Standing:
 
 
 def rank_candidates(run: Replay, verdicts: pd.DataFrame, seed: int = 42) -> dict[str, Standing]:
-    """Rank the judge's candidates on each replay set of a page, all turns of the set counted as they were drawn."""
-    found = {}
+    """Return the ranks of the judge's candidates on each replay set of a page.
+
+    All turns of a set count as they were drawn.
+    """
+    standings = {}
     for name, turns in run.sets.items():
         replies = run.everywhere.merge(turns[TURN], on=TURN)
-        own = select_replies(verdicts, replies)
-        ranked = rank_sets(own, inclusion=turns, seed=seed)
-        found[name] = Standing(turns, replies, own, ranked)
-    return found
+        verdicts_on_set = select_replies(verdicts, replies)
+        ranked = rank_sets(verdicts_on_set, inclusion=turns, seed=seed)
+        standings[name] = Standing(turns, replies, verdicts_on_set, ranked)
+    return standings
 
 
 def split_by_selection(
     on_each: Mapping[str, Standing], drawn: Mapping[str, pd.DataFrame], fewest: int = FEWEST_REPLIES
 ) -> dict[str, pd.DataFrame]:
-    """Split the judge's verdicts by replay set, without sets of fewer turns.
+    """Return the judge's verdicts by replay set, without sets of fewer than `fewest` turns.
 
-    If the page replays one set only, the second is those of its turns that the published selection would take.
+    If the page replays only one set, the second part has those of its turns that the published selection would take.
     """
-    found = {name: standing.verdicts for name, standing in on_each.items()}
-    if len(found) == 1:
-        (whole,) = found.values()
-        found = {"replayed": whole}
-        found |= {"hard": whole.merge(drawn["hard"][TURN], on=TURN)} if "hard" in drawn else {}
-    return {name: part for name, part in found.items() if count_turns(part) >= fewest}
+    parts = {name: standing.verdicts for name, standing in on_each.items()}
+    if len(parts) == 1:
+        (replayed,) = parts.values()
+        parts = {"replayed": replayed}
+        parts |= {"hard": replayed.merge(drawn["hard"][TURN], on=TURN)} if "hard" in drawn else {}
+    return {name: part for name, part in parts.items() if count_turns(part) >= fewest}
 
 
 def count_turns(frame: pd.DataFrame) -> int:
-    """Count the turns that replies or verdicts are on."""
+    """Return the number of turns of replies or verdicts."""
     return len(frame[TURN].drop_duplicates())
 
 
 def measure_gains(sets: Mapping[str, pd.DataFrame], seed: int = 42) -> pd.DataFrame:
-    """Measure the mean difference from the recorded replies on each set of turns, a row a candidate.
+    """Return the mean difference from the recorded replies on each set of turns, one row per candidate.
 
     Columns: candidate, and for each set its name, `_low` and `_high`.
     """
     parts = []
     for name, verdicts in sets.items():
-        own = against(verdicts, seed=seed).set_index("candidate").filter(regex="^mean_delta(_low|_high)?$")
-        parts.append(own.rename(columns=lambda column, name=name: column.replace("mean_delta", name)))
+        deltas = against(verdicts, seed=seed).set_index("candidate").filter(regex="^mean_delta(_low|_high)?$")
+        parts.append(deltas.rename(columns=lambda column, name=name: column.replace("mean_delta", name)))
     table = pd.concat(parts, axis=1).sort_values(next(iter(sets)), ascending=False, kind="stable")
     return table.rename_axis("candidate").reset_index()
 
 
 def order_outcomes(compared: pd.DataFrame) -> pd.DataFrame:
-    """Order comparisons by their difference, the greatest first; several scores or judges stay apart."""
+    """Return comparisons by their difference, the greatest first; several scores or judges stay separate."""
     apart = [c for c in ("score", "judge") if c in compared and compared[c].nunique() > 1]
     order = [True] * len(apart) + [False]
     ordered = compared.sort_values([*apart, "mean_delta"], ascending=order, kind="stable")
@@ -134,38 +138,38 @@ def order_outcomes(compared: pd.DataFrame) -> pd.DataFrame:
 
 
 def name_pairs(views: pd.DataFrame) -> pd.DataFrame:
-    """Name those of `ranking_views` that have a τ; `pair` is both names in one line."""
-    found = views.dropna(subset="tau")
-    names = found[["view", "other"]].map(lambda view: ", ".join(map(name_of, view.split(" · "))))
-    return found.assign(pair=names["view"] + " – " + names["other"])
+    """Return the rows of `ranking_views` that have a τ; `pair` has both names in one line."""
+    with_tau = views.dropna(subset="tau")
+    names = with_tau[["view", "other"]].map(lambda view: ", ".join(map(name_of, view.split(" · "))))
+    return with_tau.assign(pair=names["view"] + " – " + names["other"])
 
 
 def find_families(replies: pd.DataFrame, judging: Backbone) -> dict[str, str]:
-    """Find the model families of the candidates and of the judges' model, as far as they are known."""
-    known = replies.dropna(subset="family").drop_duplicates("candidate")
+    """Return the known model families of the candidates and of the judges' model."""
+    with_family = replies.dropna(subset="family").drop_duplicates("candidate")
     family = family_of(judging.model)
-    return dict(zip(known["candidate"], known["family"])) | ({judging.name: family} if family else {})
+    return dict(zip(with_family["candidate"], with_family["family"])) | ({judging.name: family} if family else {})
 
 
 # -- the truth ---------------------------------------------------------------------------------------------------
 
 
 def find_truth(corpus: Corpus, replies: pd.DataFrame) -> pd.DataFrame:
-    """Find the true satisfaction with these replies, where a synthetic world knows it; empty elsewhere."""
+    """Return the true satisfaction with these replies if a synthetic world provides it; otherwise an empty frame."""
     keys = ["candidate", *TURN, "response"]
-    known = corpus.extras.get("candidates", pd.DataFrame(columns=[*keys, "expected"]))
-    return known.merge(replies[keys], on=keys)
+    candidates = corpus.extras.get("candidates", pd.DataFrame(columns=[*keys, "expected"]))
+    return candidates.merge(replies[keys], on=keys)
 
 
 def draw_labels(truth: pd.DataFrame, users: int, seed: int = 42) -> pd.DataFrame:
     """Draw a few users; return the true satisfaction of all replies to them, as labels."""
     chosen = truth["user"].drop_duplicates().sample(min(users, truth["user"].nunique()), random_state=seed)
-    own = truth[truth["user"].isin(chosen)][["candidate", *TURN, "expected"]]
-    return own.rename(columns={"expected": "score"})
+    labels = truth[truth["user"].isin(chosen)][["candidate", *TURN, "expected"]]
+    return labels.rename(columns={"expected": "score"})
 
 
 def compare_to_truth(verdicts: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFrame:
-    """Return the judged and the true user macro of each candidate whose truth is known, a row a judge and candidate."""
+    """Return the judged and the true user macro of each candidate with a known truth, per judge and candidate."""
     by_user = truth.groupby(["candidate", "user"])["expected"].mean()
     true = by_user.groupby("candidate").mean().rename("true").reset_index()
     columns = ["judge", "candidate", "user_macro", "user_macro_low", "user_macro_high"]

@@ -1,4 +1,4 @@
-"""What several pages say: sentences with computed numbers."""
+"""Sentences with computed numbers that several pages show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from perslib.text import as_paragraph, join, plural, translate
 
 @as_paragraph
 def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
-    """How far one gets without reading a reply, and who gets further; what is not defined, and why."""
+    """Yield sentences on the agreement that controls reach without reading a reply, and on the judges that exceed it.
+
+    If a correlation is not defined, a sentence states why.
+    """
     if agreed["turns"].max() < FEWEST_REPLIES:
         yield translate(
             "Judges scored {replies} rated replies at most; from fewer than {least} no agreement is shown.",
@@ -26,21 +29,21 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
             least=FEWEST_REPLIES,
         )
         return
-    own = agreed[(agreed["metric"] == "pearson") & agreed["value"].notna()]
-    reach = own[own["judge"].isin(names)]
+    rows = agreed[(agreed["metric"] == "pearson") & agreed["value"].notna()]
+    of_controls = rows[rows["judge"].isin(names)]
     within = agreed[(agreed["metric"] == "wb_pearson") & agreed["value"].notna()].sort_values("value")
-    for best in (own if reach.empty else reach).sort_values("value").tail(1).to_dict("records"):
+    for best in (rows if of_controls.empty else of_controls).sort_values("value").tail(1).to_dict("records"):
         yield translate(
             "On {replies:,} replies of {users:,} users, no control has scores that differ; the highest r is {r} ({judge})."
-            if reach.empty
+            if of_controls.empty
             else "On {replies:,} replies of {users:,} users, controls, which read no reply, reach up to r = {r} ({judge}).",
             replies=best["turns"],
             users=best["users"],
             r=with_interval(best["value"], best["value_low"], best["value_high"]),
             judge=name_of(best["judge"]),
         )
-    if not reach.empty:
-        better = own[own["gain_low"].gt(0)]["judge"].unique()
+    if not of_controls.empty:
+        better = rows[rows["gain_low"].gt(0)]["judge"].unique()
         yield translate(
             "Judges whose gain over the best control in r has an interval above zero: **{judges}**.",
             judges=join(map(name_of, better)) or translate("none"),
@@ -61,23 +64,26 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
 
 
 def fold_equal(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataFrame:
-    """Leave out rows of these judges that repeat another's in every metric; calibrated, all constants and means do."""
-    about = ["judge", "score"]
+    """Return the frame without judges of `blind` that repeat another judge in every metric.
+
+    After calibration, this happens for all constants and means.
+    """
+    keys = ["judge", "score"]
     values = agreed["value"].round(9).fillna(0)
-    rows = agreed.assign(value=values).groupby(about, sort=False)["value"].agg(tuple).reset_index()
+    rows = agreed.assign(value=values).groupby(keys, sort=False)["value"].agg(tuple).reset_index()
     repeated = rows["judge"].isin(blind) & rows.duplicated(["score", "value"]) & rows["value"].map(any)
-    return agreed.merge(rows.loc[~repeated, about], on=about)
+    return agreed.merge(rows.loc[~repeated, keys], on=keys)
 
 
 def below_zero(agreed: pd.DataFrame) -> str | None:
-    """Which judges' correlation with people has an interval wholly below zero; None where it is no judge's.
+    """Return a sentence on judges whose correlation with people has an interval wholly below zero, or None.
 
-    Columns: judge, metric, value, value_low, value_high, and score where there are calibrations.
+    Columns: judge, metric, value, value_low, value_high, and score if there are calibrations.
     """
     under = agreed[(agreed["metric"] == "pearson") & agreed["value_high"].lt(0)]
     if under.empty:
         return None
-    found = [
+    descriptions = [
         name_of(row["judge"])
         + (f" ({name_of(row['score'])})" if row.get("score", "real") != "real" else "")
         + f" r = {with_interval(row['value'], row['value_low'], row['value_high'], 2)}"
@@ -86,31 +92,31 @@ def below_zero(agreed: pd.DataFrame) -> str | None:
     return translate(
         "**Below zero:** the whole 95 % interval of the correlation with people's scores lies below zero for "
         "{judges}. Such a judge ranks first what these people like least: do not use it for ranking.",
-        judges=translate("; ").join(found),
+        judges=translate("; ").join(descriptions),
     )
 
 
 def without_scores(verdicts: pd.DataFrame) -> list[str]:
-    """Which judges have scored no reply at all; a sentence for each reason."""
+    """Return a sentence for each reason why judges have not scored any reply."""
     has_score = verdicts["raw"].notna().groupby(verdicts["judge"], sort=False).transform("any")
     return [
         translate(
             "Without any score: {judges} ({reason}).",
-            judges=join(map(name_of, own["judge"].unique())),
+            judges=join(map(name_of, group["judge"].unique())),
             reason=str(reason).removeprefix("no score: "),
         )
-        for reason, own in verdicts[~has_score].groupby("error", sort=False)
+        for reason, group in verdicts[~has_score].groupby("error", sort=False)
     ]
 
 
 def counted(asked: pd.DataFrame) -> dict[str, int]:
-    """How many judgments were asked for and how many have no score: the page's head and the manifest say the same."""
+    """Return the numbers of requested and of unscored judgments, as the page's head and the manifest show them."""
     return {"judgments": len(asked), "unscored": int(asked["raw"].isna().sum())}
 
 
 @as_paragraph
 def scored(asked: pd.DataFrame, sessions: bool = False) -> Iterator[str]:
-    """How many replies, or whole sessions, were judged, and how many judgments have no score."""
+    """Yield sentences on how many replies, or whole sessions, were judged, and how many judgments are unscored."""
     judged = {"n": asked["judge"].nunique(), "users": asked["user"].nunique()}
     judged["replies"] = len(asked[TURN].drop_duplicates())
     if sessions:
@@ -138,7 +144,7 @@ def scored(asked: pd.DataFrame, sessions: bool = False) -> Iterator[str]:
 
 @as_paragraph
 def reach(asked: pd.DataFrame, look: Extent) -> Iterator[str]:
-    """What can be concluded from so many replies."""
+    """Yield sentences on the conclusions that this number of users and replies allows."""
     users = asked["user"].nunique()
     if thoughts_of(asked) and asked["rationale"].isna().all():
         yield translate(
@@ -163,7 +169,10 @@ def reach(asked: pd.DataFrame, look: Extent) -> Iterator[str]:
 
 
 def thoughts_of(verdicts: pd.DataFrame) -> dict[str, str]:
-    """What a model thought before these verdicts, by the digest in `asked`, where it did and the answer cache has it."""
+    """Return the thoughts of a model before these verdicts, by the digest in `asked`.
+
+    Verdicts without thoughts in the answer cache are left out.
+    """
     store, digests = Cache(policy="only"), verdicts["asked"].dropna() if "asked" in verdicts else []
     answers = store.get_many(digests) if len(digests) and store.path.is_file() else {}
     return {digest: answer["reasoning"] for digest, answer in answers.items() if answer.get("reasoning")}

@@ -1,4 +1,4 @@
-"""The page on UXBench: construction's funnel, the reward model and the three tasks, on the corpus at hand."""
+"""The page on UXBench: construction's funnel, the reward model and the three tasks, on a corpus."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from perslib.studies.published_bias import sensitivity
 from perslib.ux.construction import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.tasks.judging import SHOTS, Strategy
 
-#: Baselines of `perslib.ux.wall`: what one thing alone tells of cases.
+#: Baselines of `perslib.ux.wall`, each of which uses a single property of cases.
 BASELINES = ("majority", "length only", "history only", "query only", "reply only")
-#: A first look is had on some of the shortest cases, this many at least, so that it stays short.
+#: Minimum number of cases of a first look; it uses the shortest cases, so that it stays fast.
 SHORT = 10
-#: Replies that judges with either memory are tried on.
+#: Number of replies on which judges with each memory are compared.
 JUDGED = 120
-#: The reward model that has learned from all rated replies of other users, not from the judged cases alone.
+#: The reward model that has learned from all rated replies of other users, and not only from the judged cases.
 ALL_RATED = "reward, all ratings"
 
 
@@ -42,25 +42,28 @@ ALL_RATED = "reward, all ratings"
 
 
 def count_candidates(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame, list[Talk]]:
-    """Count what construction takes up before any model is asked: a row a stage, the reasons given, the sessions left."""
-    rules, held, unfit = Rules(), list[Rejection](), list[Rejection]()
-    found = talks(source, rules, held)
-    if not found and not held:
+    """Count what construction keeps before any model is asked; return a row per stage, the reasons, and the sessions.
+
+    The sessions are those that remain. Raise NotEnough if there are no sessions with replies.
+    """
+    rules, rejected, unfit = Rules(), list[Rejection](), list[Rejection]()
+    sessions = talks(source, rules, rejected)
+    if not sessions and not rejected:
         raise NotEnough(
             "Cases are constructed from sessions with replies, and there are none. Give a raw log: `-p log=PATH`."
         )
-    every = [one for talk in found for one in candidates(talk, rules, unfit)]
-    sides = pd.Series([one.side for one in every], dtype="str").value_counts()
-    rows = [("read and gate", len(found), len(held)), ("candidates", len(every), len(unfit))]
+    case_candidates = [one for talk in sessions for one in candidates(talk, rules, unfit)]
+    sides = pd.Series([one.side for one in case_candidates], dtype="str").value_counts()
+    rows = [("read and gate", len(sessions), len(rejected)), ("candidates", len(case_candidates), len(unfit))]
     rows += [(f"candidates, {side}", n, 0) for side, n in sides.items()]
     funnel = pd.DataFrame(rows, columns=["stage", "left", "rejected"])
     funnel.insert(1, "in", funnel["left"] + funnel["rejected"])
-    why = pd.DataFrame([*held, *unfit], columns=Rejection._fields)[["stage", "reason"]]
-    return funnel, why.value_counts().rename("count").reset_index(), found
+    reasons = pd.DataFrame([*rejected, *unfit], columns=Rejection._fields)[["stage", "reason"]]
+    return funnel, reasons.value_counts().rename("count").reset_index(), sessions
 
 
 def draw_some(number: int, most: int | None, seed: int = SEED) -> list[int]:
-    """Draw at most so many places by the seed, in their order; all where `most` is None or 0."""
+    """Return at most `most` places, drawn by the seed, in their order; all places if `most` is None or 0."""
     return sorted(np.random.default_rng(seed).permutation(number)[: most or number].tolist())
 
 
@@ -74,10 +77,11 @@ def compare_memories(
     seed: int = SEED,
     settings: Settings = DEFAULT,
 ) -> pd.DataFrame:
-    """Compare how well judges agree with the users' scores when they remember ratings, and when they remember behaviour.
+    """Return the agreement of judges with the users' scores, with a memory of ratings and with one of behaviour.
 
-    What a judge learns it learns from labels of the same kind; `task mean` on ratings and shuffled labels are the
-    controls. All are compared on the replies that all scored, with intervals over users.
+    A judge learns from labels of the same kind as its memory. The controls are `task mean` on ratings, and shuffled
+    labels. All are compared on the replies that all scored, with intervals over users. Raise NotEnough if these are too
+    few.
 
     Columns: judge, memory, turns, users, r, kept (r over that of the rated memory), both with bounds.
     """
@@ -85,29 +89,31 @@ def compare_memories(
     dealt = pd.array(weak.turns["score"].sample(frac=1, random_state=seed).to_numpy(), "Int64")
     shuffled = replace(weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=dealt))
     memories = {"rated": corpus, "behaviour": weak, "shuffled": shuffled}
-    blocks = {memory: list(targets(own, limit=limit, seed=seed)) for memory, own in memories.items()}
-    # The least and the most that can be made of a memory without asking a model.
+    blocks = {
+        memory: list(targets(blocks_of_memory, limit=limit, seed=seed)) for memory, blocks_of_memory in memories.items()
+    }
+    # The simplest and the strongest judge that use a memory without asking a model.
     ways = list(product([UserMean(), LearnedJudge()] if judges is None else judges, memories))
-    said = {}
+    scores_by_way = {}
     for judge, memory in [*ways, (OfTask("mean"), "rated")]:
-        own = [block for block in blocks[memory] if len(block)]
-        found = evaluate(judge, memories[memory], blocks=own, progress=False).set_index(TURN)
-        said[judge.name, memory] = found["expected"].fillna(found["raw"]).astype(float)
+        blocks_of_memory = [block for block in blocks[memory] if len(block)]
+        verdicts = evaluate(judge, memories[memory], blocks=blocks_of_memory, progress=False).set_index(TURN)
+        scores_by_way[judge.name, memory] = verdicts["expected"].fillna(verdicts["raw"]).astype(float)
     scores = corpus.turns.set_index(TURN)["score"].dropna().astype(float)
-    wide = pd.concat(said, axis=1).sort_index()
-    known = wide[wide.index.isin(scores.index)].dropna()
-    if len(known) < FEWEST_REPLIES:
-        raise NotEnough("Memories are not compared: only {n} rated replies were scored by all judges.", n=len(known))
-    users = Resamples(known.index.get_level_values("user"))
-    gold, drawn, rows = scores.loc[known.index].to_numpy(), {}, []
-    for name, memory in said:
-        sums = Sums(gold, known[name, memory].to_numpy(), users.group, len(users))
-        r = drawn[name, memory] = measure_under(sums, ["pearson"], users.weights)["pearson"]
-        rated = drawn[name, "rated"]
+    wide = pd.concat(scores_by_way, axis=1).sort_index()
+    complete = wide[wide.index.isin(scores.index)].dropna()
+    if len(complete) < FEWEST_REPLIES:
+        raise NotEnough("Memories are not compared: only {n} rated replies were scored by all judges.", n=len(complete))
+    users = Resamples(complete.index.get_level_values("user"))
+    gold, r_by_way, rows = scores.loc[complete.index].to_numpy(), {}, []
+    for name, memory in scores_by_way:
+        sums = Sums(gold, complete[name, memory].to_numpy(), users.group, len(users))
+        r = r_by_way[name, memory] = measure_under(sums, ["pearson"], users.weights)["pearson"]
+        rated = r_by_way[name, "rated"]
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
-        about = {"judge": name, "memory": memory, "turns": len(known), "users": len(users)}
-        kept = share if memory != "rated" else share[:1]
-        rows.append(about | users.estimate(r, "r", "correlation") | users.estimate(kept, "kept"))
+        columns = {"judge": name, "memory": memory, "turns": len(complete), "users": len(users)}
+        share_kept = share if memory != "rated" else share[:1]
+        rows.append(columns | users.estimate(r, "r", "correlation") | users.estimate(share_kept, "kept"))
     return pd.DataFrame(rows)
 
 
@@ -116,31 +122,34 @@ def compare_memories(
 
 @dataclass(frozen=True)
 class Rewards:
-    """Two reward models, each learned from one half of the users and asked about the other."""
+    """Two reward models; each learned from one half of the users and scores the other half."""
 
     models: list[ux.Reward]
     half: dict[str, int]
-    """User → which of the models has not seen this user."""
+    """User → the index of the model that has not seen this user."""
     verdicts: pd.DataFrame
-    """On every labelled reply, by the model that has not seen its user."""
+    """Verdicts on every labelled reply, by the model that has not seen its user."""
     labels: str
-    """What they learned from: ratings, gold labels or behaviour."""
+    """What the models learned from: ratings, gold labels or behaviour."""
 
     def unseen(self, cases: Iterable[ux.Case], model: int) -> list[ux.Case]:
-        """The cases of users that a model has not seen."""
+        """Return the cases of users that a model has not seen."""
         return [case for case in cases if self.half.get(case.user or case.case, 0) == model]
 
     def score(self, replies: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
-        """The replies with a verdict each, by the model that has not seen the case's user."""
+        """Return the replies with a verdict each, by the model that has not seen the case's user."""
         parts = [replies.iloc[:0]]
         for i, model in enumerate(self.models):
-            own = replies[replies["case"].isin({case.case for case in self.unseen(cases, i)})]
-            parts += [ux.scored_replies(own, cases, model)] if len(own) else []
+            unseen_replies = replies[replies["case"].isin({case.case for case in self.unseen(cases, i)})]
+            parts += [ux.scored_replies(unseen_replies, cases, model)] if len(unseen_replies) else []
         return pd.concat(parts[1:] or parts).sort_index()
 
 
 def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
-    """Fit reward models to all ratings (else gold labels, else clicks); where there are none, to what behaviour says."""
+    """Fit reward models to all ratings, otherwise to gold labels, clicks, or what behaviour shows.
+
+    Raise NotEnough if a half of the users lacks good or bad replies.
+    """
     lessons, labels = ux.lessons_of(corpus), "ratings"
     if any(lesson.source.startswith("gold") for lesson in lessons):
         labels = "gold labels"
@@ -150,7 +159,7 @@ def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
     order = np.random.default_rng(seed).permutation(len(users))
     half = {users[i]: place % 2 for place, i in enumerate(order)}
     sides = [[c for c in lessons if half[c.user or c.case] == side] for side in (0, 1)]
-    if any(len({c.gold for c in own}) < 2 for own in sides):
+    if any(len({c.gold for c in side_lessons}) < 2 for side_lessons in sides):
         good = sum(c.gold == 1 for c in lessons)
         raise NotEnough(
             "A reward model is trained on good and bad replies of one half of the users and applied to the other "
@@ -161,7 +170,7 @@ def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
             users=len(users),
         )
     models = [ux.Reward(seed=seed, name=ALL_RATED).learn(sides[1 - side]) for side in (0, 1)]
-    verdicts = pd.concat([m.verdicts(own) for m, own in zip(models, sides)], ignore_index=True)
+    verdicts = pd.concat([m.verdicts(side_lessons) for m, side_lessons in zip(models, sides)], ignore_index=True)
     return Rewards(models, half, verdicts, labels)
 
 
@@ -169,12 +178,12 @@ def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
 
 
 def select_cases(corpus: Corpus, limit: int, seed: int = SEED) -> list[ux.Case]:
-    """Select a released split's cases, else replies that users clearly liked or did not, as many of either."""
+    """Return a released split's cases, otherwise as many replies that users clearly liked as clearly disliked."""
     try:
-        found = [c for c in ux.released_cases(corpus, "task1") if c.gold is not None]
+        released = [c for c in ux.released_cases(corpus, "task1") if c.gold is not None]
     except DataError:
         return ux.judge_cases(corpus, limit, seed=seed)
-    return [found[i] for i in draw_some(len(found), limit, seed)]
+    return [released[i] for i in draw_some(len(released), limit, seed)]
 
 
 def ask_model(
@@ -186,9 +195,10 @@ def ask_model(
     effort: str = "",
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """Ask a model for verdicts with two classes and with three; at a first look on a few cases, shown the request alone.
+    """Ask a model for verdicts with two classes and with three.
 
-    Examples for few-shot are cases that are not judged.
+    A first look has a few cases and shows only the request. Examples for few-shot are cases that are not judged. Raise
+    NotEnough if there are too few cases.
     """
     if not cases:
         raise NotEnough("The model was not asked: there is no case to judge.")
@@ -205,8 +215,8 @@ def ask_model(
             )
         most = min(most, len(cases) - 2 * SHOTS)
     few = draw_of_both(cases, most, seed)
-    own = {case.case for case in few}
-    rest = [case for case in cases if case.case not in own]
+    drawn_ids = {case.case for case in few}
+    rest = [case for case in cases if case.case not in drawn_ids]
     form = PromptSettings(language, window=0 if look.is_short else None, effort=effort or None)
     verdicts = []
     for strategy, classes in [*((strategy, 2) for strategy in strategies), (strategies[0], 3)]:
@@ -217,7 +227,7 @@ def ask_model(
 
 
 def draw_of_both(cases: Sequence[ux.Case], number: int, seed: int = SEED) -> list[ux.Case]:
-    """Draw so many cases by the seed, half of them good and half bad."""
+    """Return `number` cases drawn by the seed, half of them good and half bad."""
     rng = np.random.default_rng(seed)
     sides = [[c for c in cases if c.gold == side] for side in (1, -1)]
     mixed = [side[i] for side in sides for i in rng.permutation(len(side))[: -(-number // 2)]]
@@ -225,12 +235,15 @@ def draw_of_both(cases: Sequence[ux.Case], number: int, seed: int = SEED) -> lis
 
 
 def judge_by_ratings(corpus: Corpus, cases: Sequence[ux.Case]) -> pd.DataFrame:
-    """Let the learned judge judge the cases of test users; columns as of `perslib.ux.verdicts_of_scores`."""
+    """Return verdicts of the learned judge on the cases of test users; columns as in `perslib.ux.verdicts_of_scores`.
+
+    Raise NotEnough if no user with a case has scores in other scenarios.
+    """
     test = [u for u in corpus.split().get("test", []) if u in {c.user for c in cases}]
     table = pd.DataFrame()
     if corpus.block_ids(test) and corpus.turns["score"].notna().any():
-        found = evaluate(LearnedJudge(), corpus, users=test, progress=False)
-        table = ux.verdicts_of_scores(found.dropna(subset="expected"), cases)
+        verdicts = evaluate(LearnedJudge(), corpus, users=test, progress=False)
+        table = ux.verdicts_of_scores(verdicts.dropna(subset="expected"), cases)
     if table.empty:
         raise NotEnough(
             "The learned judge uses scores that users gave in other scenarios, and in {name} no user with a case "
@@ -243,7 +256,10 @@ def judge_by_ratings(corpus: Corpus, cases: Sequence[ux.Case]) -> pd.DataFrame:
 def measure_judges(
     cases: Sequence[ux.Case], verdicts: Sequence[pd.DataFrame], baselines: pd.DataFrame, seed: int = SEED
 ) -> pd.DataFrame:
-    """Measure judges and baselines; columns as of `perslib.ux.measure_beside_wall`."""
+    """Return the quality of judges and baselines; columns as in `perslib.ux.measure_beside_wall`.
+
+    Raise NotEnough if there are no cases or no verdicts.
+    """
     if not cases:
         raise NotEnough(
             "There is no case to judge: users did not show one reply here to be clearly good and one clearly bad. "
@@ -255,23 +271,23 @@ def measure_judges(
 
 
 def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
-    """Place judges and baselines by d′ and criterion, and the judges of the paper's Table 3.
+    """Return d′ and criterion of judges and baselines, and of the judges of the paper's Table 3.
 
     Columns: kind (the judge; baseline; published, zero-shot; published, trained), baseline (its name), criterion and
-    d_prime, of judges with bounds.
+    d_prime; judges have bounds.
     """
-    theirs = sensitivity()[["model", "criterion", "d_prime"]]
-    is_trained = theirs.pop("model") == ux.REWARD_MODEL
-    theirs["kind"] = np.where(is_trained, "published, trained", "published, zero-shot")
+    published = sensitivity()[["model", "criterion", "d_prime"]]
+    is_trained = published.pop("model") == ux.REWARD_MODEL
+    published["kind"] = np.where(is_trained, "published, trained", "published, zero-shot")
     bounds = quality.filter(regex="^(criterion|d_prime)_").where(~quality["is_baseline"])
-    own = quality[["criterion", "d_prime"]].join(bounds)
-    own["kind"] = quality["judge"].mask(quality["is_baseline"], "baseline")
-    own["baseline"] = quality["judge"].where(quality["is_baseline"])
-    return pd.concat([theirs, own], ignore_index=True).fillna({"baseline": ""})
+    placed = quality[["criterion", "d_prime"]].join(bounds)
+    placed["kind"] = quality["judge"].mask(quality["is_baseline"], "baseline")
+    placed["baseline"] = quality["judge"].where(quality["is_baseline"])
+    return pd.concat([published, placed], ignore_index=True).fillna({"baseline": ""})
 
 
 def allow_neutral(verdicts: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
-    """Verdicts of judges that may say neutral, and of the learned judge, neutral where its score rounds to 3."""
+    """Return verdicts of judges that may answer neutral, and of the learned judge, neutral if its score rounds to 3."""
     parts = [verdicts[verdicts["judge"].str.contains("three")]] if len(verdicts) else []
     if len(scored):
         is_middle = scored["score"].between(2.5, 3.5, inclusive="left")

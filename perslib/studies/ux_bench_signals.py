@@ -1,4 +1,4 @@
-"""The page on UXBench, its first part: what behaviour says, how far it is right, and what a memory makes of it."""
+"""The page on UXBench, first part: signals of behaviour, their validity, and a memory made from them."""
 
 from __future__ import annotations
 
@@ -24,36 +24,41 @@ from perslib.ux import name_turns, published
 from perslib.ux.tasks.answers import FEWEST_CASES
 
 STRENGTHS = ["explicit", "strong", "weak"]
-#: Signals of which only the primary one of a reply counts.
+#: Signals that count only as the primary signal of a reply.
 PRIMARY = ["continue", "no_followup", "superseded"]
-#: A label counts as surer from these weights on.
+#: Minimum weights of labels.
 WEIGHTS = (0.0, 0.3, 0.7)
 SATISFIED = 4
-#: What `count_objections` gives with bounds.
+#: Columns of `count_objections` with bounds.
 PERCENTS = ("objected_percent", "low_percent")
-#: Time is divided into months where there is more of it than this many weeks.
+#: A period of more weeks than this is divided into months.
 WEEKS = 26
 
 
 class Behaviour(NamedTuple):
-    """What users did after replies."""
+    """The users' behaviour after replies."""
 
     replies: pd.DataFrame
-    """A row a reply, as `perslib.signals.table` has it, with `conversation` (which session it belongs to), `user`, `turn`
-    (from 1), `objection` (the first clear signal against it, one that is explicit or strong), and where they are known `at`
-    (when it was given), `assistant` and `score`."""
+    """One row per reply, with the columns of `perslib.signals.table`.
+
+    Further columns: `conversation` (the session it belongs to), `user`, `turn` (from 1), `objection` (the first clear
+    signal against it, explicit or strong), and if they are known `at` (when it was given), `assistant` and `score`.
+    """
     rejected: pd.DataFrame
-    """What of a log could not be read: kind, reason, count."""
+    """The parts of a log that could not be read: kind, reason, count."""
 
 
 def find_behaviour(corpus: Corpus, log: str = "", settings: Settings = DEFAULT) -> Behaviour:
-    """Find the signals of a log (a .jsonl or .parquet file, or a folder of them), else of the corpus' conversations."""
-    odd: list[tuple[str, str, int]] = []
+    """Return the signals of a log (a .jsonl or .parquet file, or a folder of them), otherwise of the corpus.
+
+    Raise NotEnough if there are no sessions with replies.
+    """
+    problems: list[tuple[str, str, int]] = []
     if log:
-        found = mined(log, settings=settings)
-        replies, session = found.table.assign(at=pd.NaT, assistant=None, score=np.nan), ["record"]
-        odd += [("no session", reason, n) for reason, n in found.rejected.items()]
-        odd += [("odd", reason, n) for reason, n in found.notes.items()]
+        mined_log = mined(log, settings=settings)
+        replies, session = mined_log.table.assign(at=pd.NaT, assistant=None, score=np.nan), ["record"]
+        problems += [("no session", reason, n) for reason, n in mined_log.rejected.items()]
+        problems += [("odd", reason, n) for reason, n in mined_log.notes.items()]
     else:
         at = corpus.turns["answered_at"].fillna(corpus.turns["asked_at"])
         named = of_turns(corpus, "assistant").to_numpy()
@@ -68,7 +73,7 @@ def find_behaviour(corpus: Corpus, log: str = "", settings: Settings = DEFAULT) 
             log=log,
             name=corpus.name,
         )
-    rejected = pd.DataFrame(odd, columns=["kind", "reason", "count"])
+    rejected = pd.DataFrame(problems, columns=["kind", "reason", "count"])
     replies["conversation"] = name_turns(replies, session)
     replies["turn"] = replies.groupby("conversation").cumcount() + 1
     if log:
@@ -80,63 +85,63 @@ def find_behaviour(corpus: Corpus, log: str = "", settings: Settings = DEFAULT) 
 
 
 def list_signals(replies: pd.DataFrame) -> pd.DataFrame:
-    """List every signal after these replies with its strength, a row a signal, under the index of its reply."""
+    """Return every signal after these replies with its strength, one row per signal, with the index of its reply."""
     each = replies["signals"].explode().dropna()
     return pd.DataFrame({"signal": each.str["name"], "strength": each.str["strength"]})
 
 
 def count_gold(corpus: Corpus) -> dict[str, int]:
-    """Count the gold labels of a benchmark's cases: n, good, bad; empty where there are none."""
+    """Return the numbers of gold labels of a benchmark's cases: n, good, bad; empty if there are none."""
     gold = corpus.extras.get("cases", pd.DataFrame({"gold": []}))["gold"].dropna()
     return {"n": len(gold), "good": int((gold == GOOD).sum()), "bad": int((gold == BAD).sum())} if len(gold) else {}
 
 
 def count_objections(found: Behaviour) -> pd.DataFrame:
-    """Count replies with a clear signal of dissatisfaction, with weak ones alone, and with none; how far scores agree.
+    """Return the numbers of replies with a clear signal of dissatisfaction, with weak ones alone, and with none.
 
-    Columns: strength (clear, weak, neither), replies, users, objected_percent (of all replies), rated, and low_percent (share
-    of the rated ones scored 3 or lower), both with bounds over users.
+    Columns: strength (clear, weak, neither), replies, users, objected_percent (of all replies), rated, and low_percent
+    (share of the rated ones scored 3 or lower), both with bounds over users.
     """
     replies, rows = found.replies, []
     is_clear, is_known = replies["objection"].notna(), replies["score"].notna()
     is_weak = replies["primary"].isin(NEGATIVE) & ~is_clear
     low = (replies["score"] < SATISFIED).to_numpy()
-    for strength, own in {"clear": is_clear, "weak": is_weak, "neither": ~(is_clear | is_weak)}.items():
-        rated = own & is_known
-        about = {"strength": strength, "replies": int(own.sum()), "rated": int(rated.sum())}
-        about |= _percent_of_users(replies["user"], own.to_numpy())
-        about |= _percent_of_users(replies["user"][rated], low[rated], "low_percent")
-        rows.append(about | {"users": replies["user"][own].nunique()})
+    for strength, has_strength in {"clear": is_clear, "weak": is_weak, "neither": ~(is_clear | is_weak)}.items():
+        rated = has_strength & is_known
+        columns = {"strength": strength, "replies": int(has_strength.sum()), "rated": int(rated.sum())}
+        columns |= _percent_of_users(replies["user"], has_strength.to_numpy())
+        columns |= _percent_of_users(replies["user"][rated], low[rated], "low_percent")
+        rows.append(columns | {"users": replies["user"][has_strength].nunique()})
     return pd.DataFrame(rows)
 
 
 def count_signals(found: Behaviour) -> pd.DataFrame:
-    """Count how often each signal was found, by strength, and in how many sessions; the paper's shares stand beside it.
+    """Return how often each signal was found, by strength, and in how many sessions, next to the paper's shares.
 
     Columns: signal, found, explicit, strong, weak, primary, sessions_percent with Wilson bounds, published_percent.
     """
-    replies, every = found.replies, list(PRECEDENCE)
+    replies, all_signals = found.replies, list(PRECEDENCE)
     each = list_signals(replies).join(replies["conversation"])
-    table = pd.crosstab(each["signal"], each["strength"]).reindex(index=every, columns=STRENGTHS)
+    table = pd.crosstab(each["signal"], each["strength"]).reindex(index=all_signals, columns=STRENGTHS)
     table["primary"] = replies["primary"].value_counts()
     table.insert(0, "found", each["signal"].value_counts())
     table = table.fillna(0).astype(int)
     table["found"] = table["found"].where(table["found"] > 0, table["primary"])
-    there = each.groupby("signal")["conversation"].nunique().reindex(every, fill_value=0)
-    as_primary = replies.groupby("primary")["conversation"].nunique().reindex(every, fill_value=0)
-    there = there.mask(there.index.isin(PRIMARY), as_primary)
+    with_signal = each.groupby("signal")["conversation"].nunique().reindex(all_signals, fill_value=0)
+    as_primary = replies.groupby("primary")["conversation"].nunique().reindex(all_signals, fill_value=0)
+    with_signal = with_signal.mask(with_signal.index.isin(PRIMARY), as_primary)
     sessions = replies["conversation"].nunique()
-    table = with_wilson(table.assign(sessions_percent=100 * there / sessions), "sessions_percent", sessions)
-    theirs = published("signals").set_index("signal")
-    table["published_percent"] = 100 * theirs["found"] / theirs["sessions"]
+    table = with_wilson(table.assign(sessions_percent=100 * with_signal / sessions), "sessions_percent", sessions)
+    of_paper = published("signals").set_index("signal")
+    table["published_percent"] = 100 * of_paper["found"] / of_paper["sessions"]
     table = table[(table["found"] > 0) | table["published_percent"].notna()]
     return table.rename_axis("signal").reset_index()
 
 
 def count_outcomes(found: Behaviour) -> pd.DataFrame:
-    """Count what became of replies that users clearly spoke against.
+    """Return the outcomes of replies to which users clearly objected; empty if there are none.
 
-    Columns: outcome, replies, percent with Wilson bounds. No row where users spoke against none.
+    Columns: outcome, replies, percent with Wilson bounds.
     """
     outcomes = ["recovered", "failed_recovery", "unknown_left"]
     objected = found.replies[found.replies["objection"].notna()]
@@ -148,13 +153,13 @@ def count_outcomes(found: Behaviour) -> pd.DataFrame:
 
 
 def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
-    """How often users showed clear dissatisfaction: by turn of the conversation, over weeks or months, and by assistant.
+    """Return how often users showed clear dissatisfaction: by turn, over weeks or months, and by assistant.
 
-    Of replies that a message or a click followed. Parts with fewer than `FEWEST_CASES` of them are left out, and so is a
-    division with one part.
+    Only replies count that a message or a click followed. Parts with fewer than `FEWEST_CASES` of them are left out,
+    and so are divisions with one part.
 
-    Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds over
-    users, overall_percent, and for each signal of dissatisfaction the percent of replies of which it is the `objection`.
+    Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds over users,
+    overall_percent, and for each signal of dissatisfaction the percent of replies of which it is the `objection`.
     """
     replies = found.replies[~found.replies["primary"].isin(["no_followup", "superseded"])]
     objection, at = replies["objection"], pd.to_datetime(replies["at"])
@@ -172,11 +177,16 @@ def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
         counts = parts.value_counts().sort_index()
         names = counts.index[counts >= FEWEST_CASES]
         for name in names if len(names) > 1 else ():
-            own = (parts == name).fillna(False).to_numpy(bool)
-            about = {"division": division, "part": name, "at": float(places[own].iloc[0]), "replies": int(own.sum())}
-            about |= _percent_of_users(replies["user"][own], objected[own])
-            shares = {signal: 100 * float((objection[own] == signal).mean()) for signal in NEGATIVE}
-            rows.append(about | {"overall_percent": 100 * float(objected.mean())} | shares)
+            in_part = (parts == name).fillna(False).to_numpy(bool)
+            columns = {
+                "division": division,
+                "part": name,
+                "at": float(places[in_part].iloc[0]),
+                "replies": int(in_part.sum()),
+            }
+            columns |= _percent_of_users(replies["user"][in_part], objected[in_part])
+            shares = {signal: 100 * float((objection[in_part] == signal).mean()) for signal in NEGATIVE}
+            rows.append(columns | {"overall_percent": 100 * float(objected.mean())} | shares)
     bounds = ["objected_percent", "objected_percent_low", "objected_percent_high", "overall_percent"]
     table = pd.DataFrame(rows, columns=["division", "part", "at", "replies", "users", *bounds, *NEGATIVE])
     places = {division: place for place, division in enumerate(divisions)}
@@ -185,21 +195,21 @@ def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
 
 
 def _percent_of_users(user: pd.Series, objected: np.ndarray, name: str = "objected_percent") -> dict[str, float]:
-    """Return how many users there are, and the percent of replies with dissatisfaction, with its interval over users.
+    """Return the number of users, and the percent of replies with dissatisfaction, with its interval over users.
 
-    It is missing for no reply, and without bounds where none or all have it: users that are alike say nothing of how far
-    others may differ.
+    The percent is missing without replies. If no reply or every reply has dissatisfaction, there are no bounds:
+    identical users do not show how much others may differ.
     """
     users = Resamples(user)
-    found = users.estimate(users.mean(100.0 * objected), name, "percent")
+    percent = users.estimate(users.mean(100.0 * objected), name, "percent")
     if not 0 < objected.sum() < len(objected):
-        found |= {f"{name}_low": np.nan, f"{name}_high": np.nan}
-    return {"users": len(users), **found}
+        percent |= {f"{name}_low": np.nan, f"{name}_high": np.nan}
+    return {"users": len(users), **percent}
 
 
 @as_paragraph
 def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
-    """Which parts stand out, and which divisions there are no data for."""
+    """Yield sentences on the parts that differ from the others, and on the divisions without data."""
     if len(table):
         sides = (
             table["objected_percent_low"] > table["overall_percent"],
@@ -214,10 +224,10 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
             above=above,
             below=below,
         )
-    there = set(table["division"])
-    if "by turn" not in there:
+    divisions = set(table["division"])
+    if "by turn" not in divisions:
         yield translate("By turn: no two turns have {least} replies that users reacted to.", least=FEWEST_CASES)
-    if not there & {"by week", "by month"}:
+    if not divisions & {"by week", "by month"}:
         yield (
             translate(
                 "Over time: no two weeks or months have {least} replies that users reacted to.", least=FEWEST_CASES
@@ -225,7 +235,7 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
             if found.replies["at"].notna().any()
             else translate("Over time: replies have no times here.")
         )
-    if "by assistant" not in there:
+    if "by assistant" not in divisions:
         yield (
             translate("By assistant: no two assistants have {least} replies that users reacted to.", least=FEWEST_CASES)
             if found.replies["assistant"].notna().any()
@@ -237,29 +247,36 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
 
 
 def compare_with_ratings(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
-    """Compare weak labels with test users' own scores, for labels of at least a weight; AUROC for a score of 4 and up.
+    """Return the agreement of weak labels with test users' own scores, by minimum weight.
 
-    Columns: votes (as decided, and as train users' ratings teach them), least_weight, turns, share_of_turns, users, r and
-    auroc with bounds.
+    AUROC is for a score of 4 and up. Raise NotEnough if too few replies have ratings.
+
+    Columns: votes (as decided, and as train users' ratings teach them), least_weight, turns, share_of_turns, users, r
+    and auroc with bounds.
     """
     signals, score = signals_of(corpus, settings), floats(corpus.turns["score"])
-    made = {"votes set by hand": weak_labels(signals)}
+    labels_by_votes = {"votes set by hand": weak_labels(signals)}
     with suppress(NotEnough):
-        made["votes fitted on train users"] = weak_labels(signals, fit_votes(corpus, settings=settings))
+        labels_by_votes["votes fitted on train users"] = weak_labels(signals, fit_votes(corpus, settings=settings))
     test = corpus.turns["user"].isin(corpus.split().get("test", corpus.users["user"])).to_numpy()
     rows = []
-    for (votes, labels), least in product(made.items(), WEIGHTS):
+    for (votes, labels), least in product(labels_by_votes.items(), WEIGHTS):
         label = floats(labels["label"])
         gold = np.where(score >= SATISFIED, 1, -1)
-        every = pd.DataFrame({"judge": "behaviour", "user": corpus.turns["user"].to_numpy(), "score": score})
-        every = every.assign(case=every.index.astype(str), label=label, p_good=(label - 1) / 4, gold=gold)
-        own = every[test & (labels["weight"].to_numpy() >= least)].dropna(subset=["score", "label"])
-        if len(own) >= FEWEST_REPLIES and own["score"].nunique() > 1:
-            r = correlation(own["label"], own["score"], own["user"])
-            about = {"votes": votes, "least_weight": least, "turns": len(own), "share_of_turns": len(own) / test.sum()}
-            about |= {"users": own["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
-            auroc = compare_auroc(own)[["auroc", "auroc_low", "auroc_high"]]
-            rows.append(about | auroc.iloc[0].to_dict())
+        all_turns = pd.DataFrame({"judge": "behaviour", "user": corpus.turns["user"].to_numpy(), "score": score})
+        all_turns = all_turns.assign(case=all_turns.index.astype(str), label=label, p_good=(label - 1) / 4, gold=gold)
+        selected = all_turns[test & (labels["weight"].to_numpy() >= least)].dropna(subset=["score", "label"])
+        if len(selected) >= FEWEST_REPLIES and selected["score"].nunique() > 1:
+            r = correlation(selected["label"], selected["score"], selected["user"])
+            columns = {
+                "votes": votes,
+                "least_weight": least,
+                "turns": len(selected),
+                "share_of_turns": len(selected) / test.sum(),
+            }
+            columns |= {"users": selected["user"].nunique(), **dict(zip(("r", "r_low", "r_high"), r))}
+            auroc = compare_auroc(selected)[["auroc", "auroc_low", "auroc_high"]]
+            rows.append(columns | auroc.iloc[0].to_dict())
     if not rows:
         raise NotEnough(
             "Too few of these replies have ratings. This section and the next need scores from 1 to 5 of {least} of "
@@ -270,31 +287,33 @@ def compare_with_ratings(corpus: Corpus, settings: Settings = DEFAULT) -> pd.Dat
 
 
 def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
-    """Compare the users' mean score of replies with a signal with that of all others; intervals are over users.
+    """Return the users' mean score of replies with a signal and its difference from all others.
 
-    Columns: signal, strength (clear, weak), turns, mean, difference with bounds; dissatisfied (share of 3 or lower) with
-    bounds, beside that of all replies that were followed by a message, low_all; and where a synthetic world knows it, meant
-    (share after which the user meant this) with bounds.
+    Intervals are over users. Raise NotEnough if no signal was found.
+
+    Columns: signal, strength (clear, weak), turns, mean, difference with bounds; dissatisfied (share of 3 or lower)
+    with bounds; low_all, the same of all replies that were followed by a message; and meant (share after which the user
+    meant this) with bounds, if a synthetic world provides it.
     """
-    found, known = signals_of(corpus, settings), corpus.turns["score"].notna().to_numpy()
-    each = list_signals(found)
+    signals, is_rated = signals_of(corpus, settings), corpus.turns["score"].notna().to_numpy()
+    each = list_signals(signals)
     is_weak = each["strength"] == "weak"
-    score, acts = floats(corpus.turns["score"])[known], _true_acts(corpus)
-    users, rows = Resamples(corpus.turns["user"][known]), []
-    spoke = (found["primary"] != "no_followup").to_numpy()[known]
-    base = float((score[spoke] < SATISFIED).mean()) if spoke.any() else np.nan
+    score, acts = floats(corpus.turns["score"])[is_rated], _true_acts(corpus)
+    users, rows = Resamples(corpus.turns["user"][is_rated]), []
+    is_followed = (signals["primary"] != "no_followup").to_numpy()[is_rated]
+    base = float((score[is_followed] < SATISFIED).mean()) if is_followed.any() else np.nan
     for name, strength in product((*NEGATIVE, *POSITIVE, "ack"), ("clear", "weak")):
-        own = each.index[(each["signal"] == name) & (is_weak == (strength == "weak"))]
-        shows = found.index.isin(own)[known]
+        with_signal = each.index[(each["signal"] == name) & (is_weak == (strength == "weak"))]
+        shows = signals.index.isin(with_signal)[is_rated]
         if 0 < shows.sum() < len(shows):
             with np.errstate(invalid="ignore", divide="ignore"):
                 one, other = (users.total(score * part) / users.total(part) for part in (shows, ~shows))
-            about = {"signal": name, "strength": strength, "turns": int(shows.sum()), "mean": one[0]}
+            columns = {"signal": name, "strength": strength, "turns": int(shows.sum()), "mean": one[0]}
             low = users.estimate(users.mean(np.where(shows, score < SATISFIED, np.nan)), "dissatisfied", "share")
             if acts is not None and name in set().union(*acts):
-                is_act = np.array([name in names for names in acts])[known]
-                about |= users.estimate(users.mean(np.where(shows, is_act, np.nan)), "meant", "share")
-            rows.append(about | users.estimate(one - other, "difference") | low | {"low_all": base})
+                is_act = np.array([name in names for names in acts])[is_rated]
+                columns |= users.estimate(users.mean(np.where(shows, is_act, np.nan)), "meant", "share")
+            rows.append(columns | users.estimate(one - other, "difference") | low | {"low_all": base})
     if not rows:
         raise NotEnough("No signal was found after any of these replies, so there is nothing to compare with scores.")
     bounds = [f"{value}{end}" for value in ("difference", "dissatisfied", "meant") for end in ("", "_low", "_high")]
@@ -302,19 +321,21 @@ def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd
 
 
 def _true_acts(corpus: Corpus) -> pd.Series | None:
-    """What the users of a synthetic world meant by what they did after each reply; None where nobody knows."""
+    """Return the true meaning of the users' behaviour after each reply of a synthetic world; otherwise None."""
     truth = corpus.extras.get("truth_turns")
     return None if truth is None else corpus.turns[TURN].merge(truth, "left", on=TURN)["behaviour"]
 
 
 @as_paragraph
 def say_votes(by_signal: pd.DataFrame) -> Iterator[str]:
-    """Which signals of dissatisfaction are not followed by more low scores here, and which have no vote at all."""
-    own = by_signal[by_signal["signal"].isin(NEGATIVE)].dropna(subset="dissatisfied_low")
-    sure = own["dissatisfied_low"] > own["low_all"]
+    """Yield sentences on signals of dissatisfaction without more low scores after them, and on those without a vote."""
+    negative = by_signal[by_signal["signal"].isin(NEGATIVE)].dropna(subset="dissatisfied_low")
+    sure = negative["dissatisfied_low"] > negative["low_all"]
     name = partial(labelled, prefix="ux ")
-    names = pd.Series([f"{name(a)} ({name(b)})" for a, b in zip(own["signal"], own["strength"])], own.index)
-    if len(own):
+    names = pd.Series(
+        [f"{name(a)} ({name(b)})" for a, b in zip(negative["signal"], negative["strength"])], negative.index
+    )
+    if len(negative):
         yield translate(
             "Their whole interval lies above the base rate: **{above}**; this corpus does not show it for: {others}.",
             above=join(names[sure]) or translate("none"),
@@ -327,25 +348,26 @@ def say_votes(by_signal: pd.DataFrame) -> Iterator[str]:
 
 
 def quote_signals(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
-    """Quote replies by signal, at most ten of each, drawn at random: what was asked, how the reply begins, and what
-    the user said next.
+    """Return replies by signal, at most ten of each, drawn at random: request, beginning of the reply, next message.
 
     Columns: signal, next_message, response, request, assistant, score.
     """
-    found, turns = signals_of(corpus, settings), corpus.turns
+    signals, turns = signals_of(corpus, settings), corpus.turns
     first = pd.Series(
         [(*earlier, request)[0] for earlier, request in zip(turns["earlier"], turns["request"])], turns.index
     )
     trailing = of_turns(corpus, "trailing").str.get(0).to_numpy()
     after = first.groupby([turns[key] for key in SESSION], sort=False).shift(-1)
     after = after.where(turns.duplicated(SESSION, keep="last"), trailing)
-    about = {"score": turns["score"], "assistant": of_turns(corpus, "assistant").to_numpy()}
-    told = pd.DataFrame({**about, "request": turns["request"], "response": turns["response"], "next_message": after})
+    columns = {"score": turns["score"], "assistant": of_turns(corpus, "assistant").to_numpy()}
+    quotes = pd.DataFrame(
+        {**columns, "request": turns["request"], "response": turns["response"], "next_message": after}
+    )
     parts = []
     for name in (*NEGATIVE, *POSITIVE):
-        own = told[(found[name] > 0).to_numpy()]
-        parts.append(own.sample(min(10, len(own)), random_state=seed).assign(signal=name))
-    table = pd.concat(parts)[["signal", *reversed(told.columns)]]
+        with_signal = quotes[(signals[name] > 0).to_numpy()]
+        parts.append(with_signal.sample(min(10, len(with_signal)), random_state=seed).assign(signal=name))
+    table = pd.concat(parts)[["signal", *reversed(quotes.columns)]]
     for column in ("request", "response", "next_message"):
         table[column] = table[column].str.replace(r"\s+", " ", regex=True).str.slice(0, 80)
     return table.reset_index(drop=True)

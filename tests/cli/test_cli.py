@@ -68,7 +68,7 @@ def test_import_warns_in_bold_when_more_than_a_tenth_of_the_sessions_are_gone(tm
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     words = ["import", "table", str(file), "--skip-bad"]
     shown = CliRunner().invoke(main, words, color=True).output
-    warning = "\x1b[1m2 of 12 sessions were left out; what remains may not be a fair part"
+    warning = "\x1b[1m2 of 12 sessions were left out; the rest may not be representative"
     assert (warning in shown) == is_said and ("\x1b[1m" in shown) == is_said
     assert f"note: sessions left out as bad: {bad}" in shown
 
@@ -141,9 +141,9 @@ def test_language_is_for_own_tables_only(run, tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("seed=1", "seed has an option of its own: --seed"),
-        ("backbone=x", "has an option of its own: --backbone"),
-        ("limit=-1", "has an option of its own: --limit"),
+        ("seed=1", "seed has its own option: use --seed"),
+        ("backbone=x", "has its own option: use --backbone"),
+        ("limit=-1", "has its own option: use --limit"),
         ("other=[", "the value of other cannot be read"),
     ],
 )
@@ -255,7 +255,7 @@ def test_cache_lists_and_prunes(run, mine):
     model.ask("three", stage="other")
     shown = run("cache").output
     assert "try" in shown and "3 entries" in shown
-    assert run("cache", "prune", "--stage", "try").output.startswith("2 entries forgotten")
+    assert run("cache", "prune", "--stage", "try").output.startswith("2 entries deleted")
     assert "1 entry, " in run("cache").output
     refused = run("cache", "prune")
     assert refused.exit_code == 1 and "Say what to forget" in refused.stderr
@@ -273,7 +273,7 @@ def test_a_verdict_opens_to_what_was_sent_and_the_raw_reply(run, mine, server):
     shown = run("cache", "show", asked[:12]).output
     assert verdicts["prompt"].iloc[0] and "Too long." in shown and "== system" in shown and '"model": ' in shown
     nothing = run("cache", "show", "zz")
-    assert nothing.exit_code == 1 and "No answers have a digest that begins with 'zz'" in nothing.stderr
+    assert nothing.exit_code == 1 and "have a digest that begins with 'zz'" in nothing.stderr
 
 
 def test_thoughts_stand_before_the_reply_and_the_page_says_what_they_make_of_a_score(run, mine, server):

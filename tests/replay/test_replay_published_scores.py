@@ -77,7 +77,9 @@ def test_the_calibration_of_the_recorded_replies_takes_its_place_and_is_named(co
     (row,) = elsewhere.compare_scores(scored, recorded, corpus).to_dict("records")
     assert row["score"] == "reference_cdf / cdf" and row["lose"] == 3 / 12 and row["other"] == "original"
     raw = lines(tmp_path / "recorded.jsonl", PREDICTED)
-    with pytest.raises(DataError, match=r"recorded\.jsonl: has no scores under cdf, to compare reference_cdf with"):
+    with pytest.raises(
+        DataError, match=r"recorded\.jsonl: has no scores cdf that could be compared with reference_cdf"
+    ):
         elsewhere.compare_scores(scored, raw, corpus)
 
 

@@ -282,9 +282,9 @@ def test_what_cannot_be_is_said(sample):
     pool = study.build_pool(world(users=6), "judge")
     with pytest.raises(PerslibError, match="is below the 10 users"):
         study.measure_budgets(pool, study.draw_studies(pool, 10, 5), [10, 20])
-    with pytest.raises(PerslibError, match="says nothing"):
+    with pytest.raises(PerslibError, match="gives no estimate"):
         study.draw_studies(pool, 1, 100)
-    with pytest.raises(DataError, match="It takes 5 users to draw from"):
+    with pytest.raises(DataError, match="The study needs 5 users"):
         study.collect_ratings(sample, limit=2)
 
 
