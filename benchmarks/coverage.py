@@ -27,7 +27,7 @@ from perslib.judge.history import controls
 from perslib.stats import METRICS, interval, with_gold
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER, measure_under, scale_of
 from perslib.stats.resample.sums import Sums
-from perslib.studies.verification import judged
+from perslib.studies.verification import judge_test_users
 from perslib.worlds import world
 
 REAL = Path(os.environ.get("PERSLIB_REAL_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -54,7 +54,7 @@ def corpora(options: argparse.Namespace) -> Iterator[tuple[str, Corpus]]:
 def population(corpus: Corpus, score: str) -> tuple[dict[str, Sums], int]:
     """Return the sums of the learned judge and of each control on the turns that all scored, and the number of users."""
     judges = [LearnedJudge(), *controls()]
-    frame = with_gold(judged(judges, corpus), corpus, [score]).dropna(subset=[score, "gold"])
+    frame = with_gold(judge_test_users(judges, corpus), corpus, [score]).dropna(subset=[score, "gold"])
     wide = frame.pivot_table(index=[*BLOCK, "session", "turn", "gold"], columns="judge", values=score).dropna()
     about = wide.index.to_frame(index=False)
     user, users = pd.factorize(about["user"])

@@ -10,19 +10,19 @@ import click
 
 from perslib import __version__
 from perslib.cli import batches, cache, construction, imports, models, notebooks, pages, synthesis
-from perslib.cli.options import plain
+from perslib.cli.options import escape_for_terminal
 from perslib.errors import PerslibError
 
 #: Signals that end a command as Ctrl-C does, so that it can clean up.
-_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_END_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True}
 
 
-class _Sentences(click.Group):
+class _MessageGroup(click.Group):
     """A group of commands that prints perslib's errors as messages, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        for number in _ENDINGS:
+        for number in _END_SIGNALS:
             if signal.getsignal(number) is signal.SIG_DFL:  # nohup already ignores one of them
                 signal.signal(number, signal.default_int_handler)
         try:
@@ -36,11 +36,11 @@ class _Sentences(click.Group):
         except KeyboardInterrupt:
             click.echo("perslib: stopped; the answers so far are saved, run the same command to go on", err=True)
             ctx.exit(130)
-        click.echo(plain(f"perslib: {message}"), err=True)
+        click.echo(escape_for_terminal(f"perslib: {message}"), err=True)
         ctx.exit(1)
 
 
-@click.group(cls=_Sentences, context_settings=_SETTINGS)
+@click.group(cls=_MessageGroup, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="perslib")
 def main() -> None:
     """A research workbench for personalized satisfaction with AI assistants.
@@ -55,7 +55,15 @@ def main() -> None:
 
 
 for command in (
-    *(pages.report, pages.compare, batches.batch, imports.import_, notebooks.app, notebooks.notebook, notebooks.new),
-    *(synthesis.synthesize, construction.build, construction.review, models.check, cache.cache),
+    *(
+        pages.report,
+        pages.compare_pages,
+        batches.batch,
+        imports.import_,
+        notebooks.app,
+        notebooks.notebook,
+        notebooks.new,
+    ),
+    *(synthesis.synthesize_pal_set, construction.build, construction.review, models.check_backbones, cache.cache),
 ):
     main.add_command(command)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from perslib.cli.options import FILE, plain
+from perslib.cli.options import FILE, escape_for_terminal
 from perslib.cli.pages import choose_pages
 
 
@@ -36,15 +36,15 @@ def batch(context: click.Context) -> None:
     for one in readable:
         moment = datetime.fromtimestamp(one.state["made"]).isoformat(" ", "minutes")
         step = "read" if "read" in one.state else "submitted" if one.is_open else "written"
-        click.echo(plain(f"{moment}  {step:<9}  {one.name}  {one.describe()}  {one.state.get('id', '')}"))
+        click.echo(escape_for_terminal(f"{moment}  {step:<9}  {one.name}  {one.describe()}  {one.state.get('id', '')}"))
     for error in damaged:
-        click.echo(plain(str(error)), err=True)
+        click.echo(escape_for_terminal(str(error)), err=True)
 
 
 @batch.command("write")
 @choose_pages
 @click.option("--to", type=FILE, required=True, help="File to write; if there are several, the others get a number.")
-def write(use: tuple[str, ...], parameters: dict[str, Any], to: Path, **which: Any) -> None:
+def write_questions(use: tuple[str, ...], parameters: dict[str, Any], to: Path, **which: Any) -> None:
     """Write to a file the questions of NOTEBOOKS that can be asked now, in the format of OpenAI's batches.
 
     \b
@@ -68,7 +68,7 @@ def write(use: tuple[str, ...], parameters: dict[str, Any], to: Path, **which: A
 
 @batch.command("read")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-def read(files: tuple[Path, ...]) -> None:
+def read_answer_files(files: tuple[Path, ...]) -> None:
     """Read the answers in FILES into the cache; `perslib batch write` wrote their questions.
 
     \b
@@ -77,12 +77,12 @@ def read(files: tuple[Path, ...]) -> None:
     from perslib.llm.batches import read_files
 
     for one, taken in read_files(files):
-        click.echo(plain(f"{one.entry.name}: {taken.describe()}"))
+        click.echo(escape_for_terminal(f"{one.entry.name}: {taken.describe()}"))
 
 
 @batch.command("forget")
 @click.argument("names", nargs=-1, required=True)
-def forget(names: tuple[str, ...]) -> None:
+def forget_batches(names: tuple[str, ...]) -> None:
     """Remove the batches NAMES from this machine; their questions without an answer will be asked again.
 
     \b
@@ -95,4 +95,4 @@ def forget(names: tuple[str, ...]) -> None:
         at_endpoint = (
             f"; at the endpoint {one.state.get('id', 'it')} may still run, and is paid" if one and one.is_open else ""
         )
-        click.echo(plain(f"{name}: forgotten{at_endpoint}"))
+        click.echo(escape_for_terminal(f"{name}: forgotten{at_endpoint}"))

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import click
 
-from perslib.cli.options import plain
+from perslib.cli.options import escape_for_terminal
 
 
 @click.group(invoke_without_command=True)
@@ -31,16 +31,20 @@ def cache(context: click.Context) -> None:
         click.echo(f"The cache is empty ({store.path}).")
         return
     contents = store.contents()
-    table = contents.assign(size=contents["bytes"].map(_size), last=contents["last"].dt.strftime("%Y-%m-%d %H:%M"))
+    table = contents.assign(
+        size=contents["bytes"].map(_format_size), last=contents["last"].dt.strftime("%Y-%m-%d %H:%M")
+    )
     columns = ["backbone", "model", "prompt", "stage", "entries", "size", "last"]
     if len(contents):
-        click.echo(table[columns].fillna("").astype(str).map(plain).to_string(index=False))
-    click.echo(f"{_entries(contents['entries'].sum())}, {_size(contents['bytes'].sum())} of content, in {store.path}")
+        click.echo(table[columns].fillna("").astype(str).map(escape_for_terminal).to_string(index=False))
+    click.echo(
+        f"{_format_entries(contents['entries'].sum())}, {_format_size(contents['bytes'].sum())} of content, in {store.path}"
+    )
 
 
 @cache.command("show")
 @click.argument("digest")
-def show(digest: str) -> None:
+def show_answer(digest: str) -> None:
     """Show the question that was sent and the raw answer with this DIGEST; its first characters are enough.
 
     The column `asked` of verdicts has the digest.
@@ -57,13 +61,17 @@ def show(digest: str) -> None:
         raise CacheError(f"{len(matches) or 'No'} answers in {store.path} have a digest that begins with {digest!r}.")
     sent, answer = store.sent(matches[0]), store.get(matches[0]) or {}
     settings = {name: value for name, value in (sent or {}).items() if name != "messages"}
-    click.echo(plain(json.dumps(settings, ensure_ascii=False)) if sent else "The question was not stored.")
+    click.echo(
+        escape_for_terminal(json.dumps(settings, ensure_ascii=False)) if sent else "The question was not stored."
+    )
     for message in sent["messages"] if sent else ():
-        click.echo(f"\n== {message['role']}\n{plain(str(message['content']))}")
+        click.echo(f"\n== {message['role']}\n{escape_for_terminal(str(message['content']))}")
     if answer.get("reasoning"):
-        click.echo(f"\n== thoughts\n{plain(answer['reasoning'])}")
+        click.echo(f"\n== thoughts\n{escape_for_terminal(answer['reasoning'])}")
     for reply in (*answer.get("earlier", ()), answer.get("raw", "")):
-        click.echo(f"\n== the reply of {plain(str(answer.get('model', '')))}\n{plain(reply)}")
+        click.echo(
+            f"\n== the reply of {escape_for_terminal(str(answer.get('model', '')))}\n{escape_for_terminal(reply)}"
+        )
 
 
 @cache.command()
@@ -84,14 +92,14 @@ def prune(older_than: int | None, keep: float | None, **about: str | None) -> No
     size = int(keep * 1e6) if keep is not None else None
     filters = {name: value for name, value in about.items() if value is not None}
     removed = store.prune(older_than=age, keep_bytes=size, **filters)
-    click.echo(f"{_entries(removed)} deleted; the file has {_size(store.vacuum())} now")
+    click.echo(f"{_format_entries(removed)} deleted; the file has {_format_size(store.vacuum())} now")
 
 
-def _entries(n: int) -> str:
+def _format_entries(n: int) -> str:
     return f"{n:,} {'entry' if n == 1 else 'entries'}"
 
 
-def _size(n: float) -> str:
+def _format_size(n: float) -> str:
     from tqdm import tqdm
 
     return tqdm.format_sizeof(n, "B")

@@ -89,13 +89,13 @@ def build(
     click.echo(f"Import the splits with: perslib import uxbench {folder / 'splits'}")
 
 
-def _describe_loss(made: Construction) -> str:
+def _describe_loss(construction: Construction) -> str:
     """Return a sentence on the step that left no case, with its most frequent reason."""
-    emptied = made.funnel.query("`in` > 0 and left == 0")["stage"]
+    emptied = construction.funnel.query("`in` > 0 and left == 0")["stage"]
     if emptied.empty:
         return "there was no session to take cases from"
     step = emptied.iloc[0]
-    worst = made.reasons[made.reasons["stage"].isin(step.split(" and "))].nlargest(1, "count").iloc[0]
+    worst = construction.reasons[construction.reasons["stage"].isin(step.split(" and "))].nlargest(1, "count").iloc[0]
     return f"the step '{step}' left none, mostly for: {worst['reason']} ({worst['count']})"
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import click
 import pandas as pd
 
-from perslib.cli.options import FOLDER, LANGUAGE, USE, plain
+from perslib.cli.options import FOLDER, LANGUAGE, USE, escape_for_terminal
 from perslib.corpus.corpus import EVIDENCE
 from perslib.corpus.files.times import ORDERS
 from perslib.corpus.scale import Scale
 
 
-def _read_columns(_: click.Context, __: click.Parameter, given: str | None) -> dict[str, str]:
+def _read_columns(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, str]:
     """Return the names of columns in OURS=THEIRS, separated by commas."""
-    pairs = [pair.partition("=") for pair in (given or "").split(",") if pair.strip()]
+    pairs = [pair.partition("=") for pair in (value or "").split(",") if pair.strip()]
     if wrong := [ours for ours, equals, theirs in pairs if not (equals and ours.strip() and theirs.strip())]:
         raise click.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS")
     return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
@@ -104,7 +104,7 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
             option = option.replace("_", "-")
             raise click.UsageError(f"--{option} is only for your own tables; {kind} defines its {option}")
     done = read_release(path, kind, **how) if dry_run else import_release(kind, path, out=out, **how)
-    click.echo(plain("\n".join(describe_import(done, kind, dry_run))))
+    click.echo(escape_for_terminal("\n".join(describe_import(done, kind, dry_run))))
     if kind == "uxbench" and "cases" in done.corpus.extras:
         _print_published(done.corpus.extras["cases"])
     if 10 * done.lost > (sessions := done.lost + len(done.corpus.sessions)):
@@ -114,7 +114,7 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
         click.echo("Nothing was written.")
     else:
         name = done.folder if out else done.corpus.name
-        click.echo(plain(f'Written to {done.folder}; open it with perslib.corpus.load("{name}")'))
+        click.echo(escape_for_terminal(f'Written to {done.folder}; open it with perslib.corpus.load("{name}")'))
 
 
 def _print_published(cases: pd.DataFrame) -> None:

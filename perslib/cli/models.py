@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.argument("names", nargs=-1, metavar="[BACKBONE]...")
 @click.option("--model", help="Test this model instead of that of the entry.")
-def check(names: tuple[str, ...], model: str | None) -> None:
+def check_backbones(names: tuple[str, ...], model: str | None) -> None:
     """Test the abilities of a BACKBONE and save the result; without a BACKBONE, list all.
 
     A few small calls test whether it follows a JSON schema, has a JSON mode, returns log probabilities, respects a
@@ -39,14 +39,14 @@ def check(names: tuple[str, ...], model: str | None) -> None:
             click.echo()
         tested = backbone(name, **overrides)
         probe = tested.probe()
-        click.echo(f"{probe.describe()}\n\n{probe.verdict()}\n{_price_of_sample(tested.entry, probe)}")
+        click.echo(f"{probe.describe()}\n\n{probe.verdict()}\n{_estimate_sample_price(tested.entry, probe)}")
 
 
-SAMPLED = 100
-"""Number of replies of the sample in the estimate of `check`."""
+SAMPLE_REPLIES = 100
+"""Number of replies of the sample in the estimate of `check_backbones`."""
 
 
-def _price_of_sample(entry: Entry, found: Probe) -> str:
+def _estimate_sample_price(entry: Entry, probe: Probe) -> str:
     """Return a sentence on the cost of judging replies of the sample with this model, including its thoughts.
 
     No model is called. The judge is few-shot, or zero-shot if few-shot questions do not fit into the model's context.
@@ -58,16 +58,16 @@ def _price_of_sample(entry: Entry, found: Probe) -> str:
 
     for judge in ("few-shot", "zero-shot"):
         dry = dry_run(entry)
-        evaluate(make_judge(judge), load("sample/en"), dry, limit=SAMPLED, progress=False)
+        evaluate(make_judge(judge), load("sample/en"), dry, limit=SAMPLE_REPLIES, progress=False)
         spent = dry.ledger.total
         if not (too_long := spent.errors + spent.unreadable):
             break
     fit = spent.calls - too_long
-    window = f"its context of {entry.context or found.context or 0:,} tokens"
+    window = f"its context of {entry.context or probe.context or 0:,} tokens"
     excess = f"{too_long} of {spent.calls} questions of judge {judge} are longer than {window}"
     if not fit:
         return f"{excess}: give it a longer context."
-    tokens_out = spent.tokens_out + (found.tokens_out * fit if found.reasons else 0)
+    tokens_out = spent.tokens_out + (probe.tokens_out * fit if probe.reasons else 0)
     cost = entry.cost(spent.tokens_in, 0, tokens_out)
     price = (
         "; its price is not known: the entry has no prices" if cost is None else f", ${cost:,.2f} at the entry's prices"

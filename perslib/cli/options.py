@@ -17,7 +17,7 @@ USE = click.option(
 )
 
 
-def plain(text: str) -> str:
+def escape_for_terminal(text: str) -> str:
     """Return text that is safe for a terminal: control characters are made visible."""
     from perslib.report.show.words import controls_shown
 

@@ -14,7 +14,7 @@ OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "lim
 OPTIONS |= {"backbones": "--backbone", "notebooks": "the arguments of `perslib report`"}
 
 
-class _WithNames(click.Command):
+class _CommandWithNames(click.Command):
     """A command whose help lists the names that parameters accept."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -28,12 +28,12 @@ class _WithNames(click.Command):
             formatter.write_dl([(kind, ", ".join(kind_names)) for kind, kind_names in names.items()])
 
 
-def _read_parameters(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, Any]:
+def _read_parameters(_: click.Context, __: click.Parameter, assignments: tuple[str, ...]) -> dict[str, Any]:
     """Return the parameters in NAME=VALUE; values are read as YAML: numbers, yes or no, lists, texts."""
     import yaml
 
     parameters = {}
-    for text in given:
+    for text in assignments:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals:
@@ -88,7 +88,7 @@ def choose_pages(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(cls=_WithNames)
+@click.command(cls=_CommandWithNames)
 @choose_pages
 @click.option("--batch", is_flag=True, help="Ask in batches, which takes hours and costs less.")
 @click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
@@ -128,7 +128,7 @@ def report(
 @click.option("--score", default="real", help="Score to compare: real, cdf or mean_shift.")
 @click.option("--seed", default=42, help="Random seed.")
 @click.option("--out", type=FOLDER, help="Output folder instead of that of the runs.")
-def compare(runs: tuple[str, ...], **how: Any) -> None:
+def compare_pages(runs: tuple[str, ...], **how: Any) -> None:
     """Compare RUNS of one corpus: their different settings, and paired differences on the same replies.
 
     A run is a page that was rendered: its path, or its path under reports/ without an ending. If there is one run, its

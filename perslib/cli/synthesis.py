@@ -19,7 +19,7 @@ from perslib.cli.options import CAP, DRY_RUN, FOLDER, LANGUAGE, format_costs
 @click.option("--check/--no-check", default=True, help="Let the model check every session.")
 @CAP
 @DRY_RUN
-def synthesize(folder: Path, backbone: str, cap: float | None, dry_run: bool, **how: Any) -> None:
+def synthesize_pal_set(folder: Path, backbone: str, cap: float | None, dry_run: bool, **how: Any) -> None:
     """Write a synthetic PAL-Set with a model: months of device logs and dialogues, in the format of Mem-PAL's release.
 
     \b

@@ -23,8 +23,8 @@ from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Structured, profile_shown
 from perslib.memory.structured import cut
-from perslib.prompts import phrases
-from perslib.prompts.library import last_characters
+from perslib.prompts import read_phrases
+from perslib.prompts.library import keep_last_characters
 from perslib.text import LANGUAGES
 
 #: Characters shown of each message, and of the whole conversation (its end).
@@ -79,7 +79,7 @@ def judgeable(corpus: Corpus) -> Corpus:
 
 def written(messages: Sequence[dict[str, str]], language: str) -> str:
     """A conversation as one text."""
-    speakers = phrases("speakers", language)
+    speakers = read_phrases("speakers", language)
     return "\n".join(
         line
         for message in messages
@@ -90,7 +90,7 @@ def written(messages: Sequence[dict[str, str]], language: str) -> str:
 def conversation(target: Target) -> list[dict[str, str]]:
     """The messages of a session that `by_session` made a target; of any other target, those up to its reply."""
     found: list[tuple[str, list[str]]] = []
-    roles = {heading: role for language in LANGUAGES for role, heading in phrases("speakers", language).items()}
+    roles = {heading: role for language in LANGUAGES for role, heading in read_phrases("speakers", language).items()}
     for line in target.response.split("\n"):
         if line in roles:
             found.append((roles[line], []))
@@ -145,7 +145,7 @@ class OfSession(AskingJudge):
 
     def _shown(self, target: Target) -> dict[str, Any]:
         messages = [{**m, "content": cut(m["content"], MESSAGE)} for m in conversation(target)]
-        shown = last_characters(messages, CONVERSATION)
+        shown = keep_last_characters(messages, CONVERSATION)
         return {"scenario": target.scenario, "task": target.task, "conversation": shown}
 
 

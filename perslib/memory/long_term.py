@@ -28,7 +28,7 @@ from perslib.errors import DataError, Problem, check_names
 from perslib.llm import Ask, Embedder, Request, embedder
 from perslib.llm.embeddings import Kind, Vectors
 from perslib.llm.tokens import tokens_of
-from perslib.prompts import phrases, prompt
+from perslib.prompts import prompt, read_phrases
 from perslib.text import check_language
 
 #: What recalled text is for: saying what the user needs, proposing solutions, judging a reply, or answering freely.
@@ -255,7 +255,7 @@ def talk_of(turns: pd.DataFrame, trailing: Iterable[str] = (), ratings_in: str |
 
 
 def _rating(score: int, reason: Any, language: str) -> str:
-    words = phrases("rating", language)
+    words = read_phrases("rating", language)
     because = words["because"].format(reason=reason) if isinstance(reason, str) and score <= 3 else ""
     return words["said"].format(score=score, reason=because)
 

@@ -25,7 +25,7 @@ from perslib.memory.base import MemorySystem, Statement, UserMemory, counted
 from perslib.memory.features import NAMES, Said, read, said_by, said_of
 from perslib.memory.retrieval import turn_id
 from perslib.paths import read_toml
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 from perslib.text import check_language
 
 #: Trait → whether it is a number ("count"), a share, or there or not ("mark"); what it is called stands with the prompts.
@@ -63,10 +63,10 @@ class MeasuredMemory(UserMemory):
         """
         if self.traits is None or not self.traits.told:
             return None
-        words, values = phrases("measured", self.language), _measured([said_by(target)])[0]
+        words, values = read_phrases("measured", self.language), _measured([said_by(target)])[0]
         said = [
             words["is"].format(
-                trait=phrases("traits", self.language)[name],
+                trait=read_phrases("traits", self.language)[name],
                 value=(words["yes"] if values[i] > 0.5 else words["no"])
                 if TRAITS[name] == "mark"
                 else _shown(name, values[i]),
@@ -113,7 +113,7 @@ class Measured(MemorySystem):
             high, low, cut = traits.contrast(i, name)
             filled = {"high": _compared(name, high), "low": _compared(name, low), "cut": cut}
             cited = tuple(ids[k] for k in traits.telling(i))
-            said, named = phrases("measured", self.language), phrases("traits", self.language)
+            said, named = read_phrases("measured", self.language), read_phrases("traits", self.language)
             text = said[TRAITS[name]].format(trait=named[name], **filled)
             yield Statement(f"M{first}", "measured", text, cited)
             first += 1

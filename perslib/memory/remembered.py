@@ -27,7 +27,7 @@ from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory, counted
 from perslib.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store, logs_by_session, talk_of
 from perslib.memory.retrieval import turn_id
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 from perslib.text import check_language
 
 
@@ -67,7 +67,7 @@ class Recalled(UserMemory):
 
     def recall(self, target: Target) -> list[dict[str, Any]]:
         """The statements for this target; their fields as a judge may read them."""
-        named = phrases("parts", self.language)
+        named = read_phrases("parts", self.language)
         return [
             {"id": s.id, "field": named.get(s.field, s.field), "text": s.text, "task": None} for s in self.said(target)
         ]

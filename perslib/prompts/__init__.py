@@ -15,7 +15,7 @@ file. All values are data: text is made visible (see perslib.prompts.fencing) be
 never rendered again. A placeholder that is not declared `trusted` must stand inside a fence.
 """
 
-from perslib.prompts.fencing import fence, visible
-from perslib.prompts.library import Prompt, PromptSettings, PromptWarning, phrases, prompt, prompts
+from perslib.prompts.fencing import fence, make_visible
+from perslib.prompts.library import Prompt, PromptSettings, PromptWarning, prompt, prompts, read_phrases
 
-__all__ = ["Prompt", "PromptSettings", "PromptWarning", "fence", "phrases", "prompt", "prompts", "visible"]
+__all__ = ["Prompt", "PromptSettings", "PromptWarning", "fence", "make_visible", "prompt", "prompts", "read_phrases"]

@@ -23,7 +23,7 @@ from jinja2 import meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from perslib.errors import PromptError
-from perslib.prompts.fencing import enclose, in_marker
+from perslib.prompts.fencing import enclose, escape_in_marker
 from perslib.schemas import check, read_schema
 
 ROLES = ("system", "user", "assistant")
@@ -41,21 +41,21 @@ def read_prompt_file(name: str, sources: Sources) -> tuple[Path, dict[str, Any],
     and line, for anything that the format does not allow.
     """
     path, text = sources.read(name)
-    head, start = _front_matter(path, text)
-    messages = _messages(path, text, start)
+    head, start = _read_front_matter(path, text)
+    messages = _split_messages(path, text, start)
     declared = frozenset(head["placeholders"])
     for _, body in messages:
         _check_file(body, _Scope(path, sources, declared, set(declared - head["trusted"])))
     return path, head, messages
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def suggest_names(name: str, candidates: Iterable[str]) -> str:
     """Return ` (did you mean …?)` with the known names that are similar, or an empty text."""
-    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name, list(candidates), n=3, cutoff=0.5)
     return f" (did you mean {' or '.join(close)}?)" if close else ""
 
 
-def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], int]:
+def _read_front_matter(path: Path, text: str) -> tuple[dict[str, Any], int]:
     """Return the front matter with defaults filled in, and the position where the body begins."""
     match = _FRONT_MATTER.match(text)
     if match is None:
@@ -77,14 +77,14 @@ def _front_matter(path: Path, text: str) -> tuple[dict[str, Any], int]:
 def _check_head(path: Path, text: str, head: Mapping[Any, Any]) -> None:
     def fail(key: str, problem: str) -> NoReturn:
         match = re.search(rf"^{re.escape(key)}\s*:", text, re.MULTILINE)
-        raise PromptError(f"{path}:{_line(text, match.start()) if match else 1}: {problem}")
+        raise PromptError(f"{path}:{_find_line(text, match.start()) if match else 1}: {problem}")
 
     for problem in check(head, _HEAD, str(path)):
         field = _FIELD.match(problem.message)
         fail(field[1] if field else "", problem.message)
     for name in head.get("trusted", []):
         if name not in head["placeholders"]:
-            fail("trusted", f"{name!r} is trusted but not declared{near(name, head['placeholders'])}")
+            fail("trusted", f"{name!r} is trusted but not declared{suggest_names(name, head['placeholders'])}")
     if head.get("schema") is not None:
         try:
             jsonschema_rs.meta.validate(head["schema"])
@@ -92,7 +92,7 @@ def _check_head(path: Path, text: str, head: Mapping[Any, Any]) -> None:
             fail("schema", f"schema is not a JSON schema: {error.message}")
 
 
-def _messages(path: Path, text: str, start: int) -> list[tuple[str, str]]:
+def _split_messages(path: Path, text: str, start: int) -> list[tuple[str, str]]:
     """Return (role, template) of each message.
 
     Each template begins with empty lines, so that line numbers in its errors are those of the file.
@@ -100,15 +100,15 @@ def _messages(path: Path, text: str, start: int) -> list[tuple[str, str]]:
     headings = list(_HEADING.finditer(text, start))
     before = text[start : headings[0].start()] if headings else text[start:]
     if before.strip() or not headings:
-        line = _line(text, start + len(before) - len(before.lstrip()))
+        line = _find_line(text, start + len(before) - len(before.lstrip()))
         raise PromptError(f"{path}:{line}: a message begins with a heading: # system, # user or # assistant")
     messages = []
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
     for heading, end in zip(headings, ends):
-        line, role, body = _line(text, heading.start()), heading[1], text[heading.end() : end]
+        line, role, body = _find_line(text, heading.start()), heading[1], text[heading.end() : end]
         if role not in ROLES:
             raise PromptError(
-                f"{path}:{line}: the heading of a message cannot be {role!r}{near(role, ROLES)}; "
+                f"{path}:{line}: the heading of a message cannot be {role!r}{suggest_names(role, ROLES)}; "
                 f"headings with # are {', '.join(ROLES)}; write other headings with ## or more"
             )
         if not body.strip():
@@ -117,14 +117,14 @@ def _messages(path: Path, text: str, start: int) -> list[tuple[str, str]]:
     return messages
 
 
-def _line(text: str, position: int) -> int:
+def _find_line(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
 # -- templates ---------------------------------------------------------------------------------------------
 
 
-def _printable(value: Any) -> Any:
+def _require_printable(value: Any) -> Any:
     """Return a text or a number, which `{{ … }}` may print; raise TypeError for others, such as a list or None."""
     if isinstance(value, str | jinja2.Undefined):
         return value
@@ -136,17 +136,17 @@ def _printable(value: Any) -> Any:
     )
 
 
-def _fenced(text: str, label: str) -> str:
+def _fence_visible(text: str, label: str) -> str:
     """Return the `fence` of templates, where text is already visible; empty lines at its ends are layout."""
     return enclose(text.strip("\n"), label)
 
 
-def _bullets(items: Sequence[str]) -> str:
+def _write_bullets(items: Sequence[str]) -> str:
     """Return one item per line, after a dash."""
     return "\n".join(f"- {item}" for item in items)
 
 
-def _conversation(messages: Sequence[Mapping[str, Any]], user: str = "user", assistant: str = "assistant") -> str:
+def _write_conversation(messages: Sequence[Mapping[str, Any]], user: str = "user", assistant: str = "assistant") -> str:
     """Return messages under `<<<user>>>` and `<<<assistant>>>`, headings that no message can imitate."""
     headings, shown = {"user": user, "assistant": assistant}, []
     for message in messages:
@@ -171,13 +171,18 @@ class _Environment(ImmutableSandboxedEnvironment):
 
 ENVIRONMENT = _Environment(
     undefined=jinja2.StrictUndefined,
-    finalize=_printable,
+    finalize=_require_printable,
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=True,
     autoescape=False,
 )
-ENVIRONMENT.filters |= {"fence": _fenced, "conversation": _conversation, "bullets": _bullets, "in_marker": in_marker}
+ENVIRONMENT.filters |= {
+    "fence": _fence_visible,
+    "conversation": _write_conversation,
+    "bullets": _write_bullets,
+    "in_marker": escape_in_marker,
+}
 
 
 class Sources:
@@ -218,7 +223,7 @@ class _Scope:
     path: Path
     sources: Sources
     declared: frozenset[str]
-    tainted: set[str]
+    untrusted: set[str]
     """Names that lead to untrusted text; a template adds names with `set` and `for`."""
     stored: frozenset[str] = frozenset()
     """Names that the template defines."""
@@ -228,8 +233,8 @@ class _Scope:
 
     def bind(self, target: nodes.Node, value: nodes.Node) -> None:
         """Mark the names in the target as untrusted if the value is untrusted."""
-        if _names(value) & self.tainted:
-            self.tainted.update(_names(target))
+        if _list_names(value) & self.untrusted:
+            self.untrusted.update(_list_names(target))
 
 
 def _check_file(body: str, scope: _Scope) -> None:
@@ -254,7 +259,7 @@ def _check_node(node: nodes.Node, scope: _Scope) -> None:
     """Raise PromptError for untrusted names that are printed outside a fence; follow includes."""
     inside: Iterable[nodes.Node | None] = node.iter_child_nodes()
     match node:
-        case nodes.Name(ctx="load") if node.name in scope.tainted and not scope.is_fenced:
+        case nodes.Name(ctx="load") if node.name in scope.untrusted and not scope.is_fenced:
             raise PromptError(
                 f"{scope.path}:{node.lineno}: {{{{ {node.name} }}}} stands outside a fence; write "
                 f'{{{{ {node.name} | fence("…") }}}}, or list it under trusted if no user or model writes it'
@@ -265,7 +270,7 @@ def _check_node(node: nodes.Node, scope: _Scope) -> None:
             return None
         case nodes.FilterBlock():
             inside = node.body
-            scope = replace(scope, is_fenced=scope.is_fenced or _fences(node.filter))
+            scope = replace(scope, is_fenced=scope.is_fenced or _has_fence(node.filter))
         case nodes.If():  # a condition is read and not printed
             inside = [*node.body, *node.elif_, *node.else_]
         case nodes.CondExpr():
@@ -293,10 +298,10 @@ def _check_include(node: nodes.Node, scope: _Scope) -> None:
     _check_file(text, replace(scope, path=path, within=(*scope.within, name)))
 
 
-def _names(node: nodes.Node) -> set[str]:
+def _list_names(node: nodes.Node) -> set[str]:
     kinds = (nodes.Name, nodes.NSRef)
     return {n.name for n in [node, *node.find_all(kinds)] if isinstance(n, kinds)}
 
 
-def _fences(chain: nodes.Node) -> bool:
+def _has_fence(chain: nodes.Node) -> bool:
     return any(f.name == "fence" for f in [chain, *chain.find_all(nodes.Filter)] if isinstance(f, nodes.Filter))

@@ -21,8 +21,8 @@ from jinja2 import FunctionLoader, Template
 from perslib.errors import DataError, Problem, PromptError, UnknownName
 from perslib.llm.request import Message, Request
 from perslib.paths import bundled, workspace
-from perslib.prompts.fencing import visible
-from perslib.prompts.file import ENVIRONMENT, Sources, near, read_prompt_file
+from perslib.prompts.fencing import make_visible
+from perslib.prompts.file import ENVIRONMENT, Sources, read_prompt_file, suggest_names
 
 
 class PromptWarning(UserWarning):
@@ -61,30 +61,32 @@ class Prompt:
         Raise PromptError if a placeholder is missing or unknown, or if a value is not data that a template may print.
         """
         placeholders = self.placeholders
-        faults = [f"no placeholder is called {n!r}{near(n, placeholders)}" for n in fields if n not in placeholders]
+        faults = [
+            f"no placeholder is called {n!r}{suggest_names(n, placeholders)}" for n in fields if n not in placeholders
+        ]
         faults += [f"placeholder {n!r} is missing ({placeholders[n]})" for n in placeholders if n not in fields]
         if faults:
             accepted = ", ".join(placeholders) or "none"
             raise PromptError(f"{self.path}: {'; '.join(faults)}. The placeholders of this prompt: {accepted}.")
-        values = {name: self._shown(value, name) for name, value in fields.items()}
+        values = {name: self._make_visible(value, name) for name, value in fields.items()}
         try:
             messages = [{"role": role, "content": body.render(values).strip()} for role, body in self._messages]
         except Exception as error:  # a template can fail in any way that Python can
-            raise PromptError(f"{_place(error, self.path)}: {error}") from error
+            raise PromptError(f"{_locate_error(error, self.path)}: {error}") from error
         return Request(messages, self.schema, self.temperature, self.max_tokens, prompt=self.label, shown=values)
 
-    def _shown(self, value: Any, place: str) -> Any:
+    def _make_visible(self, value: Any, place: str) -> Any:
         """Return a copy of the value with all text in it made visible."""
         if isinstance(value, str):
-            return visible(value)
+            return make_visible(value)
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, numbers.Real):
             return value
         if isinstance(value, Mapping):
-            return {self._shown(key, place): self._shown(value[key], f"{place}.{key}") for key in value}
+            return {self._make_visible(key, place): self._make_visible(value[key], f"{place}.{key}") for key in value}
         if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-            return [self._shown(item, f"{place}[{i}]") for i, item in enumerate(value)]
+            return [self._make_visible(item, f"{place}[{i}]") for i, item in enumerate(value)]
         raise PromptError(
             f"{self.path}: {place} has the type {type(value).__name__}; "
             "a prompt accepts texts, numbers, None, and lists and mappings of them"
@@ -97,15 +99,15 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
     A prompt that a language does not have is taken from English, with a warning. Raise UnknownName if English does not
     have it either, and PromptError if the file or a folder is not valid.
     """
-    folders = _shelves(folder)
+    folders = _list_folders(folder)
     key: tuple[str | Path, ...] = (name, language, *folders)
     if key in _loaded:
         loaded, files = _loaded[key]
-        if all(_stamp(file) == stamp for file, stamp in files.items()):
+        if all(_read_stamp(file) == stamp for file, stamp in files.items()):
             return loaded
-    names, written_in = _names(folders, language), language
+    names, written_in = _list_prompt_names(folders, language), language
     if name not in names:
-        if name not in _names(folders, "en"):
+        if name not in _list_prompt_names(folders, "en"):
             raise UnknownName(f"prompt in {language!r}", name, names)
         written_in = "en"
         warnings.warn(
@@ -120,7 +122,7 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
     loaded = Prompt(
         name=name,
         language=written_in,
-        digest=_digest(sources),
+        digest=_compute_digest(sources),
         path=path,
         _messages=tuple((role, environment.from_string(body)) for role, body in messages),
         **head,
@@ -128,7 +130,7 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
     # A new file in any of the folders may take precedence over one that was read.
     watched = [(language, f"{name}.md"), *((written_in, text) for text in sources.read_files)]
     paths = [one_folder / folder_name / text for one_folder in folders for folder_name, text in watched]
-    _loaded[key] = loaded, {path: _stamp(path) for path in paths}
+    _loaded[key] = loaded, {path: _read_stamp(path) for path in paths}
     return loaded
 
 
@@ -137,7 +139,7 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
 _loaded: dict[tuple[str | Path, ...], tuple[Prompt, dict[Path, tuple[int, int] | None]]] = {}
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
+def _read_stamp(file: Path) -> tuple[int, int] | None:
     """Return modification time and size of a file, or None if there is no file."""
     try:
         state = file.stat()
@@ -148,14 +150,16 @@ def _stamp(file: Path) -> tuple[int, int] | None:
 
 def prompts(folder: str | Path | None = None) -> pd.DataFrame:
     """Return all available prompts, one per row: name, language, version, digest, path, description."""
-    folders = _shelves(folder)
+    folders = _list_folders(folder)
     columns = ["name", "language", "version", "digest", "path", "description"]
-    loaded = [prompt(name, lang, folder) for lang in _languages(folders) for name in _names(folders, lang)]
+    loaded = [
+        prompt(name, lang, folder) for lang in _list_languages(folders) for name in _list_prompt_names(folders, lang)
+    ]
     frame = pd.DataFrame([[getattr(one, column) for column in columns] for one in loaded], columns=columns)
     return frame.astype({"path": "str"})
 
 
-def _shelves(folder: str | Path | None) -> list[Path]:
+def _list_folders(folder: str | Path | None) -> list[Path]:
     """Return the folders to search, the user's first; raise PromptError if one that the user named does not exist."""
     named = {"folder=": folder, "$PERSLIB_PROMPTS": os.environ.get("PERSLIB_PROMPTS") or None}
     folders = []
@@ -167,24 +171,24 @@ def _shelves(folder: str | Path | None) -> list[Path]:
     return list(dict.fromkeys([*folders, workspace() / "prompts", bundled("prompts")]))
 
 
-def _languages(shelves: Sequence[Path]) -> list[str]:
+def _list_languages(shelves: Sequence[Path]) -> list[str]:
     return sorted({file.parent.name for shelf in shelves for file in shelf.glob("*/[!_]*.md")})
 
 
-def _names(shelves: Sequence[Path], language: str) -> list[str]:
-    languages = _languages(shelves)
+def _list_prompt_names(shelves: Sequence[Path], language: str) -> list[str]:
+    languages = _list_languages(shelves)
     if language not in languages:
         raise UnknownName("prompt language", language, languages)
     return sorted({file.stem for shelf in shelves for file in (shelf / language).glob("[!_]*.md")})
 
 
-def _digest(sources: Sources) -> str:
+def _compute_digest(sources: Sources) -> str:
     r"""Return sha256 over names and texts; line ends are \n and paths are left out, so that all systems agree."""
     content = "".join(f"{name}\0{text}\0" for name, (_, text) in sorted(sources.read_files.items()))
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _place(error: Exception, path: Path) -> str:
+def _locate_error(error: Exception, path: Path) -> str:
     """Return file and line of the template that failed; Jinja adds them to the traceback."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.filename == "<template>":
@@ -195,16 +199,16 @@ def _place(error: Exception, path: Path) -> str:
 
 
 @cache
-def phrases(group: str, language: str) -> Mapping[str, Any]:
+def read_phrases(group: str, language: str) -> Mapping[str, Any]:
     """Return the phrases of one group from `prompts/<language>/phrases.toml`.
 
     Phrases that a language does not have are taken from English.
     """
-    return _read_phrases("en")[group] | _read_phrases(language).get(group, {})
+    return _load_phrases("en")[group] | _load_phrases(language).get(group, {})
 
 
 @cache
-def _read_phrases(language: str) -> dict[str, dict[str, Any]]:
+def _load_phrases(language: str) -> dict[str, dict[str, Any]]:
     file = bundled("prompts", language, "phrases.toml")
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
@@ -236,13 +240,13 @@ class PromptSettings:
         if self.characters < 0:
             raise DataError(Problem("characters", f"is {self.characters}, expected 0 or more"))
 
-    def prompt(self, name: str) -> Prompt:
+    def find_prompt(self, name: str) -> Prompt:
         """Return the prompt of this name, in this language and from this folder."""
         return prompt(name, self.language, self.prompts)
 
-    def request(self, name: str, **fields: Any) -> Request:
+    def make_request(self, name: str, **fields: Any) -> Request:
         """Fill in a prompt, apply these settings, and return the request."""
-        return self.apply(self.prompt(name).render(**fields))
+        return self.apply(self.find_prompt(name).render(**fields))
 
     def apply(self, request: Request) -> Request:
         """Return the request with these settings."""
@@ -255,19 +259,19 @@ class PromptSettings:
             extra={**request.extra, **dict(self.extra), **effort},
         )
 
-    def history(self, messages: Sequence[Message]) -> list[Message]:
+    def cut_history(self, messages: Sequence[Message]) -> list[Message]:
         """Return the last `window` messages and `characters` of a history; the first message may be cut."""
         recent = messages if self.window is None else messages[max(0, len(messages) - self.window) :]
-        return last_characters(recent, self.characters)
+        return keep_last_characters(recent, self.characters)
 
 
-def last_characters(conversation: Sequence[Message], most: int) -> list[Message]:
+def keep_last_characters(conversation: Sequence[Message], limit: int) -> list[Message]:
     """Return the last characters of a conversation; the first message may be cut."""
     shortened: list[Message] = []
     for message in reversed(conversation):
-        if most <= 0:
+        if limit <= 0:
             break
         text = str(message["content"])
-        shortened.append({"role": message["role"], "content": text if len(text) <= most else "…" + text[-most:]})
-        most -= len(text)
+        shortened.append({"role": message["role"], "content": text if len(text) <= limit else "…" + text[-limit:]})
+        limit -= len(text)
     return shortened[::-1]

@@ -24,16 +24,16 @@ from perslib.judge.extent import FEWEST_REPLIES, Extent, listed, require_replies
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.studies.verification import CONTROLS, SHOWN
+from perslib.studies.verification import CONTROLS, SHOWN_METRICS
 
 #: Rules for equal scores in a block: the published one, and those that use no position. `random` is compared with them.
-RULES: tuple[stats.Ties, ...] = ("turn_index", "min", "max", "mid", "expected")
+TIE_RULES: tuple[stats.Ties, ...] = ("turn_index", "min", "max", "mid", "expected")
 #: Judges whose scores are all equal, whole with many ties, and real-valued with few ties.
-TIED = ("constant 4", "nearest", "learned")
+TIE_JUDGES = ("constant 4", "nearest", "learned")
 #: Two judges that do not read the reply, and three that read it.
-CALIBRATED = ("constant 4", "user mean", "nearest 6, weighted", "supervised", "learned")
+CALIBRATION_JUDGES = ("constant 4", "user mean", "nearest 6, weighted", "supervised", "learned")
 #: Number of random orders over which the rule `random` is averaged.
-DRAWS = 10
+RANDOM_ORDERS = 10
 #: Score columns that `calibrate_each_way` makes, in the order of figures and tables.
 WAYS = (
     *("real", "mean_shift", "cdf", "cdf_shrunk", "ordinal", "isotonic", "tilted"),
@@ -48,7 +48,7 @@ _P = [f"p{s}" for s in range(1, 6)]
 #: Settings that can vary: the memory, the evidence it is built from, the messages shown, the language of the prompts,
 #: whether the judge writes an analysis, several answers instead of one, and when the memory is built again.
 FAMILIES = ("memory", "evidence", "window", "language", "written", "repeat", "update")
-USUAL, FIRST_LOOK = ("memory", "window", "language", "written"), ("memory", "written")
+USUAL_FAMILIES, FIRST_LOOK_FAMILIES = ("memory", "window", "language", "written"), ("memory", "written")
 BASE = "structured memory"
 #: Calibrations of Table 3.
 SCORES = ("real", "mean_shift", "cdf")
@@ -57,7 +57,7 @@ SAMPLES = 5
 #: Tokens of evidence in the family `evidence`.
 BUDGETS = (1500, 6000, 24000)
 _WINDOWS = {1: "window of 1", 5: "window of 5", None: "whole conversation"}
-_OTHER = {"en": ("zh", "prompts in Chinese"), "zh": ("en", "prompts in English")}
+_OTHER_LANGUAGE = {"en": ("zh", "prompts in Chinese"), "zh": ("en", "prompts in English")}
 
 #: Table 6 of PersTurnBench.
 PUBLISHED = read_csv(__file__, "published/persturnbench_table6.csv")
@@ -79,18 +79,18 @@ def compare_tie_rules(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) ->
     """Return an agreement frame of scores after block CDF under every tie rule; its `score` is the rule.
 
     `random` gives the same whole scores as `turn_index`, but in a random order. Its rows, with the ends of the
-    intervals, are means over `DRAWS` orders. The difference between the two is the contribution of the position.
+    intervals, are means over `RANDOM_ORDERS` orders. The difference between the two is the contribution of the position.
     """
     user_histories, rng = stats.histories(corpus), np.random.default_rng(seed)
 
-    def cdf(frame: pd.DataFrame, ties: stats.Ties) -> pd.Series:
+    def calibrate_cdf(frame: pd.DataFrame, ties: stats.Ties) -> pd.Series:
         return stats.calibrated(frame, user_histories, ["cdf"], score="real", ties=ties)["cdf"]
 
-    shuffled = (verdicts.assign(turn=rng.permutation(len(verdicts))) for _ in range(DRAWS))
-    at_random = {f"random{draw}": cdf(frame, "turn_index") for draw, frame in enumerate(shuffled)}
-    frame = verdicts.assign(**at_random, **{rule: cdf(verdicts, rule) for rule in RULES})
-    scores = ["real", RULES[0], *at_random, *RULES[1:]]
-    agreed = stats.agreement(frame, corpus, scores=scores, metrics=SHOWN)
+    shuffled = (verdicts.assign(turn=rng.permutation(len(verdicts))) for _ in range(RANDOM_ORDERS))
+    at_random = {f"random{draw}": calibrate_cdf(frame, "turn_index") for draw, frame in enumerate(shuffled)}
+    frame = verdicts.assign(**at_random, **{rule: calibrate_cdf(verdicts, rule) for rule in TIE_RULES})
+    scores = ["real", TIE_RULES[0], *at_random, *TIE_RULES[1:]]
+    agreed = stats.agreement(frame, corpus, scores=scores, metrics=SHOWN_METRICS)
     agreed["score"] = agreed["score"].str.replace(r"^random\d+$", "random", regex=True)
     keys = ["judge", "score", "metric"]
     aggregations = {name: "mean" if name.startswith("value") else "first" for name in agreed.columns.drop(keys)}
@@ -142,7 +142,7 @@ def judge_train_users(judges: Iterable[Judge], corpus: Corpus) -> pd.DataFrame:
                 compute(partial(judge.fit, corpus.of_users(train)))
             verdicts = judge.held_out.assign(judge=judge.name)
         else:
-            parts = _folds(train) if judge.sees.train else [train]
+            parts = _split_folds(train) if judge.sees.train else [train]
             verdicts = pd.concat([evaluate(copy(judge), corpus, users=users) for users in parts])
             verdicts = stats.with_gold(verdicts, corpus, ["raw", "expected", *_P])
         frames.append(verdicts[["judge", *TURN, "gold", "raw", "expected", *_P]])
@@ -150,11 +150,11 @@ def judge_train_users(judges: Iterable[Judge], corpus: Corpus) -> pd.DataFrame:
     return together.assign(real=together["expected"].fillna(together["raw"])).reset_index(drop=True)
 
 
-def _folds(users: Sequence[str]) -> list[Sequence[str]]:
+def _split_folds(users: Sequence[str]) -> list[Sequence[str]]:
     return [users[i::FOLDS] for i in range(min(FOLDS, len(users)))]
 
 
-def calibrate_each_way(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+def calibrate_each_way(verdicts: pd.DataFrame, train_verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Return the verdicts of each judge with a column for every way in `WAYS`.
 
     `train_verdicts` are the same judges' verdicts on train users. `cdf_shrunk` and the fitted ways use histories that
@@ -167,7 +167,7 @@ def calibrate_each_way(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Cor
     verdicts = verdicts.assign(cdf_shrunk=with_shrunk["cdf"], cdf_shrunk_fallback=with_shrunk["cdf_fallback"])
     parts = []
     for judge, part in verdicts.groupby("judge", sort=False):
-        lesson = taught[taught["judge"] == judge]
+        lesson = train_verdicts[train_verdicts["judge"] == judge]
         part = stats.fit_ordinal(lesson, shrunk, score="real").transform(part, shrunk)
         part = stats.fit_isotonic(lesson, shrunk, score="real").transform(part, shrunk)
         part = stats.fit_thresholds(lesson, "real").transform(part, "thresholds")
@@ -184,12 +184,14 @@ def shrink_histories(corpus: Corpus) -> pd.DataFrame:
     return stats.fit_population(train).shrink(stats.histories(corpus))
 
 
-def cross_calibrate(lesson: pd.DataFrame, own: pd.DataFrame) -> pd.DataFrame:
+def cross_calibrate(lesson: pd.DataFrame, user_histories: pd.DataFrame) -> pd.DataFrame:
     """Return one judge's verdicts on train users, calibrated for each user by a fit on the other users."""
     parts = []
-    for fold in _folds(list(lesson["user"].drop_duplicates())):
+    for fold in _split_folds(list(lesson["user"].drop_duplicates())):
         in_fold = lesson["user"].isin(fold)
-        parts.append(stats.fit_ordinal(lesson[~in_fold], own, score="real").transform(lesson[in_fold], own))
+        parts.append(
+            stats.fit_ordinal(lesson[~in_fold], user_histories, score="real").transform(lesson[in_fold], user_histories)
+        )
     return pd.concat(parts, ignore_index=True)
 
 
@@ -225,7 +227,7 @@ def find_best_ways(agreed: pd.DataFrame) -> pd.DataFrame:
 # -- sets --------------------------------------------------------------------------------------------------
 
 
-def measure_score_sets(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+def measure_score_sets(verdicts: pd.DataFrame, train_verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Return the coverage of each judge's score sets, over users, and their mean size.
 
     The sets use the ordinal calibration of `calibrate_each_way`. Their thresholds come from the train users, each with
@@ -236,7 +238,7 @@ def measure_score_sets(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Cor
     shrunk = shrink_histories(corpus)
     rows = []
     for judge, part in verdicts.groupby("judge", sort=False):
-        calibration = cross_calibrate(taught[taught["judge"] == judge], shrunk)
+        calibration = cross_calibrate(train_verdicts[train_verdicts["judge"] == judge], shrunk)
         gold = stats.with_gold(part, corpus, [f"ordinal_p{s}" for s in range(1, 6)])
         for level in LEVELS:
             fitted = stats.fit_conformal(calibration, alpha=round(1 - level, 6), p="ordinal_p")
@@ -245,16 +247,16 @@ def measure_score_sets(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Cor
     return pd.DataFrame(rows).drop(columns=["turns", "lowest_user"])
 
 
-def describe_sets(found: pd.DataFrame) -> dict[str, Any]:
+def describe_sets(coverages: pd.DataFrame) -> dict[str, Any]:
     """Return the guarantee and the size of score sets.
 
     Keys: users (number of train users), stated (the coverage from which this number of users gives no guarantee),
     smallest (the row of the smallest sets at the highest stated coverage below `stated`, or None), short (judges whose
     coverage is significantly below some stated coverage below `stated`).
     """
-    users = int(found["learned_from"].max())
+    users = int(coverages["learned_from"].max())
     stated = users / (users + 1)
-    useful = found[found["stated"] < stated]
+    useful = coverages[coverages["stated"] < stated]
     highest = useful[useful["stated"] == useful["stated"].max()].sort_values("size").to_dict("records")
     short = useful[useful["covered_high"] < useful["stated"]]["judge"].unique()
     return {"users": users, "stated": stated, "smallest": next(iter(highest), None), "short": list(short)}
@@ -272,7 +274,7 @@ def parse_families(vary: str, look: Extent) -> list[str]:
     for name in names:
         if name not in FAMILIES:
             raise UnknownName("thing to vary", name, FAMILIES)
-    return names or list(FIRST_LOOK if look.is_short else USUAL)
+    return names or list(FIRST_LOOK_FAMILIES if look.is_short else USUAL_FAMILIES)
 
 
 def make_variants(
@@ -283,31 +285,31 @@ def make_variants(
     `memory` has the options of the base's memory, `languages` the languages that the model reads.
     """
 
-    def personal(name: str, moment: Manner = manner, built: Mapping[str, Any] = memory, **own: Any) -> Judge:
+    def make_personal(name: str, moment: Manner = manner, built: Mapping[str, Any] = memory, **own: Any) -> Judge:
         return Personal(Structured(moment.language, **built), moment, name=name, **own)
 
-    def full(budget: int) -> dict[str, Any]:
+    def full_evidence(budget: int) -> dict[str, Any]:
         return {"evidence": "full", "budget": budget}
 
-    other, in_other = _OTHER[manner.language]
+    other, in_other = _OTHER_LANGUAGE[manner.language]
     written = replace(manner, written=not manner.written)
     windows = {size: name for size, name in _WINDOWS.items() if size != manner.window}
     families: dict[str, list[Judge]] = {
         "memory": [make_judge("no memory", manner)],
-        "evidence": [personal(f"evidence {n}", built=full(n)) for n in BUDGETS],
-        "window": [personal(name, replace(manner, window=size)) for size, name in windows.items()],
-        "language": [personal(in_other, replace(manner, language=other))],
-        "written": [personal("written analysis" if written.written else "score alone", written)],
-        "repeat": [personal(f"{SAMPLES} samples", replace(manner, samples=SAMPLES))],
-        "update": [personal(f"updated {moment}", update=moment) for moment in ("per session", "per turn")],
+        "evidence": [make_personal(f"evidence {n}", built=full_evidence(n)) for n in BUDGETS],
+        "window": [make_personal(name, replace(manner, window=size)) for size, name in windows.items()],
+        "language": [make_personal(in_other, replace(manner, language=other))],
+        "written": [make_personal("written analysis" if written.written else "score alone", written)],
+        "repeat": [make_personal(f"{SAMPLES} samples", replace(manner, samples=SAMPLES))],
+        "update": [make_personal(f"updated {moment}", update=moment) for moment in ("per session", "per turn")],
     }
     if memory["evidence"] != "full":  # on a first look, more variants would take too long
         named = ("measured", "scores only", "personal + measured")
         families["memory"] += [make_judge(name, manner, **memory) for name in named]
-        families["memory"].append(personal("full evidence", built=full(BUDGETS[1])))
+        families["memory"].append(make_personal("full evidence", built=full_evidence(BUDGETS[1])))
     if languages and other not in languages:
         families["language"] = []
-    return {"base": [personal(BASE)], **{family: families[family] for family in vary}}
+    return {"base": [make_personal(BASE)], **{family: families[family] for family in vary}}
 
 
 def compare_to_base(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
@@ -316,7 +318,8 @@ def compare_to_base(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     Gains are measured on the replies that both scored, and corrected over the variants of a metric and score.
     """
     parts = [
-        stats.agreement(verdicts, corpus, scores=[score], metrics=SHOWN, controls=[BASE]) for score in ("real", "cdf")
+        stats.agreement(verdicts, corpus, scores=[score], metrics=SHOWN_METRICS, controls=[BASE])
+        for score in ("real", "cdf")
     ]
     agreed = pd.concat(parts, ignore_index=True)
     return agreed[agreed["judge"] != BASE].reset_index(drop=True)

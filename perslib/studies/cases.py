@@ -16,31 +16,31 @@ from perslib.replay.rankings import scores_of_one_judge
 from perslib.replay.score_arrays import SCORE
 from perslib.report.show.words import beginning, name_of
 from perslib.stats.compare.paired import EXACT
-from perslib.studies.shared import thoughts_of
-from perslib.studies.verification import up_to
+from perslib.studies.shared import read_thoughts
+from perslib.studies.verification import read_messages_up_to
 from perslib.text import translate
 
 #: The paper's three patterns, each with the column that ranks its clearest cases.
-SHOWN = {"matches the core": "near", "real, not the core": "near", "off-task": "far"}
+CLEAREST_BY = {"matches the core": "near", "real, not the core": "near", "off-task": "far"}
 #: Number of rated turns shown with a verdict: turns that it cites or rests on, and the most similar turns.
-TURNS = 3
+SHOWN_TURNS = 3
 
 
 # -- rationales ----------------------------------------------------------------------------------------------
 
 
-def pick_cases(found: pd.DataFrame) -> pd.DataFrame:
+def pick_cases(rationales: pd.DataFrame) -> pd.DataFrame:
     """Return up to two cases of each pattern: the clearest first, one per user, ties by place in the corpus."""
     parts = []
-    for pattern, by in SHOWN.items():
-        rows = found[found["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
+    for pattern, by in CLEAREST_BY.items():
+        rows = rationales[rationales["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
         parts.append(rows.drop_duplicates("user").head(2))
     return pd.concat(parts, ignore_index=True)
 
 
-def end_of_conversation(corpus: Corpus, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+def read_last_messages(corpus: Corpus, row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the last three messages up to the judged reply, with the user's score and reason."""
-    *before, last = up_to(corpus, row)[-3:]
+    *before, last = read_messages_up_to(corpus, row)[-3:]
     return [*before, {**last, "reason": row["gold_reason"]}]
 
 
@@ -50,22 +50,22 @@ def describe_case(row: Mapping[str, Any], corpus: Corpus, memories: Memories) ->
     Columns: what, said.
     """
     lines = [
-        ("the user", _score(row["gold"], row["gold_reason"])),
-        ("the judge", _score(row["score"], row["reason"])),
+        ("the user", _format_score(row["gold"], row["gold_reason"])),
+        ("the judge", _format_score(row["score"], row["reason"])),
         ("rationale", row["rationale"] if isinstance(row["rationale"], str) else "–"),
     ]
     if row["terms"]:
         lines.append(("only elsewhere", ", ".join(row["terms"])))
-    lines += _cited(row, corpus, memories)
+    lines += _list_citations(row, corpus, memories)
     return pd.DataFrame([(name_of(what), text) for what, text in lines], columns=["what", "said"])
 
 
-def _score(score: float, reason: object) -> str:
+def _format_score(score: float, reason: object) -> str:
     written = name_of(reason) if isinstance(reason, str) else ""
     return f"{score:.1f}".removesuffix(".0") + (f", {written}" if written else "")
 
 
-def _cited(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterator[tuple[str, str]]:
+def _list_citations(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterator[tuple[str, str]]:
     memory = memories.get((row["judge"], row["user"], row["scenario"]))
     cited = resolved(row["evidence"], corpus.block(row["user"], row["scenario"]), memory)
     for statement in cited.statements:
@@ -73,9 +73,9 @@ def _cited(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterat
             yield statement, translate("(cited, but there is no such statement or turn)")
         else:
             yield statement.id, statement.text
-    for name, turn in list(cited.turns.items())[:TURNS]:
+    for name, turn in list(cited.turns.items())[:SHOWN_TURNS]:
         request = beginning(turn["request"]) if isinstance(turn["request"], str) else "–"
-        score = "–" if pd.isna(turn["score"]) else _score(float(turn["score"]), turn["reason"])
+        score = "–" if pd.isna(turn["score"]) else _format_score(float(turn["score"]), turn["reason"])
         yield name, f"{request}\n→ {beginning(turn['response'])}\n({translate('score')} {score})"
 
 
@@ -100,9 +100,9 @@ def describe_turn(
     memories : the memories whose statements the verdicts may cite.
     """
     block = corpus.block(row["user"], row["scenario"])
-    answers = _answers(row, replies, verdicts)
+    answers = _collect_answers(row, replies, verdicts)
     with_answers = block.with_replies(row["session"], row["turn"], [answer["response"] or "" for answer in answers])
-    for answer, anchors in zip(answers, Retrieval(ANCHORS).anchors(with_answers, TURNS), strict=True):
+    for answer, anchors in zip(answers, Retrieval(ANCHORS).anchors(with_answers, SHOWN_TURNS), strict=True):
         memory = (memories or {}).get((answer["judge"] or "", block.user, block.scenario))
         answer["cited"] = resolved(answer["evidence"] or (), with_answers, memory)
         answer["has_memory"] = memory is not None
@@ -121,9 +121,9 @@ def describe_turn(
     }
 
 
-def _answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFrame) -> list[dict[str, Any]]:
+def _collect_answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFrame) -> list[dict[str, Any]]:
     """Return each candidate's reply and verdict on the turn as one mapping, highest score first, unscored last."""
-    written, judged = (_on(row, frame) for frame in (replies, verdicts))
+    written, judged = (_select_turn(row, frame) for frame in (replies, verdicts))
     if judged.empty:
         at = "/".join(str(row[key]) for key in TURN)
         problem = Problem(at, "the verdicts have no such turn")
@@ -131,7 +131,7 @@ def _answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFra
     scores_of_one_judge(judged)
     written = written.reindex(columns=["response", "system", "finish", "error"])
     written = written.rename(columns={"error": "error_of_reply"})
-    thoughts = thoughts_of(judged)
+    thoughts = read_thoughts(judged)
     columns = ["judge", "backbone", "raw", "expected", "real", "reason", "rationale", "evidence", "error", "asked"]
     judged = judged.reindex(columns=[*columns, *(f"p{score}" for score in range(1, 6)), SCORE])
     names = judged.index.union(written.index, sort=False)
@@ -144,7 +144,7 @@ def _answers(row: Mapping[str, Any], replies: pd.DataFrame, verdicts: pd.DataFra
     return [{**record, "thoughts": thoughts.get(record["asked"])} for record in records]
 
 
-def _on(row: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
+def _select_turn(row: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a frame on the turn, by candidate."""
     rows = frame[(frame[TURN] == [row[key] for key in TURN]).all(axis=1)]
     return rows.set_axis(rows["candidate"].astype("str").fillna(ORIGINAL).tolist())

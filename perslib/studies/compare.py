@@ -29,14 +29,14 @@ from perslib.report.run.results import rows_of
 from perslib.report.show.tables import format_number, widen
 from perslib.report.show.words import name_of
 from perslib.stats import agreement, compare_paired, holm
-from perslib.studies.verification import SHOWN
+from perslib.studies.verification import SHOWN_METRICS
 from perslib.text import as_paragraph, join, plural, translate
 
 #: The metrics that compare two systems: agreement with people, and error. Ranks add little to r.
-METRICS = (*(name for name in SHOWN if name != "spearman"), "mae")
+METRICS = (*(name for name in SHOWN_METRICS if name != "spearman"), "mae")
 #: Settings that describe the place of a run and not its content.
-_PLACES = ("parameters.out", "parameters.backbone", "parameters.language", "notebook.digest")
-_SPENT = ("judgments", "unscored", "calls", "hits", "tokens_in", "tokens_out", "cost", "seconds")
+_PLACE_SETTINGS = ("parameters.out", "parameters.backbone", "parameters.language", "notebook.digest")
+_COST_FIELDS = ("judgments", "unscored", "calls", "hits", "tokens_in", "tokens_out", "cost", "seconds")
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class Runs:
     verdicts: pd.DataFrame
     """With the columns run and system (judge and run)."""
 
-    def of_people(self, score: str = "real") -> pd.DataFrame:
+    def select_rated_replies(self, score: str = "real") -> pd.DataFrame:
         """Return the verdicts on replies that people rated.
 
         Verdicts on whole sessions, which page 01 has too, are those of `select_sessions`.
         """
-        rows = self.verdicts[self.verdicts["candidate"].isna() & ~_on_sessions(self.verdicts)]
-        return _with_score(rows, score)
+        rows = self.verdicts[self.verdicts["candidate"].isna() & ~_is_on_sessions(self.verdicts)]
+        return _add_compared_score(rows, score)
 
-    def of_sessions(self, score: str = "real") -> pd.DataFrame:
+    def select_sessions(self, score: str = "real") -> pd.DataFrame:
         """Return the verdicts on whole sessions."""
-        return _with_score(self.verdicts[_on_sessions(self.verdicts)], score)
+        return _add_compared_score(self.verdicts[_is_on_sessions(self.verdicts)], score)
 
-    def of_candidates(self) -> pd.DataFrame:
+    def select_candidate_replies(self) -> pd.DataFrame:
         """Return the verdicts of replays by judges that all replays have, one per candidate, judge and turn."""
         replayed = self.verdicts[self.verdicts["table"] == "replayed"]
         keys = ["candidate", "judge", "backbone", *TURN]
@@ -68,11 +68,11 @@ class Runs:
         return replayed[runs == replayed["run"].nunique()].drop_duplicates(keys, ignore_index=True)
 
 
-def _on_sessions(verdicts: pd.DataFrame) -> pd.Series:
+def _is_on_sessions(verdicts: pd.DataFrame) -> pd.Series:
     return verdicts["table"] == "sessions_judged"
 
 
-def _with_score(verdicts: pd.DataFrame, score: str) -> pd.DataFrame:
+def _add_compared_score(verdicts: pd.DataFrame, score: str) -> pd.DataFrame:
     if verdicts.empty:
         return verdicts.assign(compared=pd.Series(dtype="Float64"))
     if score not in verdicts:
@@ -95,7 +95,7 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
     corpus = load(parameters.get("corpus") or pages_found[0].corpus, parameters.get("language") or None)
     if corpus.digest not in digests:
         raise DataError(f"The corpus {pages_found[0].corpus} has changed since these runs", "Render their pages again.")
-    pages = dict(zip(_names(pages_found), pages_found))
+    pages = dict(zip(_name_runs(pages_found), pages_found))
     parts = [rows_of(page, "verdicts").assign(run=name) for name, page in pages.items()]
     if not (parts := [part for part in parts if len(part)]):
         raise NotEnough("None of these runs has kept verdicts: pages 01 to 04, 09 and 12 do.")
@@ -106,7 +106,7 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
     return Runs(pages, judgeable(corpus), verdicts.assign(system=system))
 
 
-def _names(pages: Sequence[Page]) -> list[str]:
+def _name_runs(pages: Sequence[Page]) -> list[str]:
     """Return the shortest names that distinguish the runs: backbone, notebook, folder."""
     parts = pd.DataFrame([(page.backbone, page.name, str(page.root)) for page in pages])
     distinct = [column for column in parts if parts[column].nunique() > 1] or [0]
@@ -121,23 +121,23 @@ def list_settings(runs: Runs) -> pd.DataFrame:
     """
     kinds = ("backbone", "parameters", "seed", "language", "notebook", "code", "prompts", "packages")
     entries = [{kind: page.entry.get(kind) for kind in kinds} for page in runs.pages.values()]
-    table = pd.json_normalize(entries).drop(columns=list(_PLACES), errors="ignore").T.astype(object).fillna("")
+    table = pd.json_normalize(entries).drop(columns=list(_PLACE_SETTINGS), errors="ignore").T.astype(object).fillna("")
     table = table.set_axis(list(runs.pages), axis=1).map(lambda value: str(value) or "–")
     return table[table.nunique(axis=1) > 1].rename_axis("setting").reset_index()
 
 
-def sum_up(runs: Runs) -> pd.DataFrame:
+def sum_up_runs(runs: Runs) -> pd.DataFrame:
     """Return a summary of each run, one per row: notebook, model, judgments, calls, tokens, cost, seconds."""
     rows = []
     for name, page in runs.pages.items():
         spent = page.entry["ledger"]["total"]
-        numbers = {key: page.entry.get(key, spent.get(key)) for key in _SPENT}
+        numbers = {key: page.entry.get(key, spent.get(key)) for key in _COST_FIELDS}
         model = page.entry["backbone"].get("model")
         rows.append({"run": name, "notebook": page.name, "model_name": model, **numbers})
     return pd.DataFrame(rows).dropna(axis=1, how="all")
 
 
-def pair_up(verdicts: pd.DataFrame) -> list[pd.DataFrame]:
+def pair_systems(verdicts: pd.DataFrame) -> list[pd.DataFrame]:
     """Return pairs of systems, each as the verdicts of both on the replies that both scored.
 
     A judge that is in several runs of a notebook is paired with itself. If there is no such judge, all systems are
@@ -167,7 +167,7 @@ def compare_agreement(pairs: Sequence[pd.DataFrame], corpus: Corpus, seed: int =
     rows = []
     for pair in pairs:
         a, b = pair["a"].iloc[0], pair["b"].iloc[0]
-        keys = _about(pair, a, b)
+        keys = _describe_pair(pair, a, b)
         wide = pair.pivot(index=TURN, columns="system", values="compared")[[a, b]]
         mean = compare_paired(wide, unit=wide.index.get_level_values("user"), seed=seed).iloc[0]
         keys |= {"turns": mean["rows"], "users": mean["units"]}
@@ -188,14 +188,14 @@ def compare_agreement(pairs: Sequence[pd.DataFrame], corpus: Corpus, seed: int =
     return table.assign(difference_p_holm=holm(table["difference_p"].to_numpy(float))) if rows else table
 
 
-def _about(pair: pd.DataFrame, a: str, b: str) -> dict[str, Any]:
+def _describe_pair(pair: pd.DataFrame, a: str, b: str) -> dict[str, Any]:
     by_system = pair.drop_duplicates("system").set_index("system")
     if by_system.loc[a, "judge"] == by_system.loc[b, "judge"]:
         return {"judge": by_system.loc[a, "judge"], "a": by_system.loc[a, "run"], "b": by_system.loc[b, "run"]}
     return {"judge": "", "a": a, "b": b}
 
 
-def find_apart(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.DataFrame:
+def find_different_scores(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.DataFrame:
     """Return the replies that the two systems of a pair score most differently, with the user's own score.
 
     Columns: user, scenario, session, turn, gold, judge, a, b, score_a, score_b, apart, asked_a, asked_b (the digest of
@@ -206,7 +206,7 @@ def find_apart(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.DataFrame:
         a, b = pair["a"].iloc[0], pair["b"].iloc[0]
         columns = [name for name in ("compared", "asked", "rationale") if name in pair]
         one, other = (pair[pair["system"] == name][[*TURN, *columns]] for name in (a, b))
-        parts.append(one.merge(other, on=TURN, suffixes=("_a", "_b")).assign(**_about(pair, a, b)))
+        parts.append(one.merge(other, on=TURN, suffixes=("_a", "_b")).assign(**_describe_pair(pair, a, b)))
     if not parts:
         return pd.DataFrame()
     both = pd.concat(parts, ignore_index=True)
@@ -221,7 +221,7 @@ def find_apart(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.DataFrame:
 
 
 @as_paragraph
-def say_differences(compared: pd.DataFrame) -> Iterator[str]:
+def describe_differences(compared: pd.DataFrame) -> Iterator[str]:
     """Yield sentences on how many differences are beyond chance, and which."""
     yield plural(
         "{n} difference is compared, on up to {turns:,} replies of {users:,} users.",
@@ -245,7 +245,7 @@ def name_pairs(compared: pd.DataFrame) -> pd.Series:
     return judges + systems["a"] + " – " + systems["b"]
 
 
-def tabulate(compared: pd.DataFrame, *, values: bool = False) -> pd.DataFrame:
+def tabulate_differences(compared: pd.DataFrame, *, values: bool = False) -> pd.DataFrame:
     """Return a table with a row per pair and a column per metric.
 
     A cell has the difference with its interval, and a star if p (Holm) is below .05; with `values`, it has both values.
@@ -262,7 +262,7 @@ def tabulate(compared: pd.DataFrame, *, values: bool = False) -> pd.DataFrame:
 
 
 def list_sides(row: Mapping[Hashable, Any]) -> pd.DataFrame:
-    """Return both sides of a row of `find_apart`, one per row: system, score, rationale, asked."""
+    """Return both sides of a row of `find_different_scores`, one per row: system, score, rationale, asked."""
     kinds = ("score", "rationale", "asked")
     sides = [{"system": row[side], **{kind: row.get(f"{kind}_{side}") for kind in kinds}} for side in ("a", "b")]
     return pd.DataFrame(sides).dropna(axis=1, how="all")

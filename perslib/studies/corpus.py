@@ -14,10 +14,10 @@ from perslib.report.page.markup import literally
 from perslib.stats import correlation, mean_by, of_turns
 
 #: Turns from this number on, counted from 0, form one group.
-LAST = 5
+LAST_POSITION = 5
 
 
-def statistics(corpus: Corpus) -> pd.DataFrame:
+def compare_statistics(corpus: Corpus) -> pd.DataFrame:
     """Return the rows of Table 5, with the published values next to those of this corpus."""
     published = read_csv(__file__, "published/persturnbench_table5.csv").set_index("statistic")["published"]
     table = corpus.statistics().assign(published=lambda t: t["statistic"].map(published))
@@ -28,7 +28,7 @@ def statistics(corpus: Corpus) -> pd.DataFrame:
     return table
 
 
-def scored(corpus: Corpus) -> pd.DataFrame:
+def select_scored_turns(corpus: Corpus) -> pd.DataFrame:
     """Return the turns with a score, and the assistant of their session.
 
     Several replies to a turn become one turn each.
@@ -38,7 +38,7 @@ def scored(corpus: Corpus) -> pd.DataFrame:
     return turns[turns["score"].notna()].reset_index(drop=True)
 
 
-def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
+def measure_score_shares(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return the share of each score in each group.
 
     Columns: the group, score, turns, share, mean (of the group).
@@ -53,29 +53,31 @@ def distribution(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     return long.assign(share=long["turns"] / long[by].map(total), mean=long[by].map(mean))
 
 
-def widen(distribution: pd.DataFrame, by: str) -> pd.DataFrame:
+def widen_score_shares(long_shares: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return one row per group instead of five: the columns of the group, and a column of shares for each score."""
-    groups = distribution.drop(columns=["score", "turns", "share"]).drop_duplicates(by, ignore_index=True)
-    shares = distribution.set_index([by, "score"])["share"].unstack("score").reindex(columns=range(1, 6))
+    groups = long_shares.drop(columns=["score", "turns", "share"]).drop_duplicates(by, ignore_index=True)
+    shares = long_shares.set_index([by, "score"])["share"].unstack("score").reindex(columns=range(1, 6))
     return groups.join(shares, on=by)
 
 
-def by_scenario(corpus: Corpus) -> pd.DataFrame:
+def measure_by_scenario(corpus: Corpus) -> pd.DataFrame:
     """Return the score distribution of all turns (scenario "all") and of each scenario, with means and intervals."""
     corpus = corpus.with_evidence("scenarios")
-    turns = scored(corpus)
+    turns = select_scored_turns(corpus)
     groups = [turns.assign(scenario="all"), *(turns[turns["scenario"] == s] for s in corpus.scenarios)]
     stacked = pd.concat([group for group in groups if not group.empty] or [turns], ignore_index=True)
     bounds = mean_by(stacked, "score", "scenario")[["scenario", "mean_low", "mean_high"]]
-    return distribution(stacked, "scenario").merge(bounds, on="scenario", how="left", sort=False)
+    return measure_score_shares(stacked, "scenario").merge(bounds, on="scenario", how="left", sort=False)
 
 
-def by_user(corpus: Corpus) -> pd.DataFrame:
+def measure_by_user(corpus: Corpus) -> pd.DataFrame:
     """Return the score distribution of each user, strictest first."""
-    return distribution(scored(corpus), "user").sort_values(["mean", "user", "score"], kind="stable")
+    return measure_score_shares(select_scored_turns(corpus), "user").sort_values(
+        ["mean", "user", "score"], kind="stable"
+    )
 
 
-def levels(turns: pd.DataFrame, by: str) -> pd.DataFrame:
+def measure_satisfaction(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return how satisfied each group is, with intervals over users.
 
     Columns: the group, mean_score and dissatisfied (share of turns scored 3 or lower) with their bounds, turns, users.
@@ -86,39 +88,39 @@ def levels(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     return mean.merge(low, on=by)
 
 
-def by_position(corpus: Corpus) -> pd.DataFrame:
-    """Return mean score and share ≤ 3 by turn number, with intervals; turns from `LAST` on form one group."""
-    turns = scored(corpus)
-    return levels(turns.assign(position=turns["turn"].clip(upper=LAST).astype(int)), "position")
+def measure_by_position(corpus: Corpus) -> pd.DataFrame:
+    """Return mean score and share ≤ 3 by turn number, with intervals; turns from `LAST_POSITION` on form one group."""
+    turns = select_scored_turns(corpus)
+    return measure_satisfaction(turns.assign(position=turns["turn"].clip(upper=LAST_POSITION).astype(int)), "position")
 
 
-def reasons(corpus: Corpus) -> pd.DataFrame:
+def count_low_reasons(corpus: Corpus) -> pd.DataFrame:
     """Return the reasons for scores of 3 or lower, most frequent first: reason, turns, share."""
     low = corpus.turns[corpus.turns["score"] <= 3]
     table = low["reason"].value_counts().rename("turns").reset_index()
     return table.assign(share=table["turns"] / table["turns"].sum())
 
 
-def lengths(corpus: Corpus) -> pd.DataFrame:
+def measure_lengths(corpus: Corpus) -> pd.DataFrame:
     """Return the characters of every request and reply: quantity ("requests" or "replies"), characters."""
     texts = corpus.turns[["request", "response"]].set_axis(["requests", "replies"], axis=1)
     long = texts.melt(var_name="quantity", value_name="characters").dropna(ignore_index=True)
     return long.assign(characters=long["characters"].str.len())
 
 
-def by_assistant(corpus: Corpus) -> pd.DataFrame:
+def measure_by_assistant(corpus: Corpus) -> pd.DataFrame:
     """Return mean score and share ≤ 3 per assistant with intervals; best first."""
-    table = levels(scored(corpus).dropna(subset=["assistant"]), "assistant")
+    table = measure_satisfaction(select_scored_turns(corpus).dropna(subset=["assistant"]), "assistant")
     return table.sort_values("mean_score", ascending=False, ignore_index=True)
 
 
-def user_share(corpus: Corpus) -> dict[str, float]:
+def predict_from_user_mean(corpus: Corpus) -> dict[str, float]:
     """Return how well the user's mean in the *other* scenarios predicts a score, without reading the reply.
 
     Keys: r (Pearson's r over turns) with bounds, turns (the number of turns that have such a mean), between_users (the
     share of the scores' variance that lies between users, η²). PersTurnBench's "user history mean" baseline.
     """
-    turns = scored(corpus)
+    turns = select_scored_turns(corpus)
     score, user = turns["score"].astype(float), turns["user"]
     of_user, of_scenario = score.groupby(user), score.groupby([user, turns["scenario"]])
     elsewhere = of_user.transform("size") - of_scenario.transform("size")
@@ -132,7 +134,7 @@ def user_share(corpus: Corpus) -> dict[str, float]:
     return {"r": r, "r_low": low, "r_high": high, "turns": int(has_others.sum()), "between_users": share}
 
 
-def telling_session(corpus: Corpus) -> tuple[str, str, str]:
+def pick_session(corpus: Corpus) -> tuple[str, str, str]:
     """Return the keys of a session that is worth reading.
 
     If possible, its user has logs, its scores differ and a reason is given. Among those, it has about four turns and
@@ -155,7 +157,7 @@ def telling_session(corpus: Corpus) -> tuple[str, str, str]:
     return str(user), str(scenario), str(session)
 
 
-def conversation(corpus: Corpus, user: str, scenario: str, session: str) -> list[dict[str, Any]]:
+def read_conversation(corpus: Corpus, user: str, scenario: str, session: str) -> list[dict[str, Any]]:
     """Return the messages of a session, each reply with its score and reason."""
     in_session = (corpus.turns[SESSION] == [user, scenario, session]).all(axis=1)
     labels = corpus.turns.loc[in_session, ["score", "reason"]].itertuples(index=False)
@@ -165,7 +167,7 @@ def conversation(corpus: Corpus, user: str, scenario: str, session: str) -> list
     ]
 
 
-def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.DataFrame:
+def ask_backbone(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.DataFrame:
     """Return the scores of a few replies by backbone `name` and the zero-shot judge.
 
     Raise NotEnough if the backbone does not read the language or cannot be asked, or if no reply has a score.
@@ -186,7 +188,7 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.D
             name=literally(name),
             model=literally(entry.model),
         )
-    rows = _few_turns(corpus, turns, seed)
+    rows = _draw_few_turns(corpus, turns, seed)
     if rows.empty:
         raise NotEnough("No reply has a score, so there is nothing to ask about.")
     judge, replies = Generic(manner=Manner(corpus.language, seed=None)), rows[[*TURN, "response"]]
@@ -198,18 +200,18 @@ def ask_first(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> pd.D
             "Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=reason
         ) from error
     table = rows[["scenario", "score"]].reset_index(drop=True)
-    table.insert(1, "reply_begins", [_beginning(text) for text in rows["response"]])
+    table.insert(1, "reply_begins", [_quote_start(text) for text in rows["response"]])
     return table.assign(
         model_score=verdicts["raw"].astype("Int64"), mode=verdicts["mode"], seconds=verdicts["seconds"].astype(float)
     )
 
 
-def _few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
+def _draw_few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
     """Return a few scored turns of different scores, drawn with the seed.
 
     They open their conversation and are among the shorter ones, so that a small model reads them quickly.
     """
-    pool = scored(corpus)
+    pool = select_scored_turns(corpus)
     pool = pool[pool["turn"] == pool["turn"].min()]
     most = max(3 * turns, len(pool) * 3 // 10)
     shorter = pool.assign(length=pool["response"].str.len()).nsmallest(most, "length")
@@ -218,7 +220,7 @@ def _few_turns(corpus: Corpus, turns: int, seed: int) -> pd.DataFrame:
     return shuffled.assign(order=order).sort_values(["order", "score"], kind="stable").head(turns)
 
 
-def _beginning(text: str) -> str:
+def _quote_start(text: str) -> str:
     """Return the first words of a reply, in one line of at most 70 characters."""
     line = " ".join(text.split())
     cut = line.rfind(" ", 35, 70)

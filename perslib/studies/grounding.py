@@ -65,7 +65,7 @@ class Grounds:
         return not self.is_off_task and self.near >= NEAR
 
 
-def spans(text: str) -> list[tuple[str, int, int]]:
+def locate_terms(text: str) -> list[tuple[str, int, int]]:
     """Return the terms of a text, each with start and end."""
     located = []
     for run in _RUN.finditer(text):
@@ -81,9 +81,9 @@ def spans(text: str) -> list[tuple[str, int, int]]:
     return located
 
 
-def terms(text: str) -> set[str]:
+def extract_terms(text: str) -> set[str]:
     """Return the distinct terms of a text."""
-    return {term for term, _, _ in spans(text)}
+    return {term for term, _, _ in locate_terms(text)}
 
 
 class Grounding:
@@ -93,10 +93,10 @@ class Grounding:
     """
 
     def __init__(self, corpus: Corpus, rationales: pd.DataFrame):
-        term_sets = [terms(text) for text in rationales["rationale"]]
+        term_sets = [extract_terms(text) for text in rationales["rationale"]]
         wanted = set().union(*term_sets)
-        texts = _texts_of_sessions(corpus)
-        self._session_terms = {key: terms(text) & wanted for key, text in texts.items()}
+        texts = _collect_session_texts(corpus)
+        self._session_terms = {key: extract_terms(text) & wanted for key, text in texts.items()}
         self._sessions = Counter(scenario for _, scenario, _ in texts)
         self._session_counts: dict[str, Counter[str]] = {s: Counter() for s in self._sessions}
         for (_, scenario, _), session_terms in self._session_terms.items():
@@ -106,16 +106,16 @@ class Grounding:
         self._rationales = list(zip(rationales["user"], rationales["scenario"], term_sets))
         self._habits: dict[tuple[str, str], tuple[Counter[str], int]] = {}
 
-    def grounds(self, rationale: str, block: Block, target: Target, memory: Iterable[str] = ()) -> Grounds:
+    def trace_terms(self, rationale: str, block: Block, target: Target, memory: Iterable[str] = ()) -> Grounds:
         """Return the sources of the terms of a rationale on a reply; `memory` has the statements behind it."""
         messages = [message["content"] for message in target.prefix]
-        near = terms("\n".join([target.scenario, target.task or "", *messages, target.response]))
-        remembered = terms("\n".join(memory))
-        sources = {s: remembered | terms(s) for s in dict.fromkeys(block.evidence["scenario"])}
+        near = extract_terms("\n".join([target.scenario, target.task or "", *messages, target.response]))
+        remembered = extract_terms("\n".join(memory))
+        sources = {s: remembered | extract_terms(s) for s in dict.fromkeys(block.evidence["scenario"])}
         for scenario, session in dict.fromkeys(zip(block.evidence["scenario"], block.evidence["session"])):
             sources[scenario] |= self._session_terms[block.user, scenario, session]
-        located = spans(rationale)
-        habit, rationales = self._habit(block)
+        located = locate_terms(rationale)
+        habit, rationales = self._count_habit(block)
         used = {t: habit[t] / max(1, rationales) for t, _, _ in located}
         weights = {t: self.idf[t] * (1 - used[t]) for t in used if self.idf.get(t, 0) > 0}
         total = sum(weights.values())
@@ -124,18 +124,20 @@ class Grounding:
         far = {t for t in weights if t not in near and self._is_far(t, block.scenario, used[t], sources)}
         near_share = sum((weights[t] / total for t in weights if t in near), 0.0)
         far_share = sum((weights[t] / total for t in weights if t in far), 0.0)
-        return Grounds(near_share, far_share, _written(rationale, located, far), rationales)
+        return Grounds(near_share, far_share, _quote_terms(rationale, located, far), rationales)
 
-    def _is_far(self, term: str, here: str, used: float, sources: Mapping[str, set[str]]) -> bool:
+    def _is_far(self, term: str, judged_scenario: str, habit_share: float, sources: Mapping[str, set[str]]) -> bool:
         """Return whether a term belongs to another scenario, and the material about the user from there contains it."""
-        best = max((self._rate(term, s) for s, source_terms in sources.items() if term in source_terms), default=0.0)
-        return best >= HOME * max(self._rate(term, here), used)
+        best = max(
+            (self._measure_rate(term, s) for s, source_terms in sources.items() if term in source_terms), default=0.0
+        )
+        return best >= HOME * max(self._measure_rate(term, judged_scenario), habit_share)
 
-    def _rate(self, term: str, scenario: str) -> float:
+    def _measure_rate(self, term: str, scenario: str) -> float:
         """Return the share of a scenario's sessions with a term; half a session is added, so that it is never 0."""
         return (self._session_counts[scenario][term] + 0.5) / (self._sessions[scenario] + 1)
 
-    def _habit(self, block: Block) -> tuple[Counter[str], int]:
+    def _count_habit(self, block: Block) -> tuple[Counter[str], int]:
         """Return in how many rationales on other users' replies in this scenario each term occurs, and their number."""
         key = (block.user, block.scenario)
         if key not in self._habits:
@@ -144,7 +146,7 @@ class Grounding:
         return self._habits[key]
 
 
-def _texts_of_sessions(corpus: Corpus) -> dict[tuple[str, str, str], str]:
+def _collect_session_texts(corpus: Corpus) -> dict[tuple[str, str, str], str]:
     """Return all messages of each session and its task, as one text."""
     texts_by_session: dict[tuple[str, str, str], list[str]] = {}
     for user, scenario, session, task in corpus.sessions[[*SESSION, "task"]].itertuples(index=False):
@@ -155,10 +157,10 @@ def _texts_of_sessions(corpus: Corpus) -> dict[tuple[str, str, str], str]:
     return {key: "\n".join(texts) for key, texts in texts_by_session.items()}
 
 
-def _written(text: str, placed: list[tuple[str, int, int]], chosen: set[str]) -> tuple[str, ...]:
+def _quote_terms(text: str, located: list[tuple[str, int, int]], chosen: set[str]) -> tuple[str, ...]:
     """Return the chosen terms as the text writes them; terms that touch or overlap are joined."""
     merged: list[list[int]] = []
-    for _, start, end in sorted((p for p in placed if p[0] in chosen), key=lambda p: (p[1], -p[2])):
+    for _, start, end in sorted((p for p in located if p[0] in chosen), key=lambda p: (p[1], -p[2])):
         if merged and text[merged[-1][1] : start].strip() == "":
             merged[-1][1] = max(merged[-1][1], end)
         else:

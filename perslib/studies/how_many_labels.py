@@ -30,8 +30,18 @@ TURNS = 150
 #: Judges without knowledge or with a bias. An honest method must stay valid with them.
 SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "partial to the worst"
 #: Methods of estimation: λ = 0 uses labels alone; tuned λ; λ = 1 as first published; only the judge's scores.
-LABELS, BOTH, PLAIN, ALONE = "labels alone", "labels and judge", "labels and judge, λ = 1", "judge alone"
-_LAM: dict[str, float | None] = {LABELS: 0.0, BOTH: None, PLAIN: 1.0, ALONE: 0.0}
+LABELS_ALONE, LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED, JUDGE_ALONE = (
+    "labels alone",
+    "labels and judge",
+    "labels and judge, λ = 1",
+    "judge alone",
+)
+_LAM: dict[str, float | None] = {
+    LABELS_ALONE: 0.0,
+    LABELS_AND_JUDGE: None,
+    LABELS_AND_JUDGE_UNTUNED: 1.0,
+    JUDGE_ALONE: 0.0,
+}
 
 
 @dataclass(frozen=True)
@@ -42,16 +52,16 @@ class Pool:
     candidates: list[str]
     turns: Floats
     gold: Floats
-    judged: dict[str, Floats]
+    judge_sums: dict[str, Floats]
     """Sums of scores by judge, the judge under study first."""
 
     @property
     def judge(self) -> str:
         """Return the judge under study."""
-        return next(iter(self.judged))
+        return next(iter(self.judge_sums))
 
     @property
-    def truth(self) -> Floats:
+    def true_means(self) -> Floats:
         """Return each candidate's mean over all turns, by people."""
         return np.asarray(self.gold.sum(axis=0) / self.turns.sum(axis=0))
 
@@ -60,7 +70,7 @@ class Pool:
         """Return whether there are several candidates and all answer the same turns."""
         return len(self.candidates) > 1 and bool((self.turns == self.turns[:, :1]).all())
 
-    def with_pairs(self, values: Floats) -> Floats:
+    def add_pairs(self, values: Floats) -> Floats:
         """Return values with a row per candidate, followed by the first less the second of every pair of rows.
 
         Pairs have the order of `np.triu_indices`. Without paired candidates, the values are returned unchanged.
@@ -111,75 +121,75 @@ def collect_ratings(
     return rated.reset_index(drop=True)
 
 
-def score_replies(known: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None = None) -> pd.DataFrame:
+def score_replies(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None = None) -> pd.DataFrame:
     """Return the rated replies with the frozen judge's verdict and its score, `judged`.
 
     The score is the expected one, otherwise the raw one; an unscored reply gets the judge's mean. Raise DataError if
     the judge scored no reply.
     """
-    verdicts = scored(judge, corpus, known[["candidate", *TURN, "response"]], backbone, progress=False)
+    verdicts = scored(judge, corpus, rated[["candidate", *TURN, "response"]], backbone, progress=False)
     score = floats(verdicts["expected"])
     score = np.where(np.isnan(score), floats(verdicts["raw"]), score)
     if np.isnan(score).all():
         raise DataError(f"The judge {judge.name!r} scored none of these replies", "Name another judge.")
-    columns = verdicts[["judge", "backbone", "raw", "expected", "asked"]].set_index(known.index)
-    return known.join(columns).assign(judged=np.where(np.isnan(score), np.nanmean(score), score))
+    columns = verdicts[["judge", "backbone", "raw", "expected", "asked"]].set_index(rated.index)
+    return rated.join(columns).assign(judged=np.where(np.isnan(score), np.nanmean(score), score))
 
 
-def build_pool(known: pd.DataFrame, judge: str) -> Pool:
+def build_pool(rated: pd.DataFrame, judge: str) -> Pool:
     """Return the sums of replies with `gold` and `judged`, for the judge and the controls.
 
     Scores of other users: the judge's scores, which each study assigns to random users (`estimate_means`). Always the
     same: the mean of the judge's scores. Partial: the judge's scores, raised for the candidate that people like least
     until it comes first.
     """
-    mean = known.groupby("candidate")[["gold", "judged"]].mean()
-    score, worst = known["judged"].astype(float), mean["gold"].idxmin()
+    mean = rated.groupby("candidate")[["gold", "judged"]].mean()
+    score, worst = rated["judged"].astype(float), mean["gold"].idxmin()
     lean = mean["judged"].max() - mean.loc[worst, "judged"] + 0.2
     by_judge = {
         judge: score,
-        PARTIAL: score + lean * (known["candidate"] == worst),
+        PARTIAL: score + lean * (rated["candidate"] == worst),
         SHUFFLED: score,
-        CONSTANT: pd.Series(score.to_numpy().mean(), known.index),
+        CONSTANT: pd.Series(score.to_numpy().mean(), rated.index),
     }
     if len(mean) < 2:
         del by_judge[PARTIAL]
 
-    def summed(values: pd.Series) -> pd.DataFrame:
-        return values.groupby([known["user"], known["candidate"]]).sum().unstack(fill_value=0.0).astype(float)
+    def sum_by_user(values: pd.Series) -> pd.DataFrame:
+        return values.groupby([rated["user"], rated["candidate"]]).sum().unstack(fill_value=0.0).astype(float)
 
-    turns = summed(pd.Series(1.0, known.index))
-    judged = {name: summed(values).to_numpy() for name, values in by_judge.items()}
-    gold = summed(known["gold"].astype(float)).to_numpy()
+    turns = sum_by_user(pd.Series(1.0, rated.index))
+    judged = {name: sum_by_user(values).to_numpy() for name, values in by_judge.items()}
+    gold = sum_by_user(rated["gold"].astype(float)).to_numpy()
     return Pool(turns.index.tolist(), turns.columns.tolist(), turns.to_numpy(), gold, judged)
 
 
-def compare_candidates(known: pd.DataFrame) -> pd.DataFrame:
+def compare_candidates(rated: pd.DataFrame) -> pd.DataFrame:
     """Return each candidate's mean by people and by the judge, and the correlation of the two.
 
     Columns: candidate, turns, gold, gold_low, gold_high (over users), judged, bias, and the correlation of judge and
     people over turns (r_turns) and over users' means (r_users), missing below thirty turns.
     """
-    by_people = stats.mean_by(known, "gold", "candidate").set_index("candidate").filter(like="mean")
+    by_people = stats.mean_by(rated, "gold", "candidate").set_index("candidate").filter(like="mean")
     by_people = by_people.rename(columns=lambda name: name.replace("mean", "gold"))
-    of_candidate = known.groupby("candidate")
+    of_candidate = rated.groupby("candidate")
     table = pd.DataFrame({"turns": of_candidate.size()}).join(by_people).assign(judged=of_candidate["judged"].mean())
     table["bias"] = table["judged"] - of_candidate["gold"].mean()
-    means = known.groupby(["candidate", "user"])[["gold", "judged"]].mean().groupby("candidate")
+    means = rated.groupby(["candidate", "user"])[["gold", "judged"]].mean().groupby("candidate")
     for name, parts in (("r_turns", of_candidate), ("r_users", means)):
         r = {candidate: _correlate(part) for candidate, part in parts}
         table[name] = pd.Series(r, dtype=float).where(table["turns"] >= FEWEST_REPLIES)
     return table.reset_index()
 
 
-def correlate_differences(known: pd.DataFrame) -> float:
+def correlate_differences(rated: pd.DataFrame) -> float:
     """Return the correlation of judge and people over users, in the differences of every two candidates.
 
     Each pair's mean is subtracted.
     """
-    means = known.groupby(["user", "candidate"])[["gold", "judged"]].mean().unstack("candidate")
+    means = rated.groupby(["user", "candidate"])[["gold", "judged"]].mean().unstack("candidate")
     gaps = []
-    for one, other in combinations(sorted(known["candidate"].unique()), 2):
+    for one, other in combinations(sorted(rated["candidate"].unique()), 2):
         gap = pd.DataFrame({v: means[v][one] - means[v][other] for v in ("gold", "judged")}).dropna()
         gaps.append(gap - gap.mean())
     return _correlate(pd.concat(gaps)) if gaps else np.nan
@@ -202,7 +212,7 @@ def draw_studies(pool: Pool, users: int, draws: int, seed: int = stats.SEED) -> 
     return np.random.default_rng(seed).integers(0, len(pool.users), size=(draws, users))
 
 
-def estimate_means(pool: Pool, who: np.ndarray, labelled: int, judge: str, method: str) -> stats.Powered:
+def estimate_means(pool: Pool, drawn_users: np.ndarray, labelled: int, judge: str, method: str) -> stats.Powered:
     """Return an estimate of each candidate's mean (rows) in each study (columns) by one method.
 
     If all candidates answer the same turns, rows for the difference of every pair follow (`Pool.add_pairs`). With a
@@ -214,25 +224,27 @@ def estimate_means(pool: Pool, who: np.ndarray, labelled: int, judge: str, metho
     labelled : the number of users, the first of a study, who are asked for labels.
     judge, method : whose scores are used, and how.
     """
-    few = np.arange(who.shape[1]) < labelled
-    gold, score = pool.with_pairs(pool.gold.T), pool.with_pairs(pool.judged[judge].T)
+    few = np.arange(drawn_users.shape[1]) < labelled
+    gold, score = pool.add_pairs(pool.gold.T), pool.add_pairs(pool.judge_sums[judge].T)
     turns = pool.turns.T if len(gold) == len(pool.candidates) else np.repeat(pool.turns.T[:1], len(gold), axis=0)
-    n, y, f = turns[:, who], gold[:, who], score[:, who]
+    n, y, f = turns[:, drawn_users], gold[:, drawn_users], score[:, drawn_users]
     if judge == SHUFFLED:
         all_scores, all_turns = (values.sum(axis=1, keepdims=True) for values in (score, turns))
         mean = np.where(turns > 0, score, all_scores) / np.where(turns > 0, turns, all_turns)
-        f = n * mean[:, np.random.default_rng([stats.SEED, 1]).integers(0, len(pool.users), who.shape)]
+        f = n * mean[:, np.random.default_rng([stats.SEED, 1]).integers(0, len(pool.users), drawn_users.shape)]
     parts = stats.UserSums(n * few, y * few, f * few, n * ~few, f * ~few)
     with np.errstate(invalid="ignore", divide="ignore"):  # without a labelled turn there is no estimate
-        powered = stats.ppi_of_sums(stats.UserSums(n, f, f, 0 * n, 0 * n) if method == ALONE else parts, _LAM[method])
-        if method not in (BOTH, PLAIN):
+        powered = stats.ppi_of_sums(
+            stats.UserSums(n, f, f, 0 * n, 0 * n) if method == JUDGE_ALONE else parts, _LAM[method]
+        )
+        if method not in (LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED):
             return powered
         error = (parts.gold - parts.judged).sum(axis=(0, 2)) / parts.n.sum(axis=(0, 2))
         expected = f.sum(axis=2) / n.sum(axis=2) + error
     return powered._replace(value=np.where(np.isnan(powered.value), expected, powered.value))
 
 
-def measure_budgets(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.DataFrame:
+def measure_budgets(pool: Pool, drawn_users: np.ndarray, budgets: Sequence[int]) -> pd.DataFrame:
     """Return the quality of every method at every budget, with the judge under study.
 
     Values are means over candidates and studies. Raise PerslibError if no budget is below the number of users that the
@@ -251,36 +263,42 @@ def measure_budgets(pool: Pool, who: np.ndarray, budgets: Sequence[int]) -> pd.D
 
     Without a second candidate there is no ranking, and without the same turns for all candidates there are no pairs.
     """
-    few = [k for k in budgets if k < who.shape[1]]
+    few = [k for k in budgets if k < drawn_users.shape[1]]
     if not few:
-        raise PerslibError(f"No budget of {list(budgets)} is below the {who.shape[1]} users that the judge scores.")
+        raise PerslibError(
+            f"No budget of {list(budgets)} is below the {drawn_users.shape[1]} users that the judge scores."
+        )
     cases = [(pool.judge, method) for method in _LAM]
-    return pd.concat([_measure_all(pool, who, k, cases) for k in few], ignore_index=True)
+    return pd.concat([_measure_all(pool, drawn_users, k, cases) for k in few], ignore_index=True)
 
 
-def measure_controls(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
+def measure_controls(pool: Pool, drawn_users: np.ndarray, labelled: int) -> pd.DataFrame:
     """Return the same measures for one budget, with the judge and with each control in its place.
 
     Scores of other users and equal scores are not shown alone, because they contain nothing about these users.
     """
-    cases = [(name, method) for name in pool.judged for method in (BOTH, PLAIN, ALONE)]
-    cases = [(name, method) for name, method in cases if method != ALONE or name in (pool.judge, PARTIAL)]
-    return _measure_all(pool, who, labelled, [(pool.judge, LABELS), *cases])
+    cases = [
+        (name, method)
+        for name in pool.judge_sums
+        for method in (LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED, JUDGE_ALONE)
+    ]
+    cases = [(name, method) for name, method in cases if method != JUDGE_ALONE or name in (pool.judge, PARTIAL)]
+    return _measure_all(pool, drawn_users, labelled, [(pool.judge, LABELS_ALONE), *cases])
 
 
-def measure_choices(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
+def measure_choices(pool: Pool, drawn_users: np.ndarray, labelled: int) -> pd.DataFrame:
     """Return the measures if labels are requested where the judge scored low, and if they are requested at random.
 
     The users for labels are the less satisfied half, by the judge's scores, of twice as many users as are labelled.
 
     Columns: chosen (at random, by low scores), method, and the measures, each with its interval.
     """
-    mean = pool.judged[pool.judge].sum(axis=1) / pool.turns.sum(axis=1)
-    wide = min(2 * labelled, who.shape[1])
-    order = np.argsort(mean[who[:, :wide]], axis=1, kind="stable")
-    low = np.concatenate([np.take_along_axis(who[:, :wide], order, axis=1), who[:, wide:]], axis=1)
-    cases = [(pool.judge, LABELS), (pool.judge, BOTH)]
-    parts = {"at random": who, "by low scores": low}
+    mean = pool.judge_sums[pool.judge].sum(axis=1) / pool.turns.sum(axis=1)
+    wide = min(2 * labelled, drawn_users.shape[1])
+    order = np.argsort(mean[drawn_users[:, :wide]], axis=1, kind="stable")
+    low = np.concatenate([np.take_along_axis(drawn_users[:, :wide], order, axis=1), drawn_users[:, wide:]], axis=1)
+    cases = [(pool.judge, LABELS_ALONE), (pool.judge, LABELS_AND_JUDGE)]
+    parts = {"at random": drawn_users, "by low scores": low}
     parts_measured = [
         _measure_all(pool, users_of_part, labelled, cases).assign(chosen=name) for name, users_of_part in parts.items()
     ]
@@ -289,7 +307,7 @@ def measure_choices(pool: Pool, who: np.ndarray, labelled: int) -> pd.DataFrame:
 
 def pick_budget(measured: pd.DataFrame) -> int:
     """Return the budget that sentences describe: the nearest to ten users, with intervals if any budget has them."""
-    tried = measured.loc[measured["method"] == LABELS, "labelled"]
+    tried = measured.loc[measured["method"] == LABELS_ALONE, "labelled"]
     enough = tried[tried >= stats.FEWEST_LABELLED]
     candidates = enough if len(enough) else tried
     return int(candidates.iloc[(candidates - 10).abs().argmin()])
@@ -305,51 +323,53 @@ def find_sufficient(measured: pd.DataFrame, method: str) -> int | None:
 # -- one row per judge and method --------------------------------------------------------------------------
 
 
-def _measure_all(pool: Pool, who: np.ndarray, k: int, cases: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    by_labels = estimate_means(pool, who, k, pool.judge, LABELS)
+def _measure_all(pool: Pool, drawn_users: np.ndarray, k: int, cases: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    by_labels = estimate_means(pool, drawn_users, k, pool.judge, LABELS_ALONE)
     one, pair = slice(len(pool.candidates)), slice(len(pool.candidates), None)
     worths = {"worth": one, "worth_pairs": pair} if pool.is_paired else {"worth": one}
-    truth = pool.with_pairs(pool.truth)[:, None]
+    truth = pool.add_pairs(pool.true_means)[:, None]
     rows = []
     for judge, method in cases:
-        powered = by_labels if method == LABELS else estimate_means(pool, who, k, judge, method)
-        lam = float(powered.lam[one].mean()) if method in (BOTH, PLAIN) else np.nan
+        powered = by_labels if method == LABELS_ALONE else estimate_means(pool, drawn_users, k, judge, method)
+        lam = float(powered.lam[one].mean()) if method in (LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED) else np.nan
         errors, alone = powered.value - truth, by_labels.value - truth
-        row = {"judge": None if method == LABELS else judge, "method": method, "labelled": k, "lam": lam}
-        row |= _average(_by_study(pool, powered)) | estimate(
-            np.abs(_mean_without_each(errors[one])).mean(axis=0), "bias", "error"
+        row = {"judge": None if method == LABELS_ALONE else judge, "method": method, "labelled": k, "lam": lam}
+        row |= _average_measures(_measure_by_study(pool, powered)) | estimate(
+            np.abs(_average_without_each(errors[one])).mean(axis=0), "bias", "error"
         )
         for name, rows_of in worths.items():
-            worth = _worth(k, errors[rows_of], alone[rows_of])
+            worth = _estimate_worth(k, errors[rows_of], alone[rows_of])
             row |= estimate(
-                worth[:1] if method == LABELS else worth, name, "error"
+                worth[:1] if method == LABELS_ALONE else worth, name, "error"
             )  # labels alone are worth exactly k labels
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _by_study(pool: Pool, of: stats.Powered) -> pd.DataFrame:
+def _measure_by_study(pool: Pool, powered: stats.Powered) -> pd.DataFrame:
     """Return the measures that each study has: studies × measures."""
-    k, half, truth = len(pool.candidates), of.half(stats.LEVEL), pool.truth[:, None]
-    contains_truth = np.where(np.isnan(half), np.nan, np.abs(of.value - pool.with_pairs(pool.truth)[:, None]) <= half)
+    k, half, truth = len(pool.candidates), powered.half(stats.LEVEL), pool.true_means[:, None]
+    contains_truth = np.where(
+        np.isnan(half), np.nan, np.abs(powered.value - pool.add_pairs(pool.true_means)[:, None]) <= half
+    )
     measures = {"interval_width": 2 * half[:k], "holds_truth": contains_truth[:k]}
     if k > 1:
         order = np.sign(_subtract_pairs(truth))
-        has_value = np.isfinite(of.value[:k])
-        values = np.where(has_value, of.value[:k], -np.inf)
+        has_value = np.isfinite(powered.value[:k])
+        values = np.where(has_value, powered.value[:k], -np.inf)
         ahead = has_value & (values == values.max(axis=0))
         # Ties for the first rank are broken at random. A candidate without an estimate takes any of the k ranks.
         first = np.where(has_value, ahead / np.maximum(ahead.sum(axis=0), 1) * has_value.mean(axis=0), 1 / k)
         measures["best"] = first[[truth.argmax()]]
-        measures["tau"] = np.nan_to_num(np.sign(_subtract_pairs(of.value[:k]))) * order
+        measures["tau"] = np.nan_to_num(np.sign(_subtract_pairs(powered.value[:k]))) * order
         if pool.is_paired:
-            side = np.sign(of.value[k:]) * (np.abs(of.value[k:]) > half[k:]) * order
+            side = np.sign(powered.value[k:]) * (np.abs(powered.value[k:]) > half[k:]) * order
             for name, sign in (("apart", 1), ("wrong", -1)):
-                measures[name] = np.where(np.isnan(of.freedom[k:]), np.nan, side == sign)
+                measures[name] = np.where(np.isnan(powered.freedom[k:]), np.nan, side == sign)
     return pd.DataFrame({name: pd.DataFrame(values).mean() for name, values in measures.items()})
 
 
-def _average(by_study: pd.DataFrame) -> dict[str, float]:
+def _average_measures(by_study: pd.DataFrame) -> dict[str, float]:
     """Return each measure's mean over studies with its interval; the share `best` has Wilson's interval."""
     mean, error = by_study.mean(), 1.96 * by_study.sem()
     table = pd.DataFrame({"": mean, "_low": mean - error, "_high": mean + error})
@@ -358,13 +378,13 @@ def _average(by_study: pd.DataFrame) -> dict[str, float]:
     return {f"{name}{end}": value for (name, end), value in table.stack(future_stack=True).items()}
 
 
-def _mean_without_each(values: Floats) -> Floats:
+def _average_without_each(values: Floats) -> Floats:
     """Return each row's mean over all studies, then without each study."""
     known, weights = np.isfinite(values), stats.leave_out(values.shape[1])
     return np.asarray(np.where(known, values, 0) @ weights / np.maximum(known @ weights, 1))
 
 
-def _worth(k: int, errors: Floats, alone: Floats) -> Floats:
+def _estimate_worth(k: int, errors: Floats, alone: Floats) -> Floats:
     """Return k times the squared error of labels alone over the method's, in all studies and then without each."""
     known, weights = np.isfinite(alone) & np.isfinite(errors), stats.leave_out(errors.shape[1])
     squares, of_labels = ((np.where(known, e, 0) ** 2).sum(axis=0) @ weights for e in (errors, alone))

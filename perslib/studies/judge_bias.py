@@ -23,10 +23,10 @@ from perslib.replay.candidates import family_of
 from perslib.ux import PairJudge
 
 #: Baselines that are shown next to the judges of a corpus.
-BESIDE = ("majority", "length only", "query only", "reply only")
+BIAS_BASELINES = ("majority", "length only", "query only", "reply only")
 #: Number of recorded replies that are judged if no model is asked, and of those that are padded. The second is also
 #: the number of each user's candidates' replies from which pairs are drawn.
-JUDGED, PADDED = 400, 80
+JUDGED_REPLIES, PADDED_REPLIES = 400, 80
 
 
 # -- an audit of judges on a corpus -----------------------------------------------------------------------
@@ -42,16 +42,16 @@ class Audit:
     """Slopes on length and the effect of padding, one row per judge."""
     position: pd.DataFrame
     family: pd.DataFrame
-    """Judges that are models, and their own family's replies, with the columns of `prefer_own_family`."""
-    lacking: tuple[NotEnough, ...] = ()
+    """Judges that are models, and their own family's replies, with the columns of `measure_own_family`."""
+    missing_data: tuple[NotEnough, ...] = ()
     """The reasons why judges were left out, or why quality is not measured."""
 
-    def share_unread(self) -> dict[str, float]:
+    def measure_unread(self) -> dict[str, float]:
         """Return the judges with verdicts that could not be read, and the share of such verdicts."""
         shares = 1 - self.quality.set_index("judge").get("parse_rate", pd.Series(dtype=float))
         return shares[shares > 0].to_dict()
 
-    def biased(self) -> dict[str, list[str] | None]:
+    def list_biased_judges(self) -> dict[str, list[str] | None]:
         """Return the judges with each bias: for long replies at equal gold, padded ones, one place, their own family.
 
         The value is None if the bias could not be measured for any judge.
@@ -66,7 +66,7 @@ class Audit:
         return {bias: list(low.index[low > 0]) if low.notna().any() else None for bias, low in above.items()}
 
 
-def audit(
+def audit_judges(
     judges: Sequence[Judge],
     corpus: Corpus,
     backbone: Backbone | None = None,
@@ -89,18 +89,18 @@ def audit(
 
     A judge that has too little to learn from is left out, and `missing_data` has the reason.
     """
-    corpus, blocks, judges, lacking = _prepare(judges, corpus, limit, seed)
+    corpus, blocks, judges, lacking = _prepare_audit(judges, corpus, limit, seed)
     candidates = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
     of_users = candidates[candidates["user"].isin({b.user for b in blocks})]
-    pairs_drawn = ux.pairs_of(of_users.groupby("user", sort=False).head(PADDED), pairs, seed)
+    pairs_drawn = ux.pairs_of(of_users.groupby("user", sort=False).head(PADDED_REPLIES), pairs, seed)
     verdicts, padding, position, own_family = [], [], [], []
     family = family_of(backbone.model) if backbone is not None else None
     rated = (
-        _rated_replies(pairs_drawn, candidates)
+        _select_rated_replies(pairs_drawn, candidates)
         if family in set(candidates["candidate"].map(family_of))
         else pairs_drawn[:0]
     )
-    rated_turns = _scored_by_gold(corpus) if "cases" in corpus.extras else corpus
+    rated_turns = _score_by_gold(corpus) if "cases" in corpus.extras else corpus
     authors = stats.of_turns(corpus, "assistant").to_numpy()
     gold = corpus.turns[TURN].assign(candidate=authors, gold=stats.floats(rated_turns.turns["score"]))
     for judge in judges:
@@ -110,7 +110,9 @@ def audit(
             lacking.append(missing)
             continue
         again: dict[str, Any] = {"fit": False, "progress": False}
-        padding.append(ux.padding_audit(judge, corpus, backbone, blocks=_few(blocks, PADDED), **again))
+        padding.append(
+            ux.padding_audit(judge, corpus, backbone, blocks=_take_few_replies(blocks, PADDED_REPLIES), **again)
+        )
         if len(pairs_drawn):
             position.append(ux.position_audit(judge, pairs_drawn, corpus, backbone, **again))
         if judge.sees.model:
@@ -119,31 +121,31 @@ def audit(
                 family_verdicts = replay_scored(judge, corpus, rated, backbone, **again)
                 with_gold = family_verdicts.merge(rated[["candidate", *TURN, "gold"]], on=["candidate", *TURN])
                 scored = pd.concat([scored, with_gold], ignore_index=True)
-            own_family.append(prefer_own_family(scored, family))
+            own_family.append(measure_own_family(scored, family))
     if pairwise is not None and len(pairs_drawn):
         position.append(ux.position_audit(pairwise, pairs_drawn, corpus, backbone, progress=True))
-    quality, slopes = pd.DataFrame(columns=QUALITY), pd.DataFrame(columns=SLOPES)
+    quality, slopes = pd.DataFrame(columns=QUALITY_COLUMNS), pd.DataFrame(columns=SLOPE_COLUMNS)
     if verdicts:
         all_verdicts = pd.concat(verdicts, ignore_index=True)
         slopes_all = stats.length_audit(all_verdicts, rated_turns)
-        slopes = slopes_all.loc[slopes_all["turns"] >= FEWEST_REPLIES, SLOPES]
+        slopes = slopes_all.loc[slopes_all["turns"] >= FEWEST_REPLIES, SLOPE_COLUMNS]
         try:
             quality = _measure_quality(all_verdicts, corpus, seed)
         except NotEnough as missing:
             lacking.append(missing)
-    length = _put_together(padding, PADDING).merge(slopes, how="left")
-    preferences = _put_together(own_family, FAMILY)
+    length = _concat_tables(padding, PADDING_COLUMNS).merge(slopes, how="left")
+    preferences = _concat_tables(own_family, FAMILY_COLUMNS)
     p_holm = stats.holm(preferences["preference_p"].to_numpy(float))
     preferences = preferences.assign(preference_p_holm=p_holm)
-    return Audit(quality, length, _put_together(position, POSITION), preferences, tuple(lacking))
+    return Audit(quality, length, _concat_tables(position, POSITION_COLUMNS), preferences, tuple(lacking))
 
 
-def _put_together(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+def _concat_tables(tables: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     """Return the tables as one; without tables, an empty one with these columns."""
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
-def prefer_own_family(scored: pd.DataFrame, family: str | None) -> pd.DataFrame:
+def measure_own_family(scored: pd.DataFrame, family: str | None) -> pd.DataFrame:
     """Return how much higher than the users a judge scores replies of its own family, compared with those of others.
 
     `scored` has the judge's verdicts with gold, and the author of each reply as `candidate`. The first word of a name
@@ -162,7 +164,7 @@ def prefer_own_family(scored: pd.DataFrame, family: str | None) -> pd.DataFrame:
     return preference[:1].assign(families=", ".join(sorted(set(made_by.values()))))
 
 
-def _rated_replies(pairs: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFrame:
+def _select_rated_replies(pairs: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFrame:
     """Return the replies of the pairs that users scored, with the score as `gold`, as candidates' replies."""
     sides = [pairs[[*TURN, side, f"reply_{side}"]].set_axis([*TURN, "candidate", "response"], axis=1) for side in "ab"]
     shown = pd.concat(sides, ignore_index=True).drop_duplicates(["candidate", *TURN])
@@ -173,15 +175,15 @@ def _rated_replies(pairs: pd.DataFrame, candidates: pd.DataFrame) -> pd.DataFram
 #: The name of the users' scores in a comparison with a judge's.
 USERS = "users"
 #: Columns of these tables that are read even if the tables are empty.
-FAMILY = ["judge", "preference", "preference_low", "preference_p"]
-POSITION = ["judge", "position_bias_p"]
+FAMILY_COLUMNS = ["judge", "preference", "preference_low", "preference_p"]
+POSITION_COLUMNS = ["judge", "position_bias_p"]
 #: Columns that figures show: of judges' quality, of padded replies, and of `length_audit`.
-QUALITY = ["judge", "cases", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
-PADDING = ["judge", "padding_change", "padding_change_low", "padding_change_high"]
-SLOPES = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", "at_equal_gold_high"]
+QUALITY_COLUMNS = ["judge", "cases", "balanced_accuracy", "at_learned", "d_prime", "criterion"]
+PADDING_COLUMNS = ["judge", "padding_change", "padding_change_low", "padding_change_high"]
+SLOPE_COLUMNS = ["judge", "of_score", "of_gold", "at_equal_gold", "at_equal_gold_low", "at_equal_gold_high"]
 
 
-def _prepare(
+def _prepare_audit(
     judges: Sequence[Judge], corpus: Corpus, limit: int | None, seed: int
 ) -> tuple[Corpus, list[Block], Sequence[Judge], list[NotEnough]]:
     """Return the corpus, its blocks to judge, the judges that can judge them, and the reasons why others cannot.
@@ -211,7 +213,7 @@ def _prepare(
     return corpus, blocks, judges, lacking
 
 
-def _scored_by_gold(corpus: Corpus) -> Corpus:
+def _score_by_gold(corpus: Corpus) -> Corpus:
     """Return a benchmark whose cases have the ends of the scale as scores: 5 for good gold, 1 for bad gold."""
     gold = {case.case: SCORES[case.gold] for case in ux.judge_cases(corpus, balanced=False) if case.gold is not None}
     scores = pd.array(ux.name_turns(corpus.turns).map(gold), "Int64")
@@ -229,7 +231,7 @@ def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[st
     if len(slopes) and slopes["turns"].iloc[0] >= FEWEST_REPLIES:
         measures |= slopes.iloc[0].filter(like="at_equal_gold").to_dict()
     if not judge.sees.model:
-        blocks = _few([block for block in targets(corpus) if len(block)], PADDED)
+        blocks = _take_few_replies([block for block in targets(corpus) if len(block)], PADDED_REPLIES)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewTrainUsers)  # the user has seen this warning with the verdicts
             padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
@@ -237,7 +239,7 @@ def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[st
     return measures
 
 
-def _few(blocks: Sequence[Block], replies: int) -> list[Block]:
+def _take_few_replies(blocks: Sequence[Block], replies: int) -> list[Block]:
     """Return blocks with about this number of replies in total: the first few of one block of each user."""
     first = {block.user: block for block in reversed(blocks)}
     each = -(-replies // len(first)) if first else 0
@@ -258,5 +260,5 @@ def _measure_quality(verdicts: pd.DataFrame, corpus: Corpus, seed: int) -> pd.Da
             good=sum(c.gold == 1 for c in cases),
             bad=sum(c.gold == -1 for c in cases),
         )
-    verdicts_on_cases, baselines = ux.verdicts_of_scores(verdicts, cases), ux.wall(cases, BESIDE, seed=seed)
+    verdicts_on_cases, baselines = ux.verdicts_of_scores(verdicts, cases), ux.wall(cases, BIAS_BASELINES, seed=seed)
     return ux.measure_beside_wall(verdicts_on_cases, baselines, seed=seed)

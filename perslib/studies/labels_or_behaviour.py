@@ -42,7 +42,7 @@ KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out"
 #: A kind of label, and how many of them.
 Way = tuple[str, int]
 #: The kind that others are compared with, and the kind for a judge that needs no label.
-BASE, NOTHING = "ratings", ("nothing", 0)
+BASE, NO_LABELS = "ratings", ("nothing", 0)
 METRICS = ("pearson", "wb_pearson")
 #: Default number of replies to judge.
 REPLIES = 240
@@ -79,15 +79,17 @@ def find_labels(corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     return labels.drop(columns="said").assign(behaviour=behaviour, dealt=dealt, order=rng.permutation(len(labels)))
 
 
-def relabel(block: Block, known: pd.DataFrame, ways: Iterable[Way], *, whole: bool = False) -> list[Block]:
+def relabel_block(
+    block: Block, labelled: pd.DataFrame, ways: Iterable[Way], *, use_whole_scores: bool = False
+) -> list[Block]:
     """Return the block once for every kind and number of labels: its first turns in their order have a label.
 
     Conversations stay unchanged; other labels, reasons and outcomes of sessions are removed. `use_whole_scores` takes
     the whole scores that behaviour votes for, for judges that ask a model.
     """
-    labels = known.reindex(_keys(block))
+    labels = labelled.reindex(_list_turn_keys(block))
     place = labels["order"].rank().to_numpy() - 1  # NaN if a turn does not have both labels
-    rated, weak, dealt = (labels[c].to_numpy() for c in ("rated", "weak" if whole else "behaviour", "dealt"))
+    rated, weak, dealt = (labels[c].to_numpy() for c in ("rated", "weak" if use_whole_scores else "behaviour", "dealt"))
     bare = block.evidence.assign(reason=None, ratings=[()] * len(block.evidence))
     sessions = block.sessions.assign(satisfaction=None, success=None)
     relabelled = []
@@ -96,7 +98,7 @@ def relabel(block: Block, known: pd.DataFrame, ways: Iterable[Way], *, whole: bo
         label = {"behaviour": weak, "dealt out": dealt, "half and half": np.where(place % 2, weak, rated)}
         elsewhere = weak if kind == "ratings and log" else np.nan
         score = np.where(first, label.get(kind, rated), elsewhere)
-        evidence = bare.assign(score=pd.array(score, dtype="Int64" if whole else "Float64"))
+        evidence = bare.assign(score=pd.array(score, dtype="Int64" if use_whole_scores else "Float64"))
         relabelled.append(replace(block, evidence=evidence, sessions=sessions))
     return relabelled
 
@@ -131,7 +133,7 @@ def judge_labels(
     labelled, numbers = find_labels(corpus, seed), whole_numbers(budgets, "budgets")
     judgeable = corpus.block_ids(corpus.split().get("test", []))
     drawn_blocks = targets(corpus, limit=look.turns, seed=seed, has_score=True) if judgeable else []
-    blocks = [b for b in drawn_blocks if len(b) and labelled.index.isin(_keys(b)).any()]
+    blocks = [b for b in drawn_blocks if len(b) and labelled.index.isin(_list_turn_keys(b)).any()]
     if not blocks:
         raise NotEnough(
             "{corpus} has no test user with rated replies in two scenarios and with informative behaviour, so "
@@ -141,9 +143,11 @@ def judge_labels(
     rows: list[tuple[object, ...]] = []
     for judge in [OfTask("mean"), *make_judges(names, look.manner(language), **look.memory)]:
         fit(judge, corpus, blocks, backbone, progress=False)
-        ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.sees.history else [NOTHING]
+        ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.sees.history else [NO_LABELS]
         # The variants of a block stand next to each other, so that they share the statistics of its texts.
-        relabelled = [way for block in blocks for way in relabel(block, labelled, ways, whole=judge.sees.model)]
+        relabelled = [
+            way for block in blocks for way in relabel_block(block, labelled, ways, use_whole_scores=judge.sees.model)
+        ]
         verdicts = verdicts_on(judge, relabelled, backbone, progress=judge.sees.model)
         for block, way, block_verdicts in zip(relabelled, ways * len(blocks), verdicts):
             columns = (judge.name, judge.sees.reply, *way, int(block.evidence["score"].notna().sum()))
@@ -155,7 +159,7 @@ def judge_labels(
     return pd.DataFrame(rows, columns=COLUMNS).astype({"score": float}).merge(gold, on=TURN)
 
 
-def _keys(block: Block) -> pd.MultiIndex:
+def _list_turn_keys(block: Block) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(block.evidence[TURN])
 
 
@@ -170,9 +174,9 @@ class Curves:
     """Columns: judge, kind, budget, labels (mean over replies), metric, value with bounds, replies, users."""
     control: float
     """r of the mean of the task."""
-    without: dict[tuple[str, str, int, str], np.ndarray]
+    jackknife_values: dict[tuple[str, str, int, str], np.ndarray]
     """The agreement by (judge, kind, budget, metric): the sample's value, then the value without each user."""
-    drawn: dict[tuple[str, str, int, str], np.ndarray]
+    bootstrap_values: dict[tuple[str, str, int, str], np.ndarray]
     """The agreement in samples of users drawn with replacement, for values that change in steps."""
 
     @property
@@ -216,22 +220,25 @@ def trace_curves(scores: pd.DataFrame) -> Curves:
     return Curves(points[by_label].reset_index(drop=True), points.loc[~by_label, "value"].iloc[0], without, drawn)
 
 
-def compare_kinds(found: Curves) -> pd.DataFrame:
+def compare_kinds(curves: Curves) -> pd.DataFrame:
     """Return the difference of every kind except the control from ratings at the same number of labels.
 
     Columns: judge, kind, budget, difference (kind less ratings), difference_low, difference_high, difference_p,
     difference_p_holm (corrected over all of them).
     """
     rows = []
-    for judge, budget, kind in product(found.judges, found.budgets, KINDS[1:-1]):
-        moved = found.without[judge, kind, budget, "pearson"] - found.without[judge, BASE, budget, "pearson"]
+    for judge, budget, kind in product(curves.judges, curves.budgets, KINDS[1:-1]):
+        moved = (
+            curves.jackknife_values[judge, kind, budget, "pearson"]
+            - curves.jackknife_values[judge, BASE, budget, "pearson"]
+        )
         columns = {"judge": judge, "kind": kind, "budget": budget}
         rows.append({**columns, **estimate(moved, "difference", p=True)})
     table = pd.DataFrame(rows)
     return table.assign(difference_p_holm=holm(table["difference_p"]))
 
 
-def find_worth(found: Curves) -> pd.DataFrame:
+def estimate_worth(curves: Curves) -> pd.DataFrame:
     """Return how many behavioural labels are worth one rating: the least m with r(m behaviour) ≥ r(n ratings), over n.
 
     Between budgets r is interpolated over log m, and more labels never count for less. The worth is infinite if even
@@ -240,22 +247,22 @@ def find_worth(found: Curves) -> pd.DataFrame:
 
     Columns: judge, budget (n), least, most, worth, worth_low, worth_high.
     """
-    labels = found.points.drop_duplicates(["judge", "kind", "budget"])
+    labels = curves.points.drop_duplicates(["judge", "kind", "budget"])
     mean_labels = labels.set_index(["judge", "kind", "budget"])["labels"].sort_index()
     rows = []
-    for judge in found.judges:
-        numbers = mean_labels[judge, "behaviour"].reindex(found.budgets).to_numpy(float)
-        reached = np.array([found.drawn[judge, "behaviour", n, "pearson"] for n in found.budgets])
-        for budget in found.budgets:
+    for judge in curves.judges:
+        numbers = mean_labels[judge, "behaviour"].reindex(curves.budgets).to_numpy(float)
+        reached = np.array([curves.bootstrap_values[judge, "behaviour", n, "pearson"] for n in curves.budgets])
+        for budget in curves.budgets:
             n = mean_labels[judge, BASE, budget]
-            needed = find_needed(found.drawn[judge, BASE, budget, "pearson"], numbers, reached) / n
+            needed = count_needed_labels(curves.bootstrap_values[judge, BASE, budget, "pearson"], numbers, reached) / n
             columns = {"judge": judge, "budget": budget, "least": numbers[0] / n, "most": numbers[-1] / n}
-            low, high = _bound(needed[1:])
+            low, high = _find_interval(needed[1:])
             rows.append({**columns, "worth": needed[0], "worth_low": low, "worth_high": high})
     return pd.DataFrame(rows)
 
 
-def find_needed(aim: np.ndarray, numbers: np.ndarray, reached: np.ndarray) -> np.ndarray:
+def count_needed_labels(aim: np.ndarray, numbers: np.ndarray, reached: np.ndarray) -> np.ndarray:
     """Return the number of labels that reach the aim, for each resample; `reached` is numbers × resamples."""
     rising = np.maximum.accumulate(reached, axis=0)
     first = (rising >= aim).argmax(axis=0)
@@ -269,7 +276,7 @@ def find_needed(aim: np.ndarray, numbers: np.ndarray, reached: np.ndarray) -> np
     return np.where(unknown, np.nan, np.where(rising[-1] >= aim, needed, np.inf))
 
 
-def _bound(needed: np.ndarray) -> tuple[float, float]:
+def _find_interval(needed: np.ndarray) -> tuple[float, float]:
     """Return the interval of values of which some are infinite; no value is interpolated."""
     values = needed[~np.isnan(needed)]
     if len(values) * 2 <= len(needed):
@@ -278,17 +285,17 @@ def _bound(needed: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def worth_cells(worth: pd.DataFrame) -> list[Shown]:
+def format_worths(worth: pd.DataFrame) -> list[Shown]:
     """Return worths as cells of a table: `4.4 [≤ 1.0, > 8.0]`, limited by the budgets."""
 
-    def write(value: float, row: Any) -> str:
+    def format_value(value: float, row: Any) -> str:
         if np.isinf(value):
             return f"> {row.most:.1f}"
         return f"≤ {row.least:.1f}" if value <= row.least * (1 + 1e-9) else format_number(value, 1)
 
     cells = []
     for row in worth.itertuples():
-        middle, *ends = (write(value, row) for value in (row.worth, row.worth_low, row.worth_high))
+        middle, *ends = (format_value(value, row) for value in (row.worth, row.worth_low, row.worth_high))
         if np.isnan(row.worth_low) or {middle} == set(ends):
             cells.append(Shown(middle, row.worth))
         else:

@@ -34,25 +34,25 @@ from perslib.studies import verification
 
 NOTHING, RETRIEVAL, LOGS = "no memory", "RAG", "vanilla (with log)"
 #: Memories of a first look: those that are fast to build and read, and the one that other pages have already written.
-LOOK = (NOTHING, "scores", "measured", "structured")
+FIRST_LOOK_MEMORIES = (NOTHING, "scores", "measured", "structured")
 METRICS = ("pearson", "wb_pearson", "qwk")
 #: Number of tokens of the judged users' texts that the embedded model reads in some minutes.
-EMBEDDED_AT_MOST = 250_000
+MOST_EMBEDDED_TOKENS = 250_000
 
 
 @dataclass(frozen=True)
-class Judged:
+class MemoryVerdicts:
     """Verdicts of every judge on the same replies, and the memories that were built for them."""
 
     verdicts: pd.DataFrame
     notes: Mapping[str, Sequence[Note]]
     """The memories that each judge was shown, by judge."""
     left_out: tuple[str, ...]
-    looked_up: tuple[str, ...] = ()
+    compared_by_characters: tuple[str, ...] = ()
     """Memories whose texts were compared by characters, because the embedded model would need too long."""
 
     @property
-    def asked(self) -> pd.DataFrame:
+    def model_verdicts(self) -> pd.DataFrame:
         """Return the verdicts of judges that ask a model."""
         return self.verdicts[self.verdicts["backbone"].notna()]
 
@@ -68,7 +68,13 @@ def choose_memories(names: str, look: Extent) -> list[str]:
     "No memory" is always first. Raise UnknownName for other names.
     """
     names_known = list_memories()
-    wanted = listed(names) if names not in ("", "all") else LOOK if not names and look.is_short else names_known
+    wanted = (
+        listed(names)
+        if names not in ("", "all")
+        else FIRST_LOOK_MEMORIES
+        if not names and look.is_short
+        else names_known
+    )
     for name in wanted:
         if name not in names_known and not is_memory(name):
             raise UnknownName("memory", name, names_known)
@@ -83,7 +89,7 @@ def choose_embedder(name: str, corpus: Corpus, look: Extent, seed: int = 42) -> 
     """
     judged = corpus.of_users({block.user for block in targets(corpus, limit=look.turns, seed=seed)})
     texts = pd.concat([judged.turns["request"], judged.turns["response"], judged.events["content"]]).dropna()
-    if name or texts.map(tokens_of).sum() <= EMBEDDED_AT_MOST:
+    if name or texts.map(tokens_of).sum() <= MOST_EMBEDDED_TOKENS:
         return name or "auto"
     by_characters = embedder("tfidf")
     train = corpus.turns[corpus.turns["user"].isin(corpus.split().get("train", []))]
@@ -99,7 +105,7 @@ def has_lookup(name: str) -> bool:
     return isinstance(system, type) and issubclass(system, LongTermMemory) and getattr(system, "looks_up", True)
 
 
-def make_judge_with(name: str, manner: Manner, **memory: Any) -> Judge:
+def make_memory_judge(name: str, manner: Manner, **memory: Any) -> Judge:
     """Return the judge that is shown this memory; `memory` has options of `Structured`."""
     if name in (NOTHING, RETRIEVAL):
         return make_judge(name, manner)
@@ -108,7 +114,7 @@ def make_judge_with(name: str, manner: Manner, **memory: Any) -> Judge:
 
 def judge_memories(
     names: str, corpus: Corpus, model: Backbone, look: Extent, language: str, *, embedder: str = "", seed: int = 42
-) -> Judged:
+) -> MemoryVerdicts:
     """Judge the same test users' replies with each memory, and by judges that ask no model.
 
     Parameters
@@ -122,26 +128,30 @@ def judge_memories(
     looking = [name for name in chosen if has_lookup(name)]
     used = choose_embedder(embedder, corpus, look, seed) if looking else embedder or "auto"
     options = {**look.memory, "embedder": used}
-    asking = [note_memories(make_judge_with(name, look.manner(language), **options)) for name in chosen]
-    asking_verdicts = verification.judged([judge for judge, _ in asking], corpus, model, limit=look.turns, seed=seed)
-    computed = verification.computed_judges(["user mean", "nearest 6, weighted", "learned"])
-    computed_verdicts = verification.judged(computed, corpus, limit=look.turns, seed=seed)
+    asking = [note_memories(make_memory_judge(name, look.manner(language), **options)) for name in chosen]
+    asking_verdicts = verification.judge_test_users(
+        [judge for judge, _ in asking], corpus, model, limit=look.turns, seed=seed
+    )
+    computed = verification.make_computed_judges(["user mean", "nearest 6, weighted", "learned"])
+    computed_verdicts = verification.judge_test_users(computed, corpus, limit=look.turns, seed=seed)
     notes = {judge.name: tuple(judge_notes.values()) for judge, judge_notes in asking}
     left_out = tuple(name for name in list_memories() if name not in chosen)
     by_characters = () if isinstance(used, str) else tuple(looking)
-    return Judged(pd.concat([computed_verdicts, asking_verdicts], ignore_index=True), notes, left_out, by_characters)
+    return MemoryVerdicts(
+        pd.concat([computed_verdicts, asking_verdicts], ignore_index=True), notes, left_out, by_characters
+    )
 
 
-def compare_memories(found: Judged, corpus: Corpus) -> pd.DataFrame:
+def compare_memories(judged: MemoryVerdicts, corpus: Corpus) -> pd.DataFrame:
     """Return the agreement of every judge, and the gain of each memory over no memory, corrected after Holm per metric.
 
     Raise NotEnough if too few replies were scored.
     """
-    require_replies(found.asked.groupby("judge")["raw"].count().max())
-    return agreement(found.verdicts, corpus, scores=("real",), metrics=METRICS, controls=[NOTHING])
+    require_replies(judged.model_verdicts.groupby("judge")["raw"].count().max())
+    return agreement(judged.verdicts, corpus, scores=("real",), metrics=METRICS, controls=[NOTHING])
 
 
-def sum_costs(found: Judged) -> pd.DataFrame:
+def sum_costs(judged: MemoryVerdicts) -> pd.DataFrame:
     """Return the cost of each memory, one row per judge that asks a model.
 
     Columns: judge, judged, unscored; building, per user and scenario: build_calls, build_tokens, build_seconds;
@@ -149,8 +159,8 @@ def sum_costs(found: Judged) -> pd.DataFrame:
     result.
     """
     rows = []
-    for judge, judge_verdicts in found.asked.groupby("judge", sort=False):
-        notes = found.notes[str(judge)]
+    for judge, judge_verdicts in judged.model_verdicts.groupby("judge", sort=False):
+        notes = judged.notes[str(judge)]
         answers, blocks = [answer for note in notes for answer in note.answers], max(1, len(notes))
         of_building = sum(a.tokens_in + a.tokens_out for a in answers)
         of_judging = (judge_verdicts["tokens_in"] + judge_verdicts["tokens_out"]).astype(float)
@@ -170,7 +180,7 @@ def sum_costs(found: Judged) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def find_best(agreed: pd.DataFrame, spent: pd.DataFrame) -> dict[str, list[str]]:
+def find_best_memories(agreed: pd.DataFrame, spent: pd.DataFrame) -> dict[str, list[str]]:
     """Return the judges whose r is better and worse than without a memory, and those that no cheaper judge matches.
 
     Keys: better and worse, significant after Holm's correction; frontier, the cheapest first.

@@ -7,7 +7,7 @@
     held, evaluations = run_multi_turn(asked, memories, model, user, judge)   Table 3
 
 A model on this machine gets a first look, because it cannot write a memory and would be too slow. So all methods are
-compared with an answerer that uses no model (`without_model`), and H²Memory and its ablations are written from the
+compared with an answerer that uses no model (`prepare_without_model`), and H²Memory and its ablations are written from the
 truth of a synthetic set. The model talks about a single topic, and its answers are kept short by their form.
 """
 
@@ -57,7 +57,7 @@ from perslib.worlds import palset
 OURS, FAULTLESS = "H²Memory", "faultless H²Memory"
 PARTS = get_args(Part)
 #: The methods that hold dialogues (Mem-PAL, Table 3).
-TALKING = (OURS, "vanilla (without log)", "vanilla (with log)", "RecurSum", "ConditionMem", "MemoryBank")
+TALKING_METHODS = (OURS, "vanilla (without log)", "vanilla (with log)", "RecurSum", "ConditionMem", "MemoryBank")
 USERS, TOPICS = 2, 40
 """Default numbers of users of a synthetic set and of topics to ask about: about five users of PAL-Set."""
 #: Number of users of the synthetic set that is answered without a model.
@@ -67,7 +67,7 @@ ALL_USERS = 10
 BUDGET, BUDGET_K = 500, 12
 #: A first look: methods, numbers of sessions and topics of a user's last month, of recalled texts of each kind, and of
 #: evaluations of a pair.
-LOOK = (FAULTLESS, "vanilla (without log)")
+FIRST_LOOK_METHODS = (FAULTLESS, "vanilla (without log)")
 LOOK_QUERY, LOOK_K, LOOK_RUNS = {"query": 1, "topics": 1}, 1, 2
 LOOK_TEMPLATE: Template = (("topic_inquiry", "solution_proposal"),)
 
@@ -76,10 +76,10 @@ LOOK_TEMPLATE: Template = (("topic_inquiry", "solution_proposal"),)
 
 
 @dataclass(frozen=True)
-class Months:
+class BenchUsers:
     """The users whose topics are asked about, with their months."""
 
-    who: tuple[Person, ...]
+    persons: tuple[Person, ...]
     language: str
     is_first_look: bool
     left_out: int = 0
@@ -88,26 +88,26 @@ class Months:
     @property
     def topics(self) -> int:
         """Return the number of topics to ask about."""
-        return sum(len(person.scenes) for person in self.who)
+        return sum(len(person.scenes) for person in self.persons)
 
     @property
     def counts(self) -> dict[str, Any]:
         """Return how much is asked: users (in words), history, query, topics, logs."""
-        history = [s for person in self.who for s in person.history]
-        query = [s for person in self.who for s in person.query]
+        history = [s for person in self.persons for s in person.history]
+        query = [s for person in self.persons for s in person.query]
         logs = sum(len(s.logs) for s in (*history, *query))
-        users = plural("{n} user", "{n} users", len(self.who))
+        users = plural("{n} user", "{n} users", len(self.persons))
         counted = {"query": len(query), "topics": self.topics}
         return {"users": users, "history": len(history), "logs": logs, **counted}
 
     @property
     def digest(self) -> str:
         """Return a digest of this set of questions; runs with the same digest may be compared."""
-        questions = [[s.topic.id, s.topic.requirement, len(p.history)] for p in self.who for s in p.scenes]
+        questions = [[s.topic.id, s.topic.requirement, len(p.history)] for p in self.persons for s in p.scenes]
         return digest({"asked": questions})[:12]
 
 
-def pal_set(corpus: Corpus, model: Backbone, language: str, seed: int = 42) -> tuple[Corpus, bool]:
+def choose_pal_set(corpus: Corpus, model: Backbone, language: str, seed: int = 42) -> tuple[Corpus, bool]:
     """Return the corpus if it has topics to ask about, otherwise a synthetic PAL-Set; and whether that one stands in.
 
     The synthetic one is in the page's language, or in a language that the model reads.
@@ -119,7 +119,7 @@ def pal_set(corpus: Corpus, model: Backbone, language: str, seed: int = 42) -> t
     return palset(users=USERS, seed=seed, language=language), True
 
 
-def months(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0, logs: int = 0) -> Months:
+def select_users(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0, logs: int = 0) -> BenchUsers:
     """Return whole users of the corpus, up to `limit` topics (0: `TOPICS`, -1: all).
 
     The last `history` sessions and the last `logs` of each session are kept; 0 keeps all. A first look (see
@@ -135,13 +135,13 @@ def months(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0,
             break
         person = shortened(person, history=history, logs=logs)
         who.append(shortened(person, **LOOK_QUERY) if is_look else person)
-    return Months(tuple(who), corpus.language, is_look, len(everyone) - len(who))
+    return BenchUsers(tuple(who), corpus.language, is_look, len(everyone) - len(who))
 
 
 # -- memories ----------------------------------------------------------------------------------------------------
 
 
-def memories_named(
+def make_memories(
     names: str,
     corpus: Corpus,
     embedder: str = "auto",
@@ -171,16 +171,16 @@ def memories_named(
     by_name: dict[str, LongTermMemory] = {memory.name: memory for memory in (*ours, *baselines(language, **options))}
     everyone = people(corpus)
     mapped = [OfficialMapping(one, (everyone[-1].user, everyone[-1].history)) for one in ours if one.without is None]
-    wanted = listed(names) or list(LOOK if first_look else by_name)
-    chosen = _chosen(wanted, by_name | {memory.name: memory for memory in mapped})
+    wanted = listed(names) or list(FIRST_LOOK_METHODS if first_look else by_name)
+    chosen = _choose_by_name(wanted, by_name | {memory.name: memory for memory in mapped})
     for memory in chosen:
         memory.budget = budget or None
     return chosen
 
 
-def without_model(
+def prepare_without_model(
     language: str, methods: str = "", seed: int = 42, budget: int = 0
-) -> tuple[Corpus, Months, list[LongTermMemory]]:
+) -> tuple[Corpus, BenchUsers, list[LongTermMemory]]:
     """Return ten synthetic users, all questions about them, and every method for an answerer that uses no model.
 
     The faultless memory is also there with the official mapping. All hand over the same number of tokens: `budget`, or
@@ -188,20 +188,22 @@ def without_model(
     """
     options: dict[str, Any] = {"embedder": "tfidf", "writes": False, "budget": budget or BUDGET}
     corpus = palset(users=ALL_USERS, seed=seed, language=language)
-    memories = memories_named(methods, corpus, **options)
+    memories = make_memories(methods, corpus, **options)
     if not methods:
-        memories += memories_named(f"{FAULTLESS} (official mapping)", corpus, **options)
-    return corpus, Months(tuple(people(corpus)), corpus.language, False), memories
+        memories += make_memories(f"{FAULTLESS} (official mapping)", corpus, **options)
+    return corpus, BenchUsers(tuple(people(corpus)), corpus.language, False), memories
 
 
-def _chosen(wanted: Iterable[str], known: Mapping[str, LongTermMemory]) -> list[LongTermMemory]:
+def _choose_by_name(wanted: Iterable[str], by_name: Mapping[str, LongTermMemory]) -> list[LongTermMemory]:
     for name in wanted:
-        if name not in known:
-            raise UnknownName("memory", name, known)
-    return [known[name] for name in dict.fromkeys(wanted)]
+        if name not in by_name:
+            raise UnknownName("memory", name, by_name)
+    return [by_name[name] for name in dict.fromkeys(wanted)]
 
 
-def talking(names: str, memories: Sequence[LongTermMemory], *, first_look: bool) -> list[LongTermMemory]:
+def choose_talking_memories(
+    names: str, memories: Sequence[LongTermMemory], *, first_look: bool
+) -> list[LongTermMemory]:
     """Return the memories that hold dialogues: the first one, and the ones named or else those of Table 3.
 
     "none" gives none; a first look takes all.
@@ -209,50 +211,50 @@ def talking(names: str, memories: Sequence[LongTermMemory], *, first_look: bool)
     by_name = {memory.name: memory for memory in memories}
     if names == "none":
         return []
-    usual = [name for name in by_name if first_look or name in TALKING]
-    return _chosen([memories[0].name, *(listed(names) or usual)], by_name)
+    usual = [name for name in by_name if first_look or name in TALKING_METHODS]
+    return _choose_by_name([memories[0].name, *(listed(names) or usual)], by_name)
 
 
-def drawn(memories: Sequence[LongTermMemory]) -> H2Memory | None:
+def find_drawn_memory(memories: Sequence[LongTermMemory]) -> H2Memory | None:
     """Return the memory that the page draws: the first H²Memory, or None."""
     return next((memory for memory in memories if isinstance(memory, H2Memory)), None)
 
 
 # -- short answers -----------------------------------------------------------------------------------------------
 
-SHORT, ASIDE = 60, 20
-_ASIDES = ("analysis", "assistant_1", "assistant_2", "overall")
+MOST_CHARACTERS, MOST_ASIDE_CHARACTERS = 60, 20
+_ASIDE_FIELDS = ("analysis", "assistant_1", "assistant_2", "overall")
 _CANDIDATES = [f"S{i}" for i in range(1, 9)]
 
 
-def brief(model: Backbone) -> Backbone:
-    """Return the backbone with short answers: texts of `SHORT` characters, analyses of `ASIDE`, lists of two.
+def shorten_answers(model: Backbone) -> Backbone:
+    """Return the backbone with short answers: texts of `MOST_CHARACTERS` characters, analyses of `MOST_ASIDE_CHARACTERS`, lists of two.
 
     A very small model then finishes its answers, and they can be read.
     """
 
-    def shortened(request: Request) -> Request:
-        return replace(request, schema=_tightened(request.schema)) if request.schema else request
+    def shorten_request(request: Request) -> Request:
+        return replace(request, schema=_tighten_schema(request.schema)) if request.schema else request
 
     limited = copy(model)
     limited.map = lambda method, items, **shown: model.map(  # type: ignore[method-assign]
-        lambda item, ask: method(item, changed(ask, shortened)), items, **shown
+        lambda item, ask: method(item, changed(ask, shorten_request)), items, **shown
     )
     return limited
 
 
-def _tightened(schema: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+def _tighten_schema(schema: Mapping[str, Any], name: str = "") -> dict[str, Any]:
     tightened = dict(schema)
     if tightened.get("type") == "string" and "enum" not in tightened:
-        longest = ASIDE if name in _ASIDES else SHORT
+        longest = MOST_ASIDE_CHARACTERS if name in _ASIDE_FIELDS else MOST_CHARACTERS
         tightened["maxLength"] = min(longest, tightened.get("maxLength", longest))
     if name == "selected_solutions":
         tightened["items"] = {"type": "string", "enum": _CANDIDATES}
     elif tightened.get("type") == "array":
         tightened["maxItems"] = min(2, tightened.get("maxItems", 2))
-        tightened["items"] = _tightened(tightened["items"], name)
+        tightened["items"] = _tighten_schema(tightened["items"], name)
     if "properties" in tightened:
-        tightened["properties"] = {key: _tightened(value, key) for key, value in tightened["properties"].items()}
+        tightened["properties"] = {key: _tighten_schema(value, key) for key, value in tightened["properties"].items()}
     return tightened
 
 
@@ -269,7 +271,7 @@ class Bench:
     judge: str
 
     @property
-    def copied(self) -> int | None:
+    def extractive_calls(self) -> int | None:
         """Return how many questions the answerer without a model answered, or None if a model was asked."""
         if not self.answers["backbone"].eq(Extractive.name).all():
             return None
@@ -291,13 +293,13 @@ class Bench:
             "error": errors.index[0][:70] if len(errors) else "–",
         }
 
-    def of(self, method: str, user: str) -> Served:
+    def find_served(self, method: str, user: str) -> Served:
         """Return what a method made of a user."""
         return next(s for s in self.served if (s.method, s.user) == (method, user))
 
 
-def single_turn(
-    asked: Months,
+def run_single_turn(
+    bench_users: BenchUsers,
     memories: Sequence[LongTermMemory],
     model: Backbone | None = None,
     judge: Backbone | None = None,
@@ -307,25 +309,27 @@ def single_turn(
 
     Without a model, answers are copied from the texts of the memory.
     """
-    form = PromptSettings(asked.language, seed=seed)
-    if asked.is_first_look and model and judge:
-        model, judge = brief(model), brief(judge)
-    answerer: Any = model or Extractive(asked.language)
+    form = PromptSettings(bench_users.language, seed=seed)
+    if bench_users.is_first_look and model and judge:
+        model, judge = shorten_answers(model), shorten_answers(judge)
+    answerer: Any = model or Extractive(bench_users.language)
     grader: Any = judge or answerer
-    answers, served = run(memories, asked.who, answerer, form)
-    answers = graded(answers, asked.who, grader, form)
-    return Bench(answers, scored(answers, asked.who), tuple(served), grader.name)
+    answers, served = run(memories, bench_users.persons, answerer, form)
+    answers = graded(answers, bench_users.persons, grader, form)
+    return Bench(answers, scored(answers, bench_users.persons), tuple(served), grader.name)
 
 
-def count_misplaced(memories: Sequence[LongTermMemory], bench: Bench, who: Sequence[Person]) -> dict[str, int]:
+def count_misplaced_outlines(
+    memories: Sequence[LongTermMemory], bench: Bench, persons: Sequence[Person]
+) -> dict[str, int]:
     """Return how many outlines the official mapping takes from another cluster, and how many outlines there are."""
     mappings = [memory for memory in memories if isinstance(memory, OfficialMapping)]
-    counts = [m.misplaced(bench.of(m.name, person.user).stores[0]) for m in mappings for person in who]
+    counts = [m.misplaced(bench.find_served(m.name, person.user).stores[0]) for m in mappings for person in persons]
     return {"misplaced": sum(n for n, _ in counts), "outlines": sum(n for _, n in counts)}
 
 
-def multi_turn(
-    asked: Months,
+def run_multi_turn(
+    bench_users: BenchUsers,
     memories: Sequence[LongTermMemory],
     model: Backbone,
     user: Backbone,
@@ -341,42 +345,42 @@ def multi_turn(
     `templates` is a file as published; without one they are drawn, and a first look has a single turn. `user` may be
     `model` itself, which then plays both sides.
     """
-    form = PromptSettings(asked.language, seed=seed)
-    ids = [scene.topic.id for person in asked.who for scene in person.scenes]
+    form = PromptSettings(bench_users.language, seed=seed)
+    ids = [scene.topic.id for person in bench_users.persons for scene in person.scenes]
     chosen_templates: Mapping[str, Template] = read_templates(templates) if templates else draw_templates(ids, seed)
-    if asked.is_first_look:
+    if bench_users.is_first_look:
         same = user is model
-        model, judge = brief(model), brief(judge)
-        user, runs = model if same else brief(user), min(runs, LOOK_RUNS)
+        model, judge = shorten_answers(model), shorten_answers(judge)
+        user, runs = model if same else shorten_answers(user), min(runs, LOOK_RUNS)
         chosen_templates = chosen_templates if templates else dict.fromkeys(ids, LOOK_TEMPLATE)
-    dialogues = talked(begun(memories, asked.who, model, chosen_templates), user, model, form)
+    dialogues = talked(begun(memories, bench_users.persons, model, chosen_templates), user, model, form)
     name = memories[0].name if memories else ""
     if not any(d.method == name and not d.error for d in dialogues):
         return dialogues, pd.DataFrame(columns=EVALUATIONS)
     return dialogues, judged(dialogues, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs)
 
 
-def count_dialogues(held: Sequence[Dialogue], evaluations: pd.DataFrame) -> dict[str, int]:
+def count_dialogues(dialogues: Sequence[Dialogue], evaluations: pd.DataFrame) -> dict[str, int]:
     """Return the numbers of dialogues and evaluations.
 
     Keys: held and broke (dialogues, and those that broke off), runs (of each pair), n and unscored (evaluations, and
     those without scores).
     """
     return {
-        "held": len(held),
-        "broke": sum(d.error is not None for d in held),
+        "held": len(dialogues),
+        "broke": sum(d.error is not None for d in dialogues),
         "runs": evaluations["run"].nunique(),
         "n": len(evaluations),
         "unscored": int(evaluations["ours"].isna().sum()),
     }
 
 
-def others(table: pd.DataFrame) -> list[str]:
+def list_baseline_methods(table: pd.DataFrame) -> list[str]:
     """Return the methods that are neither H²Memory nor its ablations."""
     return [m for m in dict.fromkeys(table["method"]) if not m.startswith((OURS, FAULTLESS))]
 
 
-def memories(embedder: str = "auto") -> list[LongTermMemory]:
+def make_preference_memories(embedder: str = "auto") -> list[LongTermMemory]:
     """Return the rows of Table 4: no memory, three baselines, and H²Memory of dialogues alone, whole and by halves."""
     options: dict[str, Any] = {"embedder": embedder}
     return [
@@ -388,8 +392,12 @@ def memories(embedder: str = "auto") -> list[LongTermMemory]:
     ]
 
 
-def preferences(path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42) -> pd.DataFrame:
+def measure_preferences(
+    path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42
+) -> pd.DataFrame:
     """Return accuracy in per cent with its interval: columns of `perslib.pal.bench.longmemeval.accuracies`."""
     questions = read_questions(path)
-    table = accuracies(answered(memories(embedder), questions, model, judge, PromptSettings("en", seed=seed)))
+    table = accuracies(
+        answered(make_preference_memories(embedder), questions, model, judge, PromptSettings("en", seed=seed))
+    )
     return table.drop(columns="backbone")

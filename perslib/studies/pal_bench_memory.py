@@ -17,7 +17,7 @@ from perslib.memory.h2.log_graph import components, in_order
 from perslib.memory.h2.store import Chapter
 from perslib.pal import Person
 from perslib.pal.bench.measures import tokens_of, words
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 from perslib.text import current_language
 
 #: Maximum number of logs in a drawing.
@@ -29,7 +29,7 @@ ALIKE = 0.6
 SENTENCES = re.compile(r"[^.!?\u3002\uff01\uff1f]+[.!?\u3002\uff01\uff1f]*\s*|[.!?\u3002\uff01\uff1f]+\s*")
 
 
-def growth(store: H2Store, person: Person) -> pd.DataFrame:
+def measure_growth(store: H2Store, person: Person) -> pd.DataFrame:
     """Return the input and the content of the memory after each session, in numbers and in characters.
 
     Columns: session, at, logs, turns, heard (characters of both); situations, background (sides of life with a
@@ -67,7 +67,7 @@ def growth(store: H2Store, person: Person) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Graph:
+class LogGraph:
     """A session's logs, their relations, and the situation that each group of them became."""
 
     session: str
@@ -79,11 +79,11 @@ class Graph:
     """Columns: group (– for a log without relations, these last), logs (number), situation, sides (of life)."""
 
 
-def graph_of(store: H2Store, person: Person, session: str = "") -> Graph:
+def build_log_graph(store: H2Store, person: Person, session: str = "") -> LogGraph:
     """Return the log graph of a session; without a name, of the session with the most relations that can be drawn."""
     sessions = {one.id: one for one in (*person.history, *person.query)}
     fitting = [c for c in store.chapters if 0 < len(sessions[c.session].logs) <= MOST_LOGS] or store.chapters
-    chapter = store.chapters[store.place(session)] if session else max(fitting, key=lambda c: len(_edges(c)))
+    chapter = store.chapters[store.place(session)] if session else max(fitting, key=lambda c: len(_list_edges(c)))
     logs = in_order(sessions[chapter.session])
     groups = [group for group in components(len(logs), chapter.relations) if len(group) > 1]
     number = {log: n for n, group in enumerate(groups, 1) for log in group}
@@ -94,28 +94,28 @@ def graph_of(store: H2Store, person: Person, session: str = "") -> Graph:
         rows.append((group, len(situation.logs), situation.text, ", ".join(map(name_aspect, situation.aspects))))
     rows.sort(key=lambda row: row[0] or len(logs))
     situations = pd.DataFrame(rows, columns=["group", "logs", "situation", "sides"])
-    return Graph(
+    return LogGraph(
         chapter.session,
         pd.DataFrame(listed, columns=["log", "at", "content", "group"]),
-        pd.DataFrame(_edges(chapter), columns=["log", "earlier", "kind"]),
+        pd.DataFrame(_list_edges(chapter), columns=["log", "earlier", "kind"]),
         situations.assign(group=situations["group"].astype(str).replace("0", "–")),
     )
 
 
-def _edges(chapter: Chapter) -> list[tuple[int, int, str]]:
+def _list_edges(chapter: Chapter) -> list[tuple[int, int, str]]:
     kinds = ("caused_by", "follows")
     return [(r.log, earlier, kind) for r in chapter.relations for kind in kinds for earlier in getattr(r, kind)]
 
 
 def name_aspect(aspect: str) -> str:
     """Return the name of an aspect in the page's language."""
-    return str(phrases("h2", current_language())[aspect])
+    return str(read_phrases("h2", current_language())[aspect])
 
 
 # -- revisions of the background ---------------------------------------------------------------------------------
 
 
-def revisions(store: H2Store) -> pd.DataFrame:
+def list_revisions(store: H2Store) -> pd.DataFrame:
     """Return every change of the background: aspect, session, at, before, after, in the order of aspects and time."""
     rows = []
     for aspect in ASPECTS:
@@ -149,18 +149,18 @@ def compare_texts(before: str, after: str, language: str) -> list[tuple[str, str
     Texts are compared by sentence, and similar sentences word by word (Chinese words as cut by jieba).
     """
 
-    def cut(text: str) -> Sequence[str]:
+    def cut_words(text: str) -> Sequence[str]:
         return words(text, tokens_of(language)) if language == "zh" else re.findall(r"\S+\s*", text)
 
     pairs = []
-    for old, new in _matched(SENTENCES.findall(before), SENTENCES.findall(after))[1]:
-        alike, parts = _matched(cut(old), cut(new))
+    for old, new in _match_parts(SENTENCES.findall(before), SENTENCES.findall(after))[1]:
+        alike, parts = _match_parts(cut_words(old), cut_words(new))
         # A few common words do not make two sentences similar.
         pairs += parts if alike >= ALIKE and old != new else [(old, new)]
     return pairs
 
 
-def _matched(old: Sequence[str], new: Sequence[str]) -> tuple[float, list[tuple[str, str]]]:
+def _match_parts(old: Sequence[str], new: Sequence[str]) -> tuple[float, list[tuple[str, str]]]:
     """Return how similar two sequences are, and their parts in pairs."""
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     return matcher.ratio(), [("".join(old[a:b]), "".join(new[c:d])) for _, a, b, c, d in matcher.get_opcodes()]
@@ -169,7 +169,7 @@ def _matched(old: Sequence[str], new: Sequence[str]) -> tuple[float, list[tuple[
 # -- kinds of requirements ---------------------------------------------------------------------------------------
 
 
-def outline_map(store: H2Store, memory: H2Memory) -> pd.DataFrame:
+def map_outlines(store: H2Store, memory: H2Memory) -> pd.DataFrame:
     """Return the outlines in the plane of their two main directions (PCA of the requirements' vectors).
 
     Columns: outline, session, at, requirement, cluster (from 1; missing before principles were learned), x, y.
@@ -177,11 +177,11 @@ def outline_map(store: H2Store, memory: H2Memory) -> pd.DataFrame:
     outlines = [(chapter, outline) for chapter in store.chapters for outline in chapter.outlines]
     rows = [(o.id, c.session, c.at[:10], o.requirement, o.cluster) for c, o in outlines]
     frame = pd.DataFrame(rows, columns=["outline", "session", "at", "requirement", "cluster"])
-    places = plane(np.asarray(memory.space.vectors([o.requirement for _, o in outlines]), dtype=float))
+    places = project_to_plane(np.asarray(memory.space.vectors([o.requirement for _, o in outlines]), dtype=float))
     return frame.assign(cluster=frame["cluster"].astype("Int64") + 1, x=places[:, 0], y=places[:, 1])
 
 
-def plane(points: np.ndarray) -> np.ndarray:
+def project_to_plane(points: np.ndarray) -> np.ndarray:
     """Return points by their two main directions; fewer than three points lie on one line."""
     places = np.zeros((len(points), 2))
     if len(points):
@@ -191,7 +191,7 @@ def plane(points: np.ndarray) -> np.ndarray:
     return places
 
 
-def principles_table(store: H2Store) -> pd.DataFrame:
+def tabulate_principles(store: H2Store) -> pd.DataFrame:
     """Return the current principles: cluster (from 1), outlines, the kind of requirement and what the user prefers."""
     sizes = Counter(outline.cluster for outline in store.outlines)
     rows = [

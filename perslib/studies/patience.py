@@ -39,9 +39,9 @@ TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "c
 #: A limit that ends many dialogues with User 2 before the patience is spent.
 FEW_TURNS = 8
 #: Standard deviation of patience between dialogues, and the probability of leaving after a turn for another reason.
-NOISE, QUITS = 1.5, 0.1
+NOISE, QUIT_CHANCE = 1.5, 0.1
 ASSUMED, VARYING, LEAVING = "users: as assumed", "users: varying", "users: leaving"
-LOOSER = {VARYING: replace(user2(), noise=NOISE), LEAVING: replace(user2(), quits=QUITS)}
+LOOSER_USERS = {VARYING: replace(user2(), noise=NOISE), LEAVING: replace(user2(), quits=QUIT_CHANCE)}
 #: Columns of a table of recovery, in this order.
 MEASURES = ("step_r", "level_r", "slope_per_v_b", "within_std", "h_r", "stop_accuracy")
 #: Name of a fit → the paper's status accuracy.

@@ -29,24 +29,24 @@ from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, read_t
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
 from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
-from perslib.studies.patience_text import WORDS, encoder_of
+from perslib.studies.patience_text import WORDS, fit_encoder
 
 #: Ways to determine whether a dialogue was successful.
 SUCCESSES = ("last rating", "recorded", "session rating", "behaviour")
 SATISFIED = 4
 FOLDS, EPOCHS = 3, 30
 F, BUDGET = "turn satisfaction", "budget after the turn"
-USER = ", user known"
+USER_KNOWN = ", user known"
 SHUFFLED = "turn satisfaction, outcomes shuffled"
 RIDGE = "taught the ratings"
 OUTCOME = "outcome alone"
 CONTROLS = ("turn number alone", OUTCOME, "random", SHUFFLED)
-PREDICTORS = (F, BUDGET, F + USER, BUDGET + USER, *CONTROLS, RIDGE)
+PREDICTORS = (F, BUDGET, F + USER_KNOWN, BUDGET + USER_KNOWN, *CONTROLS, RIDGE)
 METRICS = ("pearson", "wc_pearson")
 
 
 @dataclass(frozen=True)
-class Ended:
+class FinishedDialogues:
     """Finished dialogues with their success, and the rating of each of their turns."""
 
     dialogues: Dialogues
@@ -62,17 +62,17 @@ class Ended:
         return float(np.mean(self.dialogues.status == SUCCESS)) if len(self.dialogues) else 0.0
 
     @property
-    def both_ways(self) -> bool:
+    def has_both_endings(self) -> bool:
         """Return whether there are enough successes and failures for learning in every fold."""
         return min((self.dialogues.status == end).sum() for end in (SUCCESS, FAILURE)) >= 2 * FOLDS
 
     @property
-    def enough(self) -> bool:
+    def has_enough_turns(self) -> bool:
         """Return whether enough turns are compared for a correlation."""
         return int(self.turns["compared"].sum()) >= FEWEST_REPLIES
 
     @property
-    def returning(self) -> bool:
+    def has_returning_users(self) -> bool:
         """Return whether users come back often enough for a fit to know them."""
         return len(self.dialogues) >= 3 * len({d.user for d in self.dialogues})
 
@@ -82,7 +82,7 @@ class Ended:
 
 def read_endings(
     corpus: Corpus, success: str = "last rating", encoder: str = "measured", least: float = SATISFIED
-) -> Ended:
+) -> FinishedDialogues:
     """Return the corpus' sessions as finished dialogues; sessions with an unknown end are left out.
 
     Raise UnknownName for another value of `success`.
@@ -97,7 +97,7 @@ def read_endings(
     """
     if success not in SUCCESSES:
         raise UnknownName("way to tell success", success, SUCCESSES)
-    ended = _status(corpus, success, least).rename("ended")
+    ended = _read_success(corpus, success, least).rename("ended")
     turns = corpus.turns.assign(task=of_turns(corpus, "task"), assistant=of_turns(corpus, "assistant"))
     turns = turns.join(ended, on=SESSION).dropna(subset="ended", ignore_index=True)
     turns = turns.iloc[turns.groupby(SESSION, sort=False).ngroup().argsort(kind="stable")]
@@ -108,7 +108,7 @@ def read_endings(
         compared=turns["score"].notna() & (turns.duplicated("dialogue", keep="last") | (success != "last rating")),
     )
     if turns.empty:
-        return Ended(Dialogues((), SAYS, (), ()), frame)
+        return FinishedDialogues(Dialogues((), SAYS, (), ()), frame)
     is_task = corpus.meta.get("kind") in ("uss", "convlab", "dstc")
     goals = {text.id: text.goal for text in read_texts(corpus)} if is_task else {}
     texts = []
@@ -116,35 +116,35 @@ def read_endings(
         exchanges, first = tuple(zip(rows["request"].fillna(""), rows["response"])), rows.iloc[0]
         end = SUCCESS if first["ended"] else FAILURE
         texts.append(TextDialogue(id, exchanges, goals.get(id, (first["scenario"],)), end, user=first["user"]))
-    vectors = _vectors(turns, texts, encoder, corpus.language)
+    vectors = _encode_turns(turns, texts, encoder, corpus.language)
     # The vectors have the order of the pairs.
     encoded: Any = SimpleNamespace(name=encoder, encode=lambda pairs: vectors)
-    return Ended(as_dialogues(texts, encoded), frame)
+    return FinishedDialogues(as_dialogues(texts, encoded), frame)
 
 
-def _status(corpus: Corpus, success: str, least: float) -> pd.Series:
+def _read_success(corpus: Corpus, success: str, least: float) -> pd.Series:
     """Return whether each session was successful, by session; missing if that is unknown."""
     if success in ("recorded", "session rating"):
         sessions = corpus.sessions.set_index(SESSION)
-        return sessions["success"] if success == "recorded" else _at_least(sessions["satisfaction"], least)
+        return sessions["success"] if success == "recorded" else _is_at_least(sessions["satisfaction"], least)
     turns = behavioural(corpus).turns if success == "behaviour" else corpus.turns
     last = turns.drop_duplicates(SESSION, keep="last").set_index(SESSION)
-    return _at_least(last["score"], least)
+    return _is_at_least(last["score"], least)
 
 
-def _at_least(values: pd.Series, least: float) -> pd.Series:
+def _is_at_least(values: pd.Series, least: float) -> pd.Series:
     numbers = values.astype("Float64")
     return (numbers >= least).where(numbers.notna())
 
 
-def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, language: str) -> np.ndarray:
+def _encode_turns(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, language: str) -> np.ndarray:
     """Return the input of f for each turn, scaled to mean 0 and variance 1; no label is used."""
     if encoder == "measured":
         sessions = (rows for _, rows in turns.groupby(SESSION, sort=False))
         vectors = np.array([read(exchange) for rows in sessions for exchange in said_of(rows)])
     else:
         pairs = [pair for text in texts for pair in text.pairs()]
-        vectors = encoder_of(encoder, language, texts).encode(pairs)
+        vectors = fit_encoder(encoder, language, texts).encode(pairs)
     scaled: np.ndarray = (vectors - vectors.mean(0)) / np.maximum(vectors.std(0), 0.05)
     return scaled.clip(-4, 4).astype(np.float32)
 
@@ -152,26 +152,28 @@ def _vectors(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, langu
 # -- estimates -------------------------------------------------------------------------------------------
 
 
-def estimate_turns(known: Ended, estimator: str = "linear", seed: int = SEED) -> pd.DataFrame:
+def estimate_turns(finished: FinishedDialogues, estimator: str = "linear", seed: int = SEED) -> pd.DataFrame:
     """Return the turns with every predictor next to the rating; each dialogue's fit has not seen it.
 
     With `user known`, the user enters h, so that people may have different patience; the dialogue itself stays unseen.
     If users rarely return, these two predictors are missing.
     """
     rng = np.random.default_rng(seed)
-    plain, folds = known.dialogues, rng.permutation(len(known.dialogues)) % FOLDS
+    plain, folds = finished.dialogues, rng.permutation(len(finished.dialogues)) % FOLDS
     named = with_profiles(plain, {d.user: (d.user,) for d in plain}, least=1)
     dealt = rng.permutation(plain.status)
     shuffled = replace(plain, dialogues=tuple(replace(d, status=int(s)) for d, s in zip(plain, dealt)))
-    turns = known.turns
-    columns = dict(zip((F, BUDGET), _held_out(plain, folds, estimator, seed)))
-    if known.returning:
-        columns |= dict(zip((F + USER, BUDGET + USER), _held_out(named, folds, estimator, seed, profile=True)))
+    turns = finished.turns
+    columns = dict(zip((F, BUDGET), _estimate_held_out(plain, folds, estimator, seed)))
+    if finished.has_returning_users:
+        columns |= dict(
+            zip((F + USER_KNOWN, BUDGET + USER_KNOWN), _estimate_held_out(named, folds, estimator, seed, profile=True))
+        )
     columns |= {
         "turn number alone": -turns["number"].to_numpy(float),
         OUTCOME: np.repeat(plain.status, plain.turns).astype(float),
         "random": rng.random(len(turns)),
-        SHUFFLED: _held_out(shuffled, folds, estimator, seed)[0],
+        SHUFFLED: _estimate_held_out(shuffled, folds, estimator, seed)[0],
         RIDGE: _fit_ridge(plain, turns, np.repeat(folds, plain.turns)),
     }
     return turns.assign(**columns, status=np.repeat(plain.status, plain.turns))
@@ -185,12 +187,12 @@ def correlate_simulated(number: int, language: str, estimator: str = "linear", s
     texts = crowd(number, language, seed)
     pairs = [pair for text in texts for pair in text.pairs()]
     dialogues = as_dialogues(texts, Bow(language, words=150).fit(pairs))
-    f, _ = _held_out(dialogues, np.random.default_rng(seed).permutation(number) % FOLDS, estimator, seed)
+    f, _ = _estimate_held_out(dialogues, np.random.default_rng(seed).permutation(number) % FOLDS, estimator, seed)
     costs = np.concatenate([d.true_costs for d in dialogues])
     return float(np.corrcoef(f, -costs)[0, 1])
 
 
-def _held_out(
+def _estimate_held_out(
     dialogues: Dialogues, folds: np.ndarray, estimator: Any, seed: int, profile: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return f of every turn, and the budget after it, each by a fit that has not seen the dialogue."""
@@ -211,14 +213,16 @@ def _held_out(
     return f, budget
 
 
-def _fit_ridge(dialogues: Dialogues, turns: pd.DataFrame, of: np.ndarray) -> np.ndarray:
+def _fit_ridge(dialogues: Dialogues, turns: pd.DataFrame, fold_of_turn: np.ndarray) -> np.ndarray:
     """Return the predictions of a ridge regression that learned the ratings of the other folds, from the input of f."""
     x, y = np.concatenate([d.states for d in dialogues]), turns["rating"].to_numpy(float)
     predicted = np.full(len(y), np.nan)
     for fold in range(FOLDS):
-        rated = (of != fold) & np.isfinite(y)
+        rated = (fold_of_turn != fold) & np.isfinite(y)
         if rated.sum() > 10:
-            predicted[of == fold] = RidgeCV(np.logspace(0, 4, 9)).fit(x[rated], y[rated]).predict(x[of == fold])
+            predicted[fold_of_turn == fold] = (
+                RidgeCV(np.logspace(0, 4, 9)).fit(x[rated], y[rated]).predict(x[fold_of_turn == fold])
+            )
     return predicted
 
 
@@ -258,7 +262,7 @@ def compare_with_ratings(frame: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     )
 
 
-def mean_by_rating(frame: pd.DataFrame) -> pd.DataFrame:
+def average_by_rating(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the mean of some estimates at each rating, in units of their standard deviation.
 
     Columns: rating, mean, mean_low, mean_high, turns, users, predictor.
@@ -272,7 +276,7 @@ def mean_by_rating(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def summarize(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[str, Any]:
+def summarize_comparison(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[str, Any]:
     """Return the values of the page's sentences on a comparison.
 
     Keys:

@@ -18,18 +18,23 @@ from perslib.stats import SEED, floats, picks
 from perslib.worlds import rate
 
 #: Controls, which read no reply: any reply, the longest, the model that others like most, and the user's own favourite.
-RANDOM, LONGEST, EVERYONE, OWN = CONTROLS = ("any reply", "longest reply", "liked by everyone", "liked by this user")
+ANY_REPLY, LONGEST_REPLY, LIKED_BY_EVERYONE, LIKED_BY_USER = CONTROLS = (
+    "any reply",
+    "longest reply",
+    "liked by everyone",
+    "liked by this user",
+)
 #: Default number of requests on which judges are measured.
 REQUESTS = 1000
 #: Number of rated replies of train users that judges learn from, by whole users: the time grows with its cube.
-LESSONS = 3000
+TRAIN_REPLIES = 3000
 #: Names of the replies of a pair if their models are unknown.
-PLACES = frozenset("abcd")
+PLACE_NAMES = frozenset("abcd")
 #: Numbers of a user's own ratings with the weight of the mean of all users; the best one on train users is used.
 WEIGHTS = (1, 2, 4, 8, 16, 32, 64)
 
 
-def collect_ratings(corpus: Corpus, scale: str = "1-100", seed: int = SEED) -> tuple[Corpus, pd.DataFrame, str]:
+def collect_rated_replies(corpus: Corpus, scale: str = "1-100", seed: int = SEED) -> tuple[Corpus, pd.DataFrame, str]:
     """Return the corpus, its rated replies, and the origin of the ratings: people, preferences or world.
 
     The users of the synthetic world rate the replies here, on `scale`; for preferences see `score_preferences`.
@@ -76,11 +81,11 @@ def add_controls(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, int
     train = rated["user"].isin(corpus.split().get("train", ())).to_numpy()
     train = train if train.any() else np.ones(len(rated), bool)
 
-    def shrunk(weight: int) -> np.ndarray:
+    def shrink_ratings(weight: int) -> np.ndarray:
         return np.asarray((total + weight * everyone) / (count + weight))
 
-    best = min(WEIGHTS, key=lambda weight: float(((shrunk(weight) - rated["liked"]) ** 2)[train].sum()))
-    scores = (0.0, rated["response"].str.len().astype(float), everyone, shrunk(best))
+    best = min(WEIGHTS, key=lambda weight: float(((shrink_ratings(weight) - rated["liked"]) ** 2)[train].sum()))
+    scores = (0.0, rated["response"].str.len().astype(float), everyone, shrink_ratings(best))
     return rated.assign(**dict(zip(CONTROLS, scores))), best
 
 
@@ -88,7 +93,7 @@ def draw_requests(rated: pd.DataFrame, corpus: Corpus, limit: int, seed: int = S
     """Return replies to at most `limit` requests of test users, drawn at random, and the corpus for judging them.
 
     In this corpus each rated reply is a turn (`by_reply`), so that judges learn from all of them and not only from the
-    best. It has the users who are judged, and train users with up to `LESSONS` rated replies. Raise NotEnough if the
+    best. It has the users who are judged, and train users with up to `TRAIN_REPLIES` rated replies. Raise NotEnough if the
     test users rated all replies to a request alike.
     """
     split = corpus.split()
@@ -102,13 +107,16 @@ def draw_requests(rated: pd.DataFrame, corpus: Corpus, limit: int, seed: int = S
             corpus=corpus.name,
         )
     lessons = rated.groupby("user").size().reindex(split.get("train", [])).fillna(0)
-    judged, train = test_replies["user"].unique().tolist(), lessons.index[lessons.cumsum() - lessons < LESSONS].tolist()
+    judged, train = (
+        test_replies["user"].unique().tolist(),
+        lessons.index[lessons.cumsum() - lessons < TRAIN_REPLIES].tolist(),
+    )
     smaller = corpus.of_users([*judged, *train])
     smaller = by_reply(replace(smaller, meta={**smaller.meta, "splits": {"train": train, "test": judged}}))
     return smaller, test_replies.assign(session=reply_sessions(test_replies))
 
 
-def judge_replies(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None) -> pd.DataFrame:
+def add_judge_scores(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: Backbone | None) -> pd.DataFrame:
     """Return the replies with a column of the judge's scores: the mean of its distribution, otherwise its score.
 
     Raise NotEnough if the judge scored no reply.
@@ -127,29 +135,29 @@ def judge_replies(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: B
     return rated.assign(**{judge.name: scores})
 
 
-def compare_picks(rated: pd.DataFrame, judges: Sequence[str], control: str = EVERYONE) -> pd.DataFrame:
+def compare_picks(rated: pd.DataFrame, judges: Sequence[str], control: str = LIKED_BY_EVERYONE) -> pd.DataFrame:
     """Return `perslib.stats.picks` of the controls and these judges, each against one control.
 
     The user's own past ratings have no τ: summed over conversations, they are what τ would compare them with.
     """
     compared = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], control)
     numbers = [c for c in compared if c.startswith(("value", "gain"))]
-    compared.loc[(compared["judge"] == OWN) & (compared["metric"] == "tau"), numbers] = np.nan
+    compared.loc[(compared["judge"] == LIKED_BY_USER) & (compared["metric"] == "tau"), numbers] = np.nan
     return compared
 
 
-def best_of(found: pd.DataFrame, judges: Iterable[str]) -> pd.Series:
+def find_best_judge(compared: pd.DataFrame, judges: Iterable[str]) -> pd.Series:
     """Return the row of the judge, among these, whose picks are most often the person's best reply."""
-    rows = found[(found["metric"] == "best_reply") & found["judge"].isin(list(judges))]
+    rows = compared[(compared["metric"] == "best_reply") & compared["judge"].isin(list(judges))]
     return rows.loc[rows["value"].idxmax()]
 
 
-def are_places(rated: pd.DataFrame, origin: str) -> bool:
+def has_place_names(rated: pd.DataFrame, origin: str) -> bool:
     """Return whether the names of candidates are places in a comparison, and not authors."""
-    return origin == "preferences" and PLACES.issuperset(rated["model"])
+    return origin == "preferences" and PLACE_NAMES.issuperset(rated["model"])
 
 
-def liking(rated: pd.DataFrame) -> pd.DataFrame:
+def measure_liking(rated: pd.DataFrame) -> pd.DataFrame:
     """Return how much more the twelve users with most ratings like each model than the other replies.
 
     Rows are users, columns are models, the best liked model first.
@@ -160,18 +168,23 @@ def liking(rated: pd.DataFrame) -> pd.DataFrame:
     return wide.reindex(columns=order).dropna(axis=1, how="all")
 
 
-def costly_picks(rated: pd.DataFrame, judge: str) -> pd.DataFrame:
+def list_costly_picks(rated: pd.DataFrame, judge: str) -> pd.DataFrame:
     """Return the five requests where the judge's pick cost the person most: both replies with the person's ratings."""
     rows = []
     for (user, _), replies in rated.dropna(subset=judge).groupby(["user", "turn_id"], sort=False):
         best, pick = replies.loc[replies["gold"].idxmax()], replies.loc[replies[judge].idxmax()]
         rows.append(
-            {"user": user, "regret": best["gold"] - pick["gold"], "liked_best": _begins(best), "picked": _begins(pick)}
+            {
+                "user": user,
+                "regret": best["gold"] - pick["gold"],
+                "liked_best": _quote_reply(best),
+                "picked": _quote_reply(pick),
+            }
         )
     table = pd.DataFrame(rows, columns=["user", "regret", "liked_best", "picked"])
     return table.nlargest(5, "regret").reset_index(drop=True)
 
 
-def _begins(reply: pd.Series) -> str:
+def _quote_reply(reply: pd.Series) -> str:
     text = " ".join(str(reply["response"]).split())
     return f"{reply['candidate']} ({reply['gold']:g}): {text[:120]}{' …' if len(text) > 120 else ''}"

@@ -25,7 +25,7 @@ RANKINGS = {
     "alpaca_eval": "AlpacaEval",
 }
 #: Table → the pairs of its rankings that are compared.
-COMPARED = {
+COMPARED_RANKINGS = {
     "table3": [*combinations(TASKS, 2), ("good_acc", "bad_acc")],
     "table5": [("uxbench", other) for other in ("arena_hard", "wildbench", "alpaca_eval")],
 }
@@ -37,7 +37,7 @@ COEFFICIENTS = {
 }
 
 
-def sensitivity() -> pd.DataFrame:
+def measure_sensitivity() -> pd.DataFrame:
     """Return Table 3 with intervals and signal detection: how mild each judge is, and how well it separates cases.
 
     Columns: model, family, accuracy, accuracy_low, accuracy_high (Wilson), good_acc, bad_acc, positive_bias (all in
@@ -60,7 +60,7 @@ def sensitivity() -> pd.DataFrame:
     )
 
 
-def accuracy_at(d_prime: np.ndarray, criterion: np.ndarray) -> np.ndarray:
+def compute_accuracy(d_prime: np.ndarray, criterion: np.ndarray) -> np.ndarray:
     """Return the accuracy on a balanced set of a judge with this sensitivity and criterion."""
     accuracies: np.ndarray = norm.cdf(d_prime / 2 - criterion) + norm.cdf(d_prime / 2 + criterion)
     return accuracies / 2
@@ -114,7 +114,7 @@ def summarize_sensitivity(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def ranks() -> pd.DataFrame:
+def list_rank_sets() -> pd.DataFrame:
     """Return the ranks that Table 3 does not exclude in each task, by task (without the trained judge).
 
     Columns: those of `rank_sets_of_shares`, the best and worst rank as rank_low and rank_high, and task.
@@ -125,13 +125,13 @@ def ranks() -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).rename(columns=bounds)
 
 
-def between_tasks() -> pd.DataFrame:
+def correlate_tasks() -> pd.DataFrame:
     """Return how the tasks of Table 3, and the benchmarks of Table 5, order the same models, one row per pair.
 
     Columns: ranking, with, and the keys of `correlate_models`.
     """
     rows = []
-    for name, pairs in COMPARED.items():
+    for name, pairs in COMPARED_RANKINGS.items():
         table = published(name).query("model != @REWARD_MODEL")
         for one, other in pairs:
             names = {"ranking": RANKINGS[one], "with": RANKINGS[other]}
@@ -139,20 +139,20 @@ def between_tasks() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def is_own_family(matrix: pd.DataFrame) -> pd.DataFrame:
+def mark_own_family(matrix: pd.DataFrame) -> pd.DataFrame:
     """Return whether the model of each row is of the family of the judge of each column."""
     is_same = matrix.index.map(families()).to_numpy()[:, None] == matrix.columns.map(families()).to_numpy()
     return pd.DataFrame(is_same, matrix.index, matrix.columns)
 
 
-def pair_counts() -> pd.DataFrame:
+def count_pair_outcomes() -> pd.DataFrame:
     """Return Table 10 as counts of 500 cases per pair; a is of the judge's own family in every row."""
     table = published("table10").rename(columns={"tie": "ties"})
     wins = ["a_wins", "b_wins", "ties"]
     return table.assign(**(table[wins] / 100 * CASES["pair"]).round().astype(int))
 
 
-def neutral_and_effort() -> pd.DataFrame:
+def list_neutral_and_effort() -> pd.DataFrame:
     """Return two tables of bad cases in percent with intervals: called neutral, and recall by reasoning effort.
 
     The effort is low or high.
@@ -168,7 +168,7 @@ def neutral_and_effort() -> pd.DataFrame:
     return stats.with_wilson(table, "percent", CASES["bad_acc"])
 
 
-def sizes() -> pd.DataFrame:
+def compute_sample_sizes() -> pd.DataFrame:
     """Return the number of cases that separate two judges on the same cases, at 80 % power."""
     rhos = {f"rho_{100 * r:.0f}": r for r in (0.0, 0.5, 0.8)}
     rows = [

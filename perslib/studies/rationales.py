@@ -64,16 +64,18 @@ def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memori
             block, memory = corpus.block(*key), memories.get((row.judge, *key))
             statements = [s.text for s in memory.statements] if memory else []
             for i, session, turn, rationale in zip(part.index, part["session"], part["turn"], part["rationale"]):
-                grounds_by_row[i] = grounding.grounds(rationale, block, block.target(session, int(turn)), statements)
+                grounds_by_row[i] = grounding.trace_terms(
+                    rationale, block, block.target(session, int(turn)), statements
+                )
     grounds = [grounds_by_row.get(i, Grounds()) for i in frame.index]
     shown = {name: [getattr(g, name) for g in grounds] for name in ("near", "far", "terms", "habit")}
-    named = [_pattern(row, g) for row, g in zip(frame.to_dict("records"), grounds)]
+    named = [_find_pattern(row, g) for row, g in zip(frame.to_dict("records"), grounds)]
     pattern = pd.Series(named, index=frame.index, dtype="str")
     frame = frame.assign(**shown, off_task=[g.is_off_task for g in grounds], pattern=pattern)
     return frame.reset_index(drop=True)
 
 
-def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
+def _find_pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
     if row["gold"] > 3 or pd.isna(row["gold_reason"]):
         return None
     if to_scale(np.array([float(row["score"])]))[0] >= 4:
@@ -87,63 +89,63 @@ def _pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
     return "real, not the core" if grounds.is_grounded else "not grounded"
 
 
-def estimate_shares(found: pd.DataFrame) -> pd.DataFrame:
+def estimate_shares(classified: pd.DataFrame) -> pd.DataFrame:
     """Return the share of each pattern where user and judge are dissatisfied; one row per judge and pattern.
 
     Columns: judge, backbone, pattern, turns, share, share_low, share_high (95 % interval over users).
     """
     rows = []
-    for row, rows_of_judge in of_judges(found[found["pattern"].isin(PATTERNS)]):
+    for row, rows_of_judge in of_judges(classified[classified["pattern"].isin(PATTERNS)]):
         users = Resamples(rows_of_judge["user"])
         for pattern in PATTERNS:
             is_pattern = rows_of_judge["pattern"] == pattern
             columns = {**row._asdict(), "pattern": pattern, "turns": int(is_pattern.sum())}
             rows.append(columns | users.estimate(users.mean(is_pattern), "share", "share"))
-    return pd.DataFrame(rows, columns=["judge", "backbone", "pattern", "turns", *_estimated("share")])
+    return pd.DataFrame(rows, columns=["judge", "backbone", "pattern", "turns", *_name_bounds("share")])
 
 
-def count_by_reason(found: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
+def count_by_reason(classified: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     """Return how often each pattern met each reason of the users: judge, gold_reason, pattern, turns, share."""
-    low = found[found["pattern"].notna()]
+    low = classified[classified["pattern"].notna()]
     counts = low.groupby(["judge", "gold_reason", "pattern"]).size().rename("turns").reset_index()
     counts = counts.sort_values("gold_reason", key=lambda c: c.map(order.index), kind="stable", ignore_index=True)
     total = counts.groupby(["judge", "gold_reason"])["turns"].transform("sum")
     return counts.assign(share=counts["turns"] / total)
 
 
-def _estimated(*names: str) -> list[str]:
+def _name_bounds(*names: str) -> list[str]:
     return [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
 
 
-def describe_rationales(found: pd.DataFrame) -> dict[str, Any]:
+def describe_rationales(classified: pd.DataFrame) -> dict[str, Any]:
     """Return the numbers of rationales.
 
     Keys: scored and written (verdicts, and those with a rationale), low (the user was dissatisfied and gave a reason),
     both (the judge was dissatisfied too); decided (rationales with enough others for a decision on off-task), share (of
     them that are off-task).
     """
-    has_rationale = found["rationale"].notna()
-    decided = found[has_rationale & found["habit"].ge(HABIT)]
+    has_rationale = classified["rationale"].notna()
+    decided = classified[has_rationale & classified["habit"].ge(HABIT)]
     return {
-        "scored": len(found),
+        "scored": len(classified),
         "written": int(has_rationale.sum()),
-        "low": int(found["pattern"].notna().sum()),
-        "both": int(found["pattern"].isin(PATTERNS).sum()),
+        "low": int(classified["pattern"].notna().sum()),
+        "both": int(classified["pattern"].isin(PATTERNS).sum()),
         "decided": len(decided),
         "share": decided["off_task"].astype(float).mean(),
     }
 
 
-def require_replies(found: pd.DataFrame) -> None:
+def require_judged_replies(classified: pd.DataFrame) -> None:
     """Raise NotEnough if fewer than `FEWEST_REPLIES` replies were judged."""
-    if len(found[TURN].drop_duplicates()) < FEWEST_REPLIES:
+    if len(classified[TURN].drop_duplicates()) < FEWEST_REPLIES:
         raise NotEnough(
             "Not shown: fewer than {least} judged replies have a score, too few for shares and agreement.",
             least=FEWEST_REPLIES,
         )
 
 
-def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
+def count_citations(classified: pd.DataFrame, corpus: Corpus, memories: Memories) -> pd.DataFrame:
     """Return the numbers of citations in the rationales; one row per judge.
 
     Columns: judge, rationales, citing (rationales with a citation), citations, and of these nonexistent (of a statement
@@ -151,12 +153,14 @@ def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> 
     another kind of task).
     """
     rows = []
-    for row, rows_of_judge in of_judges(found):
+    for row, rows_of_judge in of_judges(classified):
         kinds: list[str] = []
         for key, of_block in rows_of_judge.groupby(BLOCK, sort=False):
             memory = memories.get((row.judge, *key))
             turns = turns_by_id(corpus.block(*key)) if memory is None else {}
-            kinds += [_kind(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence]
+            kinds += [
+                _classify_citation(cited, memory, turns) for evidence in of_block["evidence"] for cited in evidence
+            ]
         rows.append(
             {
                 "judge": row.judge,
@@ -169,7 +173,7 @@ def count_citations(found: pd.DataFrame, corpus: Corpus, memories: Memories) -> 
     return pd.DataFrame(rows)
 
 
-def _kind(cited: str, memory: UserMemory | None, turns: Mapping[str, Any]) -> str:
+def _classify_citation(cited: str, memory: UserMemory | None, turns: Mapping[str, Any]) -> str:
     if memory is None:
         return "sound" if cited in turns else "nonexistent"
     statement = {s.id: s for s in memory.statements}.get(cited.strip().upper())
@@ -180,7 +184,7 @@ def _kind(cited: str, memory: UserMemory | None, turns: Mapping[str, Any]) -> st
     return "sound" if statement.task is None else "other_task"
 
 
-def move_rationales(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
+def move_rationales(classified: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd.DataFrame:
     """Return how often a rationale is recognised as off-task on a judged reply of another scenario of its user.
 
     Columns: judge, tried, recognised, share. Judges without such rationales are left out, and judges with too few
@@ -188,7 +192,7 @@ def move_rationales(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd
     """
     rows = []
     block_of = cache(corpus.block)
-    for row, rows_of_judge in of_judges(found[found["rationale"].notna()]):
+    for row, rows_of_judge in of_judges(classified[classified["rationale"].notna()]):
         grounding, rng, hits = Grounding(corpus, rows_of_judge), np.random.default_rng(seed), []
         for _, of_user in rows_of_judge.groupby("user", sort=False):
             for rationale, scenario in zip(of_user["rationale"], of_user["scenario"]):
@@ -198,7 +202,7 @@ def move_rationales(found: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> pd
                 other = others.iloc[int(rng.integers(len(others)))]
                 block = block_of(other["user"], other["scenario"])
                 target = block.target(other["session"], int(other["turn"]))
-                grounds = grounding.grounds(rationale, block, target)
+                grounds = grounding.trace_terms(rationale, block, target)
                 hits += [grounds.is_off_task] if grounds.is_decided else []
         if hits:
             rows.append({"judge": row.judge, "tried": len(hits), "recognised": sum(hits)})
@@ -248,7 +252,7 @@ def compare_to_blind(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
             gain = {"kappa": 0.0} | of_both.estimate(of_both.mean((right - is_right)[both]), "gain")
             rows.append(line | (estimate(kappas, "kappa", "correlation") if name == ITSELF else gain))
     columns = ["judge", "backbone", "turns", "low", "named_by"]
-    return pd.DataFrame(rows, columns=[*columns, *_estimated("accuracy", "found", "kappa", "gain")])
+    return pd.DataFrame(rows, columns=[*columns, *_name_bounds("accuracy", "found", "kappa", "gain")])
 
 
 def find_best_control(compared: pd.DataFrame) -> pd.DataFrame:
@@ -276,10 +280,10 @@ def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
             times = users.estimate(ratio(users.total(is_named), users.total(is_given)), "ratio", "error")
             rows.append({**row._asdict(), "reason": reason, **counts, **shares, **times})
     columns = ["judge", "backbone", "reason", "given", "named", "given_share", "named_share"]
-    return pd.DataFrame(rows, columns=[*columns, *_estimated("ratio")])
+    return pd.DataFrame(rows, columns=[*columns, *_name_bounds("ratio")])
 
 
-def find_detail(bias: pd.DataFrame) -> pd.DataFrame:
+def select_detail_bias(bias: pd.DataFrame) -> pd.DataFrame:
     """Return the rows on *insufficient detail* that have a ratio, indexed by judge; the paper's ratio is above 1."""
     detail = {labels(language)["insufficient detail"] for language in LANGUAGES}
     return bias[bias["reason"].isin(detail) & np.isfinite(bias["ratio"].astype(float))].set_index("judge")

@@ -22,7 +22,7 @@ from perslib.llm import Backbone
 from perslib.stats import agreement
 
 #: The recorded replies a second time, as a candidate.
-AGAIN = "recorded again"
+RECORDED_AGAIN = "recorded again"
 #: On a first look, a candidate whose model answers now replies to this number of turns, with this number of tokens.
 LOOK_TURNS, LOOK_TOKENS = 3, 64
 #: On a first look, a judge that asks a model scores this number of recorded replies per block for reference.
@@ -41,9 +41,9 @@ class Replay:
 
     sets: Sets
     """By selection: stratified, hard, both, listed (in a file), or recorded (if the replies determine the turns)."""
-    everywhere: pd.DataFrame
+    common_replies: pd.DataFrame
     """Replies of candidates that answer every turn of every set."""
-    contexts: pd.DataFrame
+    context_replies: pd.DataFrame
     """Replies of the backbone in its contexts, and of the others on the same turns; few turns on a first look."""
     left_out: int = 0
     """Number of turns that only some candidates answer."""
@@ -63,12 +63,12 @@ class Replay:
     @property
     def replies(self) -> pd.DataFrame:
         """Return the replies to the turns of the first set."""
-        return self.everywhere.merge(self.turns[TURN], on=TURN) if len(self.sets) > 1 else self.everywhere
+        return self.common_replies.merge(self.turns[TURN], on=TURN) if len(self.sets) > 1 else self.common_replies
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether the backbone answers every turn of the first set."""
-        return len(self.contexts[TURN].drop_duplicates()) == len(self.turns)
+        return len(self.context_replies[TURN].drop_duplicates()) == len(self.turns)
 
 
 def collect_replies(
@@ -103,7 +103,7 @@ def collect_replies(
     """
     if selection and turns_file:
         raise PerslibError(f"Both the file {turns_file} and selection={selection!r} give the turns: leave one out.")
-    known_replies, repeated = _given(corpus, files)
+    known_replies, repeated = _read_known_replies(corpus, files)
     if turns_file:
         sets = {"listed": replay.read_turns(turns_file, corpus)}
     elif known_replies.empty or selection:
@@ -112,7 +112,7 @@ def collect_replies(
     else:
         sets = {"recorded": coerce(known_replies[TURN].drop_duplicates(), "replay_turns")}
     if few:
-        sets = _restrict(sets, _asked(sets, look, seed))
+        sets = _restrict(sets, _select_answered_turns(sets, look, seed))
     turns = _unite(sets)
     replies, left_out = replay.originals(corpus, turns), 0
     if not known_replies.empty:
@@ -123,7 +123,7 @@ def collect_replies(
         sets = _restrict(sets, replies[TURN].drop_duplicates())
         # The sets are no longer what was drawn.
         sets = {n: t.assign(inclusion=pd.array([pd.NA] * len(t), "Float64")) for n, t in sets.items()}
-    answered_turns = _asked(sets, look, seed)
+    answered_turns = _select_answered_turns(sets, look, seed)
     candidates = make_candidates(contexts, language, look)
     new = [replay.generated(candidate, corpus, answered_turns, backbone) for candidate in candidates]
     in_contexts = replay.checked(
@@ -152,7 +152,7 @@ def _unite(sets: Sets) -> pd.DataFrame:
     return coerce(pd.concat([turns[TURN] for turns in sets.values()]).drop_duplicates(), "replay_turns")
 
 
-def _given(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
+def _read_known_replies(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
     """Return the existing replies (empty without any), and the number of repeated lines in files."""
     from_files = [replay.read_replies(file, corpus) for file in listed(files)]
     if from_files:
@@ -161,7 +161,7 @@ def _given(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
     return brought[brought["user"].isin(corpus.split().get("test", corpus.users["user"]))], 0
 
 
-def _asked(sets: Sets, look: Extent, seed: int) -> pd.DataFrame:
+def _select_answered_turns(sets: Sets, look: Extent, seed: int) -> pd.DataFrame:
     """Return the turns that the backbone answers.
 
     These are all drawn turns. Of recorded or listed turns, the limit determines how many are drawn at random. On a
@@ -190,11 +190,11 @@ def make_candidates(contexts: str, language: str, look: Extent) -> list[replay.C
     return [replay.Candidate(context=context, **settings) for context in made_contexts]
 
 
-def add_controls(run: Replay) -> pd.DataFrame:
+def add_recorded_again(run: Replay) -> pd.DataFrame:
     """Return all replies of a page, and the recorded ones again as a candidate, which must be a tie everywhere."""
-    recorded = run.replies[run.replies["candidate"] == replay.ORIGINAL].assign(candidate=AGAIN)
-    new = run.contexts[~run.contexts["candidate"].isin(run.everywhere["candidate"])]
-    return pd.concat([run.everywhere, recorded, new], ignore_index=True)
+    recorded = run.replies[run.replies["candidate"] == replay.ORIGINAL].assign(candidate=RECORDED_AGAIN)
+    new = run.context_replies[~run.context_replies["candidate"].isin(run.common_replies["candidate"])]
+    return pd.concat([run.common_replies, recorded, new], ignore_index=True)
 
 
 def select_replies(verdicts: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:

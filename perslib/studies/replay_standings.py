@@ -86,7 +86,7 @@ def rank_candidates(run: Replay, verdicts: pd.DataFrame, seed: int = 42) -> dict
     """
     standings = {}
     for name, turns in run.sets.items():
-        replies = run.everywhere.merge(turns[TURN], on=TURN)
+        replies = run.common_replies.merge(turns[TURN], on=TURN)
         verdicts_on_set = select_replies(verdicts, replies)
         ranked = rank_sets(verdicts_on_set, inclusion=turns, seed=seed)
         standings[name] = Standing(turns, replies, verdicts_on_set, ranked)
@@ -94,7 +94,7 @@ def rank_candidates(run: Replay, verdicts: pd.DataFrame, seed: int = 42) -> dict
 
 
 def split_by_selection(
-    on_each: Mapping[str, Standing], drawn: Mapping[str, pd.DataFrame], fewest: int = FEWEST_REPLIES
+    on_each: Mapping[str, Standing], selections: Mapping[str, pd.DataFrame], fewest: int = FEWEST_REPLIES
 ) -> dict[str, pd.DataFrame]:
     """Return the judge's verdicts by replay set, without sets of fewer than `fewest` turns.
 
@@ -104,7 +104,7 @@ def split_by_selection(
     if len(parts) == 1:
         (replayed,) = parts.values()
         parts = {"replayed": replayed}
-        parts |= {"hard": replayed.merge(drawn["hard"][TURN], on=TURN)} if "hard" in drawn else {}
+        parts |= {"hard": replayed.merge(selections["hard"][TURN], on=TURN)} if "hard" in selections else {}
     return {name: part for name, part in parts.items() if count_turns(part) >= fewest}
 
 
@@ -137,7 +137,7 @@ def order_outcomes(compared: pd.DataFrame) -> pd.DataFrame:
     return ordered[shown].rename(columns={"other": "against", "n": "turns"})
 
 
-def name_pairs(views: pd.DataFrame) -> pd.DataFrame:
+def name_view_pairs(views: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `ranking_views` that have a τ; `pair` has both names in one line."""
     with_tau = views.dropna(subset="tau")
     names = with_tau[["view", "other"]].map(lambda view: ", ".join(map(name_of, view.split(" · "))))

@@ -17,7 +17,7 @@ from perslib.text import as_paragraph, join, plural, translate
 
 
 @as_paragraph
-def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
+def describe_controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
     """Yield sentences on the agreement that controls reach without reading a reply, and on the judges that exceed it.
 
     If a correlation is not defined, a sentence states why.
@@ -63,7 +63,7 @@ def controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
         )
 
 
-def fold_equal(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataFrame:
+def drop_repeated_judges(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataFrame:
     """Return the frame without judges of `blind` that repeat another judge in every metric.
 
     After calibration, this happens for all constants and means.
@@ -75,7 +75,7 @@ def fold_equal(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataFrame:
     return agreed.merge(rows.loc[~repeated, keys], on=keys)
 
 
-def below_zero(agreed: pd.DataFrame) -> str | None:
+def describe_below_zero(agreed: pd.DataFrame) -> str | None:
     """Return a sentence on judges whose correlation with people has an interval wholly below zero, or None.
 
     Columns: judge, metric, value, value_low, value_high, and score if there are calibrations.
@@ -96,7 +96,7 @@ def below_zero(agreed: pd.DataFrame) -> str | None:
     )
 
 
-def without_scores(verdicts: pd.DataFrame) -> list[str]:
+def list_unscored_judges(verdicts: pd.DataFrame) -> list[str]:
     """Return a sentence for each reason why judges have not scored any reply."""
     has_score = verdicts["raw"].notna().groupby(verdicts["judge"], sort=False).transform("any")
     return [
@@ -109,16 +109,16 @@ def without_scores(verdicts: pd.DataFrame) -> list[str]:
     ]
 
 
-def counted(asked: pd.DataFrame) -> dict[str, int]:
+def count_judgments(verdicts: pd.DataFrame) -> dict[str, int]:
     """Return the numbers of requested and of unscored judgments, as the page's head and the manifest show them."""
-    return {"judgments": len(asked), "unscored": int(asked["raw"].isna().sum())}
+    return {"judgments": len(verdicts), "unscored": int(verdicts["raw"].isna().sum())}
 
 
 @as_paragraph
-def scored(asked: pd.DataFrame, sessions: bool = False) -> Iterator[str]:
+def describe_judgments(verdicts: pd.DataFrame, sessions: bool = False) -> Iterator[str]:
     """Yield sentences on how many replies, or whole sessions, were judged, and how many judgments are unscored."""
-    judged = {"n": asked["judge"].nunique(), "users": asked["user"].nunique()}
-    judged["replies"] = len(asked[TURN].drop_duplicates())
+    judged = {"n": verdicts["judge"].nunique(), "users": verdicts["user"].nunique()}
+    judged["replies"] = len(verdicts[TURN].drop_duplicates())
     if sessions:
         yield plural(
             "{replies:,} conversations of {users} users, judged by one judge.",
@@ -131,22 +131,22 @@ def scored(asked: pd.DataFrame, sessions: bool = False) -> Iterator[str]:
             "{replies:,} replies of {users} users, judged by {n} judges.",
             **judged,
         )
-    unscored = asked[asked["raw"].isna()]
+    unscored = verdicts[verdicts["raw"].isna()]
     if unscored.empty:
         yield translate("All of them were scored.")
     else:
         yield translate(
             "{unscored:,} of {judgments:,} verdicts are unscored (mostly: {reason}). They are excluded and counted.",
             reason=unscored["error"].fillna("?").str.slice(0, 80).value_counts().index[0],
-            **counted(asked),
+            **count_judgments(verdicts),
         )
 
 
 @as_paragraph
-def reach(asked: pd.DataFrame, look: Extent) -> Iterator[str]:
+def describe_conclusions(verdicts: pd.DataFrame, look: Extent) -> Iterator[str]:
     """Yield sentences on the conclusions that this number of users and replies allows."""
-    users = asked["user"].nunique()
-    if thoughts_of(asked) and asked["rationale"].isna().all():
+    users = verdicts["user"].nunique()
+    if read_thoughts(verdicts) and verdicts["rationale"].isna().all():
         yield translate(
             "This model thinks before it answers: a score alone is a short answer after its thoughts, without a "
             "distribution."
@@ -168,7 +168,7 @@ def reach(asked: pd.DataFrame, look: Extent) -> Iterator[str]:
     )
 
 
-def thoughts_of(verdicts: pd.DataFrame) -> dict[str, str]:
+def read_thoughts(verdicts: pd.DataFrame) -> dict[str, str]:
     """Return the thoughts of a model before these verdicts, by the digest in `asked`.
 
     Verdicts without thoughts in the answer cache are left out.

@@ -24,16 +24,16 @@ from perslib.signals.model import DEFAULT
 from perslib.stats import SEED, Resamples
 from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.sums import Sums
-from perslib.studies.published_bias import sensitivity
+from perslib.studies.published_bias import measure_sensitivity
 from perslib.ux.construction import Rejection, Rules, Talk, candidates, talks
 from perslib.ux.tasks.judging import SHOTS, Strategy
 
 #: Baselines of `perslib.ux.wall`, each of which uses a single property of cases.
 BASELINES = ("majority", "length only", "history only", "query only", "reply only")
 #: Minimum number of cases of a first look; it uses the shortest cases, so that it stays fast.
-SHORT = 10
+FEWEST_LOOK_CASES = 10
 #: Number of replies on which judges with each memory are compared.
-JUDGED = 120
+MEMORY_REPLIES = 120
 #: The reward model that has learned from all rated replies of other users, and not only from the judged cases.
 ALL_RATED = "reward, all ratings"
 
@@ -62,7 +62,7 @@ def count_candidates(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFram
     return funnel, reasons.value_counts().rename("count").reset_index(), sessions
 
 
-def draw_some(number: int, most: int | None, seed: int = SEED) -> list[int]:
+def draw_places(number: int, most: int | None, seed: int = SEED) -> list[int]:
     """Return at most `most` places, drawn by the seed, in their order; all places if `most` is None or 0."""
     return sorted(np.random.default_rng(seed).permutation(number)[: most or number].tolist())
 
@@ -70,9 +70,9 @@ def draw_some(number: int, most: int | None, seed: int = SEED) -> list[int]:
 # -- a memory of behaviour --------------------------------------------------------------------------------------------
 
 
-def compare_memories(
+def compare_behaviour_memory(
     corpus: Corpus,
-    limit: int = JUDGED,
+    limit: int = MEMORY_REPLIES,
     judges: Sequence[Judge] | None = None,
     seed: int = SEED,
     settings: Settings = DEFAULT,
@@ -125,22 +125,22 @@ class Rewards:
     """Two reward models; each learned from one half of the users and scores the other half."""
 
     models: list[ux.Reward]
-    half: dict[str, int]
+    unseen_by: dict[str, int]
     """User → the index of the model that has not seen this user."""
     verdicts: pd.DataFrame
     """Verdicts on every labelled reply, by the model that has not seen its user."""
     labels: str
     """What the models learned from: ratings, gold labels or behaviour."""
 
-    def unseen(self, cases: Iterable[ux.Case], model: int) -> list[ux.Case]:
+    def select_unseen(self, cases: Iterable[ux.Case], model: int) -> list[ux.Case]:
         """Return the cases of users that a model has not seen."""
-        return [case for case in cases if self.half.get(case.user or case.case, 0) == model]
+        return [case for case in cases if self.unseen_by.get(case.user or case.case, 0) == model]
 
     def score(self, replies: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
         """Return the replies with a verdict each, by the model that has not seen the case's user."""
         parts = [replies.iloc[:0]]
         for i, model in enumerate(self.models):
-            unseen_replies = replies[replies["case"].isin({case.case for case in self.unseen(cases, i)})]
+            unseen_replies = replies[replies["case"].isin({case.case for case in self.select_unseen(cases, i)})]
             parts += [ux.scored_replies(unseen_replies, cases, model)] if len(unseen_replies) else []
         return pd.concat(parts[1:] or parts).sort_index()
 
@@ -183,7 +183,7 @@ def select_cases(corpus: Corpus, limit: int, seed: int = SEED) -> list[ux.Case]:
         released = [c for c in ux.released_cases(corpus, "task1") if c.gold is not None]
     except DataError:
         return ux.judge_cases(corpus, limit, seed=seed)
-    return [released[i] for i in draw_some(len(released), limit, seed)]
+    return [released[i] for i in draw_places(len(released), limit, seed)]
 
 
 def ask_model(
@@ -203,7 +203,7 @@ def ask_model(
     if not cases:
         raise NotEnough("The model was not asked: there is no case to judge.")
     if look.is_first_look:
-        cases = sorted(cases, key=lambda c: len(c.query) + len(c.reply))[: max(SHORT, len(cases) // 4)]
+        cases = sorted(cases, key=lambda c: len(c.query) + len(c.reply))[: max(FEWEST_LOOK_CASES, len(cases) // 4)]
     most = look.turns or len(cases)
     if "few-shot" in strategies:
         if len(cases) <= 2 * SHOTS:
@@ -214,7 +214,7 @@ def ask_model(
                 cases=len(cases),
             )
         most = min(most, len(cases) - 2 * SHOTS)
-    few = draw_of_both(cases, most, seed)
+    few = draw_balanced(cases, most, seed)
     drawn_ids = {case.case for case in few}
     rest = [case for case in cases if case.case not in drawn_ids]
     form = PromptSettings(language, window=0 if look.is_short else None, effort=effort or None)
@@ -226,7 +226,7 @@ def ask_model(
     return pd.concat(verdicts, ignore_index=True)
 
 
-def draw_of_both(cases: Sequence[ux.Case], number: int, seed: int = SEED) -> list[ux.Case]:
+def draw_balanced(cases: Sequence[ux.Case], number: int, seed: int = SEED) -> list[ux.Case]:
     """Return `number` cases drawn by the seed, half of them good and half bad."""
     rng = np.random.default_rng(seed)
     sides = [[c for c in cases if c.gold == side] for side in (1, -1)]
@@ -276,7 +276,7 @@ def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
     Columns: kind (the judge; baseline; published, zero-shot; published, trained), baseline (its name), criterion and
     d_prime; judges have bounds.
     """
-    published = sensitivity()[["model", "criterion", "d_prime"]]
+    published = measure_sensitivity()[["model", "criterion", "d_prime"]]
     is_trained = published.pop("model") == ux.REWARD_MODEL
     published["kind"] = np.where(is_trained, "published, trained", "published, zero-shot")
     bounds = quality.filter(regex="^(criterion|d_prime)_").where(~quality["is_baseline"])

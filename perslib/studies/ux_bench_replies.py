@@ -16,15 +16,15 @@ from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.stats import SEED, floats, with_wilson
-from perslib.studies.ux_bench import draw_some
+from perslib.studies.ux_bench import draw_places
 from perslib.ux.construction import label_id
 from perslib.ux.tasks.answers import FEWEST_CASES
 from perslib.ux.tasks.labels import OTHER
 
 RECORDED = "as recorded"
-REPLIES = ["case", "user", "model", "how", "reply", "truth"]
+REPLY_COLUMNS = ["case", "user", "model", "how", "reply", "truth"]
 #: Columns that divide cases, each with its names in the paper's order.
-KINDS: Mapping[str, tuple[str, ...]] = {
+TOPIC_NAMES: Mapping[str, tuple[str, ...]] = {
     "scenario": (*ux.SCENARIOS, OTHER),
     "intent": tuple(dict.fromkeys((*ux.INTENTS, OTHER))),
 }
@@ -35,7 +35,7 @@ FEWEST_LABELLED = 20
 # -- UX Eval and UX Recovery -----------------------------------------------------------------------------------------
 
 
-def recorded_replies(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
+def read_recorded_replies(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
     """Return requests that candidates answered, and their replies, with the recorded ones.
 
     `truth` is the mean score, if it is known.
@@ -49,19 +49,19 @@ def recorded_replies(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
     all_cases = ux.judge_cases(corpus, good_from=4, bad_to=3, balanced=False) if answered_cases else []
     cases = [replace(c, reply="", gold=None) for c in all_cases if c.case in answered_cases]
     both = both[both["case"].isin({c.case for c in cases})].reset_index(drop=True)
-    return cases, both[REPLIES]
+    return cases, both[REPLY_COLUMNS]
 
 
-def recorded_recoveries(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
+def read_recoveries(corpus: Corpus) -> tuple[list[ux.Case], pd.DataFrame]:
     """Return disliked replies with the user's next message, and the replies that followed, with their scores."""
     cases = ux.recovery_cases(corpus) if corpus.turns["score"].notna().any() else []
     after = corpus.turns.assign(turn=corpus.turns["turn"] - 1, model=RECORDED, how=RECORDED)
     followed = after.assign(case=ux.name_turns(after)).set_index("case").reindex([c.case for c in cases])
     followed = followed.rename(columns={"response": "reply", "score": "truth"}).dropna(subset="reply").reset_index()
-    return cases, followed[REPLIES]
+    return cases, followed[REPLY_COLUMNS]
 
 
-def cases_to_answer(corpus: Corpus, task: Literal["task2", "task3"]) -> list[ux.Case]:
+def select_cases_to_answer(corpus: Corpus, task: Literal["task2", "task3"]) -> list[ux.Case]:
     """Return a released split's cases of UX Eval or UX Recovery.
 
     Without such a split, return requests with a disliked reply, or such replies.
@@ -72,7 +72,7 @@ def cases_to_answer(corpus: Corpus, task: Literal["task2", "task3"]) -> list[ux.
         return ux.eval_cases(corpus) if task == "task2" else ux.recovery_cases(corpus)
 
 
-def write_replies(
+def ask_for_replies(
     cases: Sequence[ux.Case], model: Backbone, language: str, limit: int, seed: int = SEED
 ) -> pd.DataFrame:
     """Return a model's replies under each system prompt, or after a complaint by each way of asking for recovery.
@@ -84,7 +84,7 @@ def write_replies(
             "The model was not asked for replies: no reply here was disliked and followed by a message of the "
             "user. Add low scores and dislikes, or a released split of this task."
         )
-    drawn_cases, form = [cases[i] for i in draw_some(len(cases), limit, seed)], PromptSettings(language)
+    drawn_cases, form = [cases[i] for i in draw_places(len(cases), limit, seed)], PromptSettings(language)
     ways: list[Any] = [ux.Generation(system, form) for system in ux.SYSTEMS]
     if drawn_cases[0].complaint:
         ways = [ux.Recovery(variant, form=form) for variant in ux.VARIANTS]  # type: ignore[arg-type]
@@ -108,13 +108,13 @@ class ModelScorer:
 
     def score(self, replies: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
         """Return the replies to the drawn cases with a verdict each; columns as in `perslib.ux.scored_replies`."""
-        drawn = [cases[i] for i in draw_some(len(cases), self.most, self.seed)]
+        drawn = [cases[i] for i in draw_places(len(cases), self.most, self.seed)]
         replies_to_drawn = replies[replies["case"].isin({case.case for case in drawn})]
         judge = ux.UXJudge(PromptSettings(self.language), name=f"UX judge, {self.model.name}")
         return ux.scored_replies(replies_to_drawn, drawn, judge, self.model)
 
 
-def score_replies(replies: pd.DataFrame, cases: Sequence[ux.Case], scorers: Sequence[Score]) -> pd.DataFrame:
+def score_with_each(replies: pd.DataFrame, cases: Sequence[ux.Case], scorers: Sequence[Score]) -> pd.DataFrame:
     """Return the replies scored by all scorers, one after another; the column `judge` distinguishes them.
 
     A scorer with too little to learn from is left out. If no scorer is left, its NotEnough is raised.
@@ -132,7 +132,7 @@ def score_replies(replies: pd.DataFrame, cases: Sequence[ux.Case], scorers: Sequ
     return pd.concat(parts, ignore_index=True)
 
 
-def of_first_scorer(scored: pd.DataFrame, model: str = "") -> pd.DataFrame:
+def select_first_scorer(scored: pd.DataFrame, model: str = "") -> pd.DataFrame:
     """Return the scores of the first scorer, of one model's replies if a model is named."""
     if scored.empty:
         return scored
@@ -140,7 +140,7 @@ def of_first_scorer(scored: pd.DataFrame, model: str = "") -> pd.DataFrame:
     return rows[rows["model"] == model] if model else rows
 
 
-def share_good_replies(scored: pd.DataFrame) -> pd.DataFrame:
+def measure_good_share(scored: pd.DataFrame) -> pd.DataFrame:
     """Return Good% of each model, way of asking and scorer, with Wilson bounds by case and bounds over users.
 
     `liked_percent` is the share with a score of 4 or more, if `truth` is known.
@@ -158,7 +158,7 @@ def add_truth(shares: pd.DataFrame) -> pd.DataFrame:
     """Return the shares with a further row for each with known truth, as if `liked_percent` were a scorer."""
     if "liked_percent" not in shares or shares.empty:
         return shares
-    with_truth = of_first_scorer(shares).dropna(subset="liked_percent")[["model", "how", "liked_percent"]]
+    with_truth = select_first_scorer(shares).dropna(subset="liked_percent")[["model", "how", "liked_percent"]]
     truth = with_truth.rename(columns={"liked_percent": "percent"}).assign(judge="liked_percent")
     return pd.concat([shares, truth], ignore_index=True)
 
@@ -169,14 +169,14 @@ def compare_with_truth(shares: pd.DataFrame) -> dict[str, float]:
     Keys: n (number of values), rho (Spearman's), off (mean distance in points).
     """
     with_truth = shares.dropna(subset="liked_percent") if "liked_percent" in shares else shares.iloc[:0]
-    with_truth = of_first_scorer(with_truth)
+    with_truth = select_first_scorer(with_truth)
     if len(with_truth) < 3 or with_truth["cases"].min() < FEWEST_REPLIES:
         return {}
     rho = with_truth["percent"].corr(with_truth["liked_percent"], method="spearman")
     return {"n": len(with_truth), "rho": rho, "off": (with_truth["percent"] - with_truth["liked_percent"]).abs().mean()}
 
 
-def best_published(column: str) -> pd.DataFrame:
+def read_best_published(column: str) -> pd.DataFrame:
     """Return Table 3's eight best models in a task, `eval_good` or `recovery_good`.
 
     Columns: model, family, percent with Wilson bounds.
@@ -205,15 +205,15 @@ def label_topics(*sides: Iterable[ux.Case]) -> pd.DataFrame:
     return topics.assign(scenario=topics["scenario"].mask(released != OTHER, released))
 
 
-def count_topics(found: pd.DataFrame, kind: str) -> pd.DataFrame:
+def count_topics(topics: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Return how often each scenario or intent occurs here and in the paper.
 
     Columns: kind, cases, percent, published_percent.
     """
-    names = list(KINDS[kind])
+    names = list(TOPIC_NAMES[kind])
     published = ux.published(f"{kind}s").set_index(kind)["percent"].reindex(names)
-    table = pd.DataFrame({"cases": found[kind].value_counts().reindex(names, fill_value=0)})
-    table = table.assign(percent=100 * table["cases"] / max(1, len(found)), published_percent=published)
+    table = pd.DataFrame({"cases": topics[kind].value_counts().reindex(names, fill_value=0)})
+    table = table.assign(percent=100 * table["cases"] / max(1, len(topics)), published_percent=published)
     table = table[(table["cases"] > 0) | published.notna()]
     return table.rename_axis(kind).reset_index()
 
@@ -224,7 +224,7 @@ def mark_right(verdicts: pd.DataFrame) -> pd.DataFrame:
     return with_gold.assign(said=(with_gold["said"] == with_gold["gold"]).fillna(False).astype(int) * 2 - 1)
 
 
-def share_good_by_topic(tasks: Mapping[str, pd.DataFrame], found: pd.DataFrame, kind: str) -> pd.DataFrame:
+def measure_good_by_topic(tasks: Mapping[str, pd.DataFrame], topics: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Return the share of good outcomes of each task by scenario or by intent, in percent.
 
     A case is one row of its task. Raise NotEnough if no task has an outcome.
@@ -236,13 +236,13 @@ def share_good_by_topic(tasks: Mapping[str, pd.DataFrame], found: pd.DataFrame, 
     if not outcomes:
         raise NotEnough("No task has an outcome here that could be broken down; the reasons are given above.")
     all_outcomes = pd.concat(outcomes, names=["task", None]).reset_index(level=0)
-    all_outcomes[kind] = all_outcomes["case"].map(found.set_index("case")[kind]).fillna(OTHER)
+    all_outcomes[kind] = all_outcomes["case"].map(topics.set_index("case")[kind]).fillna(OTHER)
     table = ux.good_share(all_outcomes, ("task", kind), unit="user", fewest=FEWEST_CASES)
-    places = {name: place for place, name in enumerate([*outcomes, *KINDS[kind]])}
+    places = {name: place for place, name in enumerate([*outcomes, *TOPIC_NAMES[kind]])}
     return table.sort_values(["task", kind], key=lambda names: names.map(places), ignore_index=True)
 
 
-def summarize_breakdown(table: pd.DataFrame, found: pd.DataFrame) -> dict[str, float]:
+def summarize_breakdown(table: pd.DataFrame, topics: pd.DataFrame) -> dict[str, float]:
     """Return the numbers of strata, and whether any stratum differs from the others.
 
     Keys: known (strata with a share), small (without), tasks (with several strata), apart (tasks whose best and worst
@@ -253,11 +253,11 @@ def summarize_breakdown(table: pd.DataFrame, found: pd.DataFrame) -> dict[str, f
     return {
         **{"known": len(with_share), "small": len(table) - len(with_share), "tasks": len(several)},
         "apart": sum(bool(strata["wilson_low"].max() > strata["wilson_high"].min()) for strata in several),
-        "unclear": 100 * (found["scenario"] == OTHER).mean(),
+        "unclear": 100 * (topics["scenario"] == OTHER).mean(),
     }
 
 
-def or_empty(part: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+def try_or_empty(part: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     """Return the result of a part of the page, or an empty frame if there is too little data for it."""
     try:
         return part()
@@ -267,7 +267,7 @@ def or_empty(part: Callable[[], pd.DataFrame]) -> pd.DataFrame:
 
 def list_labels(topics: pd.DataFrame, opened: pd.DataFrame) -> pd.DataFrame:
     """Return the labels of rules and model on the same texts, one row per label: case, text, rules, model, kind."""
-    sources = [(topics, kind, "query", f"{kind}_labelled") for kind in KINDS]
+    sources = [(topics, kind, "query", f"{kind}_labelled") for kind in TOPIC_NAMES]
     parts = [
         frame.reindex(columns=["case", text, kind, label])
         .set_axis(["case", "text", "rules", "model"], axis=1)
@@ -282,7 +282,7 @@ def compare_labellers(labels: pd.DataFrame) -> pd.DataFrame:
 
     Columns: kind, label, kappa with bounds, equal, one, other, replies.
     """
-    names = {**KINDS, "strategy": ux.STRATEGIES}
+    names = {**TOPIC_NAMES, "strategy": ux.STRATEGIES}
     tables = [
         ux.labeller_agreement(labels_of_kind, one="rules", other="model", names=names[kind]).assign(kind=kind)
         for kind, labels_of_kind in labels.groupby("kind", sort=False)

@@ -25,7 +25,7 @@ from perslib.ux.tasks.answers import FEWEST_CASES
 
 STRENGTHS = ["explicit", "strong", "weak"]
 #: Signals that count only as the primary signal of a reply.
-PRIMARY = ["continue", "no_followup", "superseded"]
+PRIMARY_ONLY = ["continue", "no_followup", "superseded"]
 #: Minimum weights of labels.
 WEIGHTS = (0.0, 0.3, 0.7)
 SATISFIED = 4
@@ -96,31 +96,31 @@ def count_gold(corpus: Corpus) -> dict[str, int]:
     return {"n": len(gold), "good": int((gold == GOOD).sum()), "bad": int((gold == BAD).sum())} if len(gold) else {}
 
 
-def count_objections(found: Behaviour) -> pd.DataFrame:
+def count_objections(behaviour: Behaviour) -> pd.DataFrame:
     """Return the numbers of replies with a clear signal of dissatisfaction, with weak ones alone, and with none.
 
     Columns: strength (clear, weak, neither), replies, users, objected_percent (of all replies), rated, and low_percent
     (share of the rated ones scored 3 or lower), both with bounds over users.
     """
-    replies, rows = found.replies, []
+    replies, rows = behaviour.replies, []
     is_clear, is_known = replies["objection"].notna(), replies["score"].notna()
     is_weak = replies["primary"].isin(NEGATIVE) & ~is_clear
     low = (replies["score"] < SATISFIED).to_numpy()
     for strength, has_strength in {"clear": is_clear, "weak": is_weak, "neither": ~(is_clear | is_weak)}.items():
         rated = has_strength & is_known
         columns = {"strength": strength, "replies": int(has_strength.sum()), "rated": int(rated.sum())}
-        columns |= _percent_of_users(replies["user"], has_strength.to_numpy())
-        columns |= _percent_of_users(replies["user"][rated], low[rated], "low_percent")
+        columns |= _estimate_percent(replies["user"], has_strength.to_numpy())
+        columns |= _estimate_percent(replies["user"][rated], low[rated], "low_percent")
         rows.append(columns | {"users": replies["user"][has_strength].nunique()})
     return pd.DataFrame(rows)
 
 
-def count_signals(found: Behaviour) -> pd.DataFrame:
+def count_signals(behaviour: Behaviour) -> pd.DataFrame:
     """Return how often each signal was found, by strength, and in how many sessions, next to the paper's shares.
 
     Columns: signal, found, explicit, strong, weak, primary, sessions_percent with Wilson bounds, published_percent.
     """
-    replies, all_signals = found.replies, list(PRECEDENCE)
+    replies, all_signals = behaviour.replies, list(PRECEDENCE)
     each = list_signals(replies).join(replies["conversation"])
     table = pd.crosstab(each["signal"], each["strength"]).reindex(index=all_signals, columns=STRENGTHS)
     table["primary"] = replies["primary"].value_counts()
@@ -129,7 +129,7 @@ def count_signals(found: Behaviour) -> pd.DataFrame:
     table["found"] = table["found"].where(table["found"] > 0, table["primary"])
     with_signal = each.groupby("signal")["conversation"].nunique().reindex(all_signals, fill_value=0)
     as_primary = replies.groupby("primary")["conversation"].nunique().reindex(all_signals, fill_value=0)
-    with_signal = with_signal.mask(with_signal.index.isin(PRIMARY), as_primary)
+    with_signal = with_signal.mask(with_signal.index.isin(PRIMARY_ONLY), as_primary)
     sessions = replies["conversation"].nunique()
     table = with_wilson(table.assign(sessions_percent=100 * with_signal / sessions), "sessions_percent", sessions)
     of_paper = published("signals").set_index("signal")
@@ -138,13 +138,13 @@ def count_signals(found: Behaviour) -> pd.DataFrame:
     return table.rename_axis("signal").reset_index()
 
 
-def count_outcomes(found: Behaviour) -> pd.DataFrame:
+def count_outcomes(behaviour: Behaviour) -> pd.DataFrame:
     """Return the outcomes of replies to which users clearly objected; empty if there are none.
 
     Columns: outcome, replies, percent with Wilson bounds.
     """
     outcomes = ["recovered", "failed_recovery", "unknown_left"]
-    objected = found.replies[found.replies["objection"].notna()]
+    objected = behaviour.replies[behaviour.replies["objection"].notna()]
     counts = objected["outcome"].value_counts().reindex(outcomes, fill_value=0)
     table = pd.DataFrame({"outcome": outcomes, "replies": counts.to_numpy()})
     if not counts.sum():
@@ -152,7 +152,7 @@ def count_outcomes(found: Behaviour) -> pd.DataFrame:
     return with_wilson(table.assign(percent=100 * table["replies"] / counts.sum()), "percent", counts.sum())
 
 
-def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
+def divide_dissatisfaction(behaviour: Behaviour) -> pd.DataFrame:
     """Return how often users showed clear dissatisfaction: by turn, over weeks or months, and by assistant.
 
     Only replies count that a message or a click followed. Parts with fewer than `FEWEST_CASES` of them are left out,
@@ -161,7 +161,7 @@ def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
     Columns: division, part, at (turn, or days since 1970), replies, users, objected_percent with bounds over users,
     overall_percent, and for each signal of dissatisfaction the percent of replies of which it is the `objection`.
     """
-    replies = found.replies[~found.replies["primary"].isin(["no_followup", "superseded"])]
+    replies = behaviour.replies[~behaviour.replies["primary"].isin(["no_followup", "superseded"])]
     objection, at = replies["objection"], pd.to_datetime(replies["at"])
     is_long = at.notna().any() and at.max() - at.min() > pd.Timedelta(weeks=WEEKS)
     since = at.dt.to_period("M" if is_long else "W").dt.start_time
@@ -184,7 +184,7 @@ def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
                 "at": float(places[in_part].iloc[0]),
                 "replies": int(in_part.sum()),
             }
-            columns |= _percent_of_users(replies["user"][in_part], objected[in_part])
+            columns |= _estimate_percent(replies["user"][in_part], objected[in_part])
             shares = {signal: 100 * float((objection[in_part] == signal).mean()) for signal in NEGATIVE}
             rows.append(columns | {"overall_percent": 100 * float(objected.mean())} | shares)
     bounds = ["objected_percent", "objected_percent_low", "objected_percent_high", "overall_percent"]
@@ -194,7 +194,7 @@ def divide_dissatisfaction(found: Behaviour) -> pd.DataFrame:
     return table.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 
-def _percent_of_users(user: pd.Series, objected: np.ndarray, name: str = "objected_percent") -> dict[str, float]:
+def _estimate_percent(user: pd.Series, objected: np.ndarray, name: str = "objected_percent") -> dict[str, float]:
     """Return the number of users, and the percent of replies with dissatisfaction, with its interval over users.
 
     The percent is missing without replies. If no reply or every reply has dissatisfaction, there are no bounds:
@@ -208,7 +208,7 @@ def _percent_of_users(user: pd.Series, objected: np.ndarray, name: str = "object
 
 
 @as_paragraph
-def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
+def describe_divisions(table: pd.DataFrame, behaviour: Behaviour) -> Iterator[str]:
     """Yield sentences on the parts that differ from the others, and on the divisions without data."""
     if len(table):
         sides = (
@@ -232,13 +232,13 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
             translate(
                 "Over time: no two weeks or months have {least} replies that users reacted to.", least=FEWEST_CASES
             )
-            if found.replies["at"].notna().any()
+            if behaviour.replies["at"].notna().any()
             else translate("Over time: replies have no times here.")
         )
     if "by assistant" not in divisions:
         yield (
             translate("By assistant: no two assistants have {least} replies that users reacted to.", least=FEWEST_CASES)
-            if found.replies["assistant"].notna().any()
+            if behaviour.replies["assistant"].notna().any()
             else translate("By assistant: it is not known which assistant replied.")
         )
 
@@ -246,7 +246,7 @@ def say_divisions(table: pd.DataFrame, found: Behaviour) -> Iterator[str]:
 # -- against ratings --------------------------------------------------------------------------------------------------
 
 
-def compare_with_ratings(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
+def compare_weak_labels(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
     """Return the agreement of weak labels with test users' own scores, by minimum weight.
 
     AUROC is for a score of 4 and up. Raise NotEnough if too few replies have ratings.
@@ -298,7 +298,7 @@ def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd
     signals, is_rated = signals_of(corpus, settings), corpus.turns["score"].notna().to_numpy()
     each = list_signals(signals)
     is_weak = each["strength"] == "weak"
-    score, acts = floats(corpus.turns["score"])[is_rated], _true_acts(corpus)
+    score, acts = floats(corpus.turns["score"])[is_rated], _read_true_acts(corpus)
     users, rows = Resamples(corpus.turns["user"][is_rated]), []
     is_followed = (signals["primary"] != "no_followup").to_numpy()[is_rated]
     base = float((score[is_followed] < SATISFIED).mean()) if is_followed.any() else np.nan
@@ -320,14 +320,14 @@ def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd
     return pd.DataFrame(rows, columns=["signal", "strength", "turns", "mean", *bounds, "low_all"])
 
 
-def _true_acts(corpus: Corpus) -> pd.Series | None:
+def _read_true_acts(corpus: Corpus) -> pd.Series | None:
     """Return the true meaning of the users' behaviour after each reply of a synthetic world; otherwise None."""
     truth = corpus.extras.get("truth_turns")
     return None if truth is None else corpus.turns[TURN].merge(truth, "left", on=TURN)["behaviour"]
 
 
 @as_paragraph
-def say_votes(by_signal: pd.DataFrame) -> Iterator[str]:
+def describe_votes(by_signal: pd.DataFrame) -> Iterator[str]:
     """Yield sentences on signals of dissatisfaction without more low scores after them, and on those without a vote."""
     negative = by_signal[by_signal["signal"].isin(NEGATIVE)].dropna(subset="dissatisfied_low")
     sure = negative["dissatisfied_low"] > negative["low_all"]

@@ -31,22 +31,22 @@ from perslib.stats.calibrate.verdicts import of_blocks
 #: The controls, which are in every table of agreement.
 CONTROLS = tuple(judge.name for judge in controls())
 #: The paper's four metrics, and agreement after the mean of each block is subtracted.
-SHOWN = ("pearson", "spearman", "qwk", "f1_dsat", "wb_pearson")
+SHOWN_METRICS = ("pearson", "spearman", "qwk", "f1_dsat", "wb_pearson")
 #: Metrics with a gain over the best control in tables.
-GAINS = ("pearson", "qwk", "wb_pearson")
+GAIN_METRICS = ("pearson", "qwk", "wb_pearson")
 #: Score columns: as given, and calibrated on the user's own history.
 SCORES = ("real", "cdf")
 #: Protocols: perslib's own, or the published one of PersTurnBench (rounding, ties, written scores).
 PROTOCOLS = ("", "published")
 #: A corpus with fewer turns is divided into blocks once for all judges. All blocks of a larger one need gigabytes.
-CUT_ONCE = 30_000
+MOST_CUT_TURNS = 30_000
 #: Number of test users on whom judges are measured while they learn from more and more train users.
-TRACED = 200
+TRACED_USERS = 200
 #: Table 2 of PersTurnBench.
 PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 
 
-def computed_judges(names: Iterable[str] = (), protocol: str = "") -> list[Judge]:
+def make_computed_judges(names: Iterable[str] = (), protocol: str = "") -> list[Judge]:
     """Return the judges that ask no model, or those of these names.
 
     They are controls, baselines, and judges that learn from train users. With the published protocol, baselines give
@@ -59,7 +59,7 @@ def computed_judges(names: Iterable[str] = (), protocol: str = "") -> list[Judge
     return [judge for judge in every if judge.name in names] if names else every
 
 
-def judged(
+def judge_test_users(
     judges: Iterable[Judge],
     corpus: Corpus,
     backbone: Backbone | None = None,
@@ -77,7 +77,7 @@ def judged(
     judges = list(judges)
     if not judges:
         return pd.DataFrame()
-    is_cut_once = limit is not None or len(corpus.turns) < CUT_ONCE
+    is_cut_once = limit is not None or len(corpus.turns) < MOST_CUT_TURNS
     blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True)) if is_cut_once else None
     frames = []
     for judge in judges:
@@ -93,7 +93,7 @@ def judged(
     return calibrated(real, histories(corpus), score="real", ties="turn_index" if protocol else "expected")
 
 
-def published_users(corpus: Corpus, count: int = 20) -> Corpus:
+def restrict_to_published_users(corpus: Corpus, count: int = 20) -> Corpus:
     """Return the corpus with the test users of PersTurnBench's Tables 3 and 6: the first 20, sorted as text."""
     split = corpus.split()
     users_by_split = {**split, "test": sorted(split["test"])[:count]}
@@ -101,26 +101,28 @@ def published_users(corpus: Corpus, count: int = 20) -> Corpus:
     return replace(fewer, meta={**corpus.meta, "splits": users_by_split})
 
 
-def judged_by_session(
+def judge_sessions(
     sessions: Corpus, backbone: Backbone, manner: Manner, look: Extent, *, seed: int = 42
 ) -> pd.DataFrame:
     """Return verdicts on whole sessions of the judges that ask (Table 7); empty if the extent allows none."""
     memory = Structured(manner.language, **look.memory) if look.is_short else None
     asking = session_judges(manner, memory) if look.turns != 0 else []
-    return judged(asking, sessions, backbone, limit=look.turns or None, seed=seed)
+    return judge_test_users(asking, sessions, backbone, limit=look.turns or None, seed=seed)
 
 
-def beside(computed: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
+def join_verdicts(computed_verdicts: pd.DataFrame, model_verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts of the judges that asked a model, and the computed ones on the same turns.
 
     If no judge asked a model, all computed verdicts are returned.
     """
-    if asked.empty:
-        return computed
-    return pd.concat([computed.merge(asked[TURN].drop_duplicates(), on=TURN), asked], ignore_index=True)
+    if model_verdicts.empty:
+        return computed_verdicts
+    return pd.concat(
+        [computed_verdicts.merge(model_verdicts[TURN].drop_duplicates(), on=TURN), model_verdicts], ignore_index=True
+    )
 
 
-def enough(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+def keep_scored_judges(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Return the verdicts of the judges that scored `FEWEST_REPLIES` or more rated replies, as agreement needs them."""
     if verdicts.empty:
         return verdicts
@@ -129,12 +131,12 @@ def enough(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     return verdicts[verdicts["judge"].isin(counts.index[counts >= FEWEST_REPLIES])]
 
 
-def compared(
+def compare_judges(
     verdicts: pd.DataFrame,
     corpus: Corpus,
     *,
     scores: Sequence[str] = SCORES,
-    metrics: Sequence[str] = SHOWN,
+    metrics: Sequence[str] = SHOWN_METRICS,
     controls: Sequence[str] = CONTROLS,
 ) -> pd.DataFrame:
     """Return the agreement of all judges in the frame, each next to its gain over the best control.
@@ -142,7 +144,7 @@ def compared(
     For a correlation within blocks, turns and users are those with a second turn in their block. With fewer than
     `FEWEST_REPLIES` turns there is no value.
     """
-    judges = set(enough(verdicts, corpus)["judge"]) or set(verdicts["judge"])
+    judges = set(keep_scored_judges(verdicts, corpus)["judge"]) or set(verdicts["judge"])
     present = [name for name in controls if name in judges]
     agreed = agreement(verdicts, corpus, scores=scores, metrics=metrics, controls=present)
     within = agreed["metric"].str.startswith("wb_")
@@ -165,7 +167,7 @@ def _count_in_blocks(agreed: pd.DataFrame, verdicts: pd.DataFrame, corpus: Corpu
     return pd.concat(counted) if counted else agreed
 
 
-def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame) -> pd.DataFrame:
+def sum_judging_costs(verdicts: pd.DataFrame, agreed: pd.DataFrame) -> pd.DataFrame:
     """Return the cost of a judgment and the agreement that it reaches, one row per judge that asks a model.
 
     Columns: judge, backbone, judged, unscored, tokens_in, tokens_cached, tokens_out, seconds, cost (means per reply;
@@ -183,14 +185,14 @@ def costs(verdicts: pd.DataFrame, agreed: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index().merge(worth, on=["judge", "backbone"], how="left")
 
 
-def up_to(corpus: Corpus, key: Mapping[str, Any]) -> list[dict[str, Any]]:
+def read_messages_up_to(corpus: Corpus, key: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a conversation up to and including one judged reply, as messages."""
     block = corpus.block(key["user"], key["scenario"])
     target = block.target(key["session"], key["turn"])
     return [*target.prefix, {"role": "assistant", "content": target.response, "score": round(key["gold"])}]
 
 
-def beside_gold(verdicts: pd.DataFrame, corpus: Corpus, score: str = "real") -> pd.DataFrame:
+def pivot_with_gold(verdicts: pd.DataFrame, corpus: Corpus, score: str = "real") -> pd.DataFrame:
     """Return each reply with the user's own score (`gold`) and those of the judges, one column each."""
     with_scores = with_gold(verdicts, corpus, [score])
     return with_scores.pivot(index=[*TURN, "gold"], columns="judge", values=score).reset_index()
@@ -200,7 +202,7 @@ def beside_gold(verdicts: pd.DataFrame, corpus: Corpus, score: str = "real") -> 
 AIMS = read_csv(__file__, "published/learned_aims.csv")
 
 
-def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
+def cut_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
     """Return the verdicts of the learned judge (already fitted) and of the controls, with whole scores.
 
     Thresholds come from train users: those of the learned judge from its held-out verdicts on them. A control learns at
@@ -221,12 +223,12 @@ def with_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Cor
     return pd.concat([*frames, random.assign(whole=random["raw"])], ignore_index=True)
 
 
-def reached(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+def compare_to_aims(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Return the agreement of the learned judge, compared with its aims and with the best control.
 
     Columns: those of `agreement` and aim, reached (by the estimate), surely (by the whole interval).
     """
-    agreed = compared(verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]])
+    agreed = compare_judges(verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]])
     learned = agreed[agreed["judge"] == LearnedJudge.name].merge(AIMS, on=["metric", "score"])
     learned = learned.rename(columns={"score": "calibration"})
     return learned.assign(reached=learned["value"] >= learned["aim"], surely=learned["value_low"] >= learned["aim"])
@@ -269,20 +271,22 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
 def trace_learning(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """Return the agreement of the learned judge and of the control without text by their number of train users.
 
-    Train users are drawn at random. The judges score replies of at most `TRACED` test users. The frame is empty with
+    Train users are drawn at random. The judges score replies of at most `TRACED_USERS` test users. The frame is empty with
     fewer than eight train users.
 
     Columns: train_users, and those of `agreement`.
     """
     train = np.random.default_rng(seed).permutation(corpus.split().get("train", [])).tolist()
     test = corpus.split().get("test", corpus.users["user"])
-    traced = set(test if len(test) <= TRACED else np.random.default_rng(seed).choice(test, TRACED, replace=False))
+    traced = set(
+        test if len(test) <= TRACED_USERS else np.random.default_rng(seed).choice(test, TRACED_USERS, replace=False)
+    )
     blocks, parts = [block for block in targets(corpus) if block.user in traced], []
     for count in dict.fromkeys(len(train) * part // 4 for part in (1, 2, 3, 4) if len(train) >= 8):
         for judge in (LearnedJudge(), WithoutText()):
             verdicts = _teach(judge, corpus, train[:count], blocks)
             metrics = ["pearson", "wb_pearson"]
-            agreed = compared(verdicts, corpus, scores=["raw"], metrics=metrics, controls=())
+            agreed = compare_judges(verdicts, corpus, scores=["raw"], metrics=metrics, controls=())
             parts.append(agreed.assign(train_users=count))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 

@@ -281,7 +281,7 @@ def test_thoughts_stand_before_the_reply_and_the_page_says_what_they_make_of_a_s
     from perslib.judge import evaluate, make_judge
     from perslib.judge.extent import Extent
     from perslib.llm import backbone
-    from perslib.studies.shared import reach
+    from perslib.studies.shared import describe_conclusions
 
     def thinks(body):
         reply = completion("4")
@@ -294,8 +294,8 @@ def test_thoughts_stand_before_the_reply_and_the_page_says_what_they_make_of_a_s
     assert "== thoughts\nThe budget was kept.\n\n== the reply" in shown
     look = Extent(3, 5, "published", 6000, False)
     alone = verdicts.assign(rationale=None)
-    assert "This model thinks before it answers: a score alone is a short answer" in reach(alone, look)
-    assert "thinks" not in reach(alone.assign(asked=None), look)
+    assert "This model thinks before it answers: a score alone is a short answer" in describe_conclusions(alone, look)
+    assert "thinks" not in describe_conclusions(alone.assign(asked=None), look)
 
 
 def test_what_the_cache_holds_does_not_act_on_the_terminal(run, mine):

@@ -11,7 +11,7 @@ from scripted import first_asked
 
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Generic, Manner
-from perslib.judge.asking.generic import PROMPTS, drawn, last_characters
+from perslib.judge.asking.generic import PROMPTS, drawn, keep_last_characters
 from perslib.llm import answered
 
 
@@ -48,9 +48,9 @@ def test_a_long_dialogue_loses_its_beginning():
     words = shown(Generic(), rows)[3]
     assert "reply 0" not in words and "reply 1 " in words and "reply 2 " in words and "reply 3 " in words
     assert words.count("…x") == 1, "the end of reply 0"
-    cut = last_characters([{"role": "user", "content": "abcdef"}, {"role": "assistant", "content": "ghi"}], 5)
+    cut = keep_last_characters([{"role": "user", "content": "abcdef"}, {"role": "assistant", "content": "ghi"}], 5)
     assert [m["content"] for m in cut] == ["…ef", "ghi"]
-    assert last_characters([{"role": "user", "content": "a"}], 0) == []
+    assert keep_last_characters([{"role": "user", "content": "a"}], 0) == []
 
 
 def test_a_very_long_reply_is_shown_whole():

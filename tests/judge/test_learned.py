@@ -244,7 +244,7 @@ def test_probabilities_and_what_more_train_users_add(sample, users):
     split = {"train": users[:8], "test": users[8:12]}
     few = sample.of_users(users[:12])
     corpus = replace(few, meta={"splits": split}, turns=few.turns.query("turn < 2").reset_index(drop=True))
-    verdicts = verification.judged([UserMean(), LearnedJudge()], corpus)
+    verdicts = verification.judge_test_users([UserMean(), LearnedJudge()], corpus)
     found = verification.measure_distributions(verdicts, corpus).set_index("judge")
     own = verdicts[verdicts["judge"] == "learned"].merge(corpus.turns[[*KEYS, "score"]], on=KEYS).dropna(subset="score")
     p = own[P].to_numpy(float)

@@ -221,26 +221,29 @@ def test_sessions_are_counted_in_the_limit(model, server):
     look = extent(asked, 10)
     to_replies, to_sessions = look.parts(sample)
     manner = look.manner("en", written=False)
-    replies = verification.judged(make_judges("no memory", manner), sample, asked, limit=to_replies.turns)
-    sessions = verification.judged_by_session(by_session(sample), asked, manner, to_sessions)
+    replies = verification.judge_test_users(make_judges("no memory", manner), sample, asked, limit=to_replies.turns)
+    sessions = verification.judge_sessions(by_session(sample), asked, manner, to_sessions)
     assert len(replies) == 8 and sessions.groupby("judge").size().tolist() == [2] * 5
     assert replies["user"].nunique() == 8 and sessions["user"].nunique() == 2
-    computed = verification.judged(
-        verification.computed_judges(["user mean", "nearest 6, weighted"]), by_session(sample)
+    computed = verification.judge_test_users(
+        verification.make_computed_judges(["user mean", "nearest 6, weighted"]), by_session(sample)
     )
-    beside = verification.beside(computed, sessions)
+    beside = verification.join_verdicts(computed, sessions)
     assert set(beside.groupby("judge").size()) == {2}
-    none = verification.judged_by_session(by_session(sample), asked, manner, extent(asked, 4).parts(sample)[1])
-    assert none.empty and len(verification.beside(computed, none)) == len(computed) > 50
+    none = verification.judge_sessions(by_session(sample), asked, manner, extent(asked, 4).parts(sample)[1])
+    assert none.empty and len(verification.join_verdicts(computed, none)) == len(computed) > 50
 
 
 def test_a_judge_needs_thirty_scored_replies(sample):
-    scored = verification.judged([Constant(4), UserMean()], sample, limit=30)
+    scored = verification.judge_test_users([Constant(4), UserMean()], sample, limit=30)
     few = scored.assign(raw=scored["raw"].mask((scored["judge"] == "user mean") & ~scored.duplicated("judge")))
-    assert set(verification.enough(few, sample)["judge"]) == {"constant 4"}
+    assert set(verification.keep_scored_judges(few, sample)["judge"]) == {"constant 4"}
     unrated = replace(sample, turns=sample.turns.assign(score=sample.turns["score"].mask(sample.turns["turn"] > 0)))
-    assert verification.enough(scored, unrated).empty and verification.enough(pd.DataFrame(), sample).empty
-    verdicts = verification.judged([Constant(4), UserMean()], sample, limit=6)
-    beside = verification.beside_gold(verdicts, sample)
+    assert (
+        verification.keep_scored_judges(scored, unrated).empty
+        and verification.keep_scored_judges(pd.DataFrame(), sample).empty
+    )
+    verdicts = verification.judge_test_users([Constant(4), UserMean()], sample, limit=6)
+    beside = verification.pivot_with_gold(verdicts, sample)
     assert len(beside) == 6 and beside["constant 4"].eq(4).all() and "user mean" in beside
     assert beside["gold"].tolist() == beside.merge(sample.turns, on=TURN)["score"].tolist()

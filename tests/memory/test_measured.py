@@ -17,7 +17,7 @@ from perslib.llm import answered
 from perslib.memory import Measured, MemorySystem, Statement, UserMemory
 from perslib.memory.features import said_by, said_of
 from perslib.memory.measured import TRAITS, MeasuredMemory, Traits, _measured
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 
 NUMBERS = "Take tram 4 at 9:15, 12 stops, 3 euros; the shop at 27 Long Street opens at 10."
 VAGUE = "Take some tram in the morning, ride for a while, and look for a shop on that street."
@@ -111,7 +111,7 @@ def test_the_traits_of_a_reply_are_those_of_the_statements(sample: list[tuple[Bl
             assert not named
             continue
         said = [part.rpartition(": ")[0] for part in about.partition("; going by")[0].split(", ")]
-        assert said == named == [phrases("traits", "en")[name] for name, _ in memory.traits.told]
+        assert said == named == [read_phrases("traits", "en")[name] for name, _ in memory.traits.told]
         for name, i in memory.traits.told:
             high, low, _ = memory.traits.contrast(i, name)
             assert (high - low) * memory.traits.correlations[i] > 0

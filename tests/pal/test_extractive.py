@@ -118,16 +118,16 @@ def test_the_official_mapping_changes_recall_alone(three):
 
 def test_all_methods_are_served_without_a_model(monkeypatch):
     monkeypatch.setattr(study, "ALL_USERS", 2)
-    _, asked, memories = study.without_model("en")
-    bench = study.single_turn(asked, memories)
+    _, asked, memories = study.prepare_without_model("en")
+    bench = study.run_single_turn(asked, memories)
     handed = bench.answers[bench.answers["method"] != "vanilla (without log)"].groupby("method")["context_tokens"]
     assert handed.max().eq(study.BUDGET).all() and handed.min().eq(study.BUDGET).sum() >= 10, "two have no more to say"
-    assert bench.copied == bench.answers["calls"].sum() + sum(s.build["calls"] for s in bench.served)
+    assert bench.extractive_calls == bench.answers["calls"].sum() + sum(s.build["calls"] for s in bench.served)
     assert bench.judge == "extractive" and bench.failures["failed"] == bench.failures["pieces"] == 0
     scores = bench.samples.groupby(["method", "metric"])["value"].mean().unstack()
     assert len(scores) == 13 and scores["s_score"]["faultless H²Memory"] > 1 > scores["s_score"]["vanilla (with log)"]
     assert scores["g_score"]["faultless H²Memory"] > scores["g_score"]["vanilla (without log)"]
-    counts = study.count_misplaced(memories, bench, asked.who)
+    counts = study.count_misplaced_outlines(memories, bench, asked.persons)
     assert 0 < counts["misplaced"] < counts["outlines"]
 
 

@@ -12,8 +12,8 @@ from prompt_fields import fields, text
 
 from perslib.errors import PromptError
 from perslib.paths import bundled
-from perslib.prompts import fence, prompt, visible
-from perslib.prompts.fencing import in_marker
+from perslib.prompts import fence, make_visible, prompt
+from perslib.prompts.fencing import escape_in_marker
 
 OPEN, CLOSE = "<<<reply>>>", "<<</reply>>>"
 HOSTILE = [
@@ -74,14 +74,14 @@ def test_no_text_can_close_its_fence_or_is_lost_in_it(text):
 @given(anything, anything)
 @settings(max_examples=200, deadline=None)
 def test_nor_can_two_texts_next_to_each_other(first, second):
-    assert "<<<" not in visible(first) + visible(second)
+    assert "<<<" not in make_visible(first) + make_visible(second)
 
 
 @given(anything)
 @settings(max_examples=200, deadline=None)
 @example("<|<|0|>")  # spelling out the inner one must not leave the outer one whole
 def test_nothing_that_hides_or_acts_is_left(text):
-    shown = visible(text)
+    shown = make_visible(text)
     assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", shown)
     assert not re.search(r"\r(?!\n)|<\|[^<>\n]{1,64}\|>|\[/?INST\]", shown)
 
@@ -106,7 +106,7 @@ def test_nothing_that_hides_or_acts_is_left(text):
     ],
 )
 def test_what_could_act_or_hide_is_spelled_out(text, shown):
-    assert visible(text) == shown
+    assert make_visible(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -121,11 +121,11 @@ def test_what_could_act_or_hide_is_spelled_out(text, shown):
     ],
 )
 def test_ordinary_text_stays_as_it_is(text):
-    assert visible(text) == text
+    assert make_visible(text) == text
 
 
 def test_long_texts_are_quick():
-    assert len(visible("<\\x1b\x1b" * 50_000)) > 200_000
+    assert len(make_visible("<\\x1b\x1b" * 50_000)) > 200_000
 
 
 @pytest.mark.parametrize("label", ["", "a\nb", "a>b", "x" * 61])
@@ -151,7 +151,7 @@ def replaced(value, hostile):
 def said_harmlessly(content: str, hostile: str) -> str:
     """The content with something harmless in place of the hostile text, also where its lines are indented."""
     indented = textwrap.indent(hostile, "    ")
-    for written in (in_marker(hostile), hostile):
+    for written in (escape_in_marker(hostile), hostile):
         content = content.replace(indented, "    HARMLESS").replace(written, "HARMLESS")
     return content
 
@@ -167,7 +167,7 @@ def test_hostile_text_everywhere_changes_no_frame(name, language):
         messages = asked.render(**given_).messages
         assert [m["role"] for m in messages] == [m["role"] for m in expected]
         for message, plain in zip(messages, expected):
-            told = said_harmlessly(message["content"], visible(hostile))
+            told = said_harmlessly(message["content"], make_visible(hostile))
             assert re.findall(r"<<<[^\n]*", told) == re.findall(r"<<<[^\n]*", plain["content"])
             assert told == plain["content"]
 

@@ -13,7 +13,7 @@ from prompt_fields import FIELDS, UNSEEN, answer, fields, text
 
 from perslib.errors import PromptError, UnknownName
 from perslib.paths import bundled
-from perslib.prompts import PromptWarning, prompt, prompts, visible
+from perslib.prompts import PromptWarning, make_visible, prompt, prompts
 
 LANGUAGES = ("en", "zh")
 NAMES = sorted(p.stem for p in bundled("prompts", "en").glob("[!_]*.md"))
@@ -376,7 +376,7 @@ def test_every_value_reaches_the_model(name, language):
     unseen = {"Female", "DSAT", "user", "assistant", "travel"}  # translated, or shown in other words
     unseen |= UNSEEN | {note["field"] for note in FIELDS["memory"]}
     for value in fields(asked).values():
-        assert all(visible(leaf) in whole for leaf in leaves(value) if leaf not in unseen)
+        assert all(make_visible(leaf) in whole for leaf in leaves(value) if leaf not in unseen)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -86,8 +86,8 @@ def read_all(root: Path) -> dict[str, str]:
 
 def compared(root: Path, *names: str) -> compare.Runs:
     opened = compare.open_runs([root / "tiny-en" / name / "page" for name in names])
-    assert not compare.list_settings(opened).empty and len(compare.sum_up(opened)) == len(names)
-    assert compare.pair_up(opened.of_people("raw"))
+    assert not compare.list_settings(opened).empty and len(compare.sum_up_runs(opened)) == len(names)
+    assert compare.pair_systems(opened.select_rated_replies("raw"))
     return opened
 
 

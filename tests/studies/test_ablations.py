@@ -69,7 +69,7 @@ def small() -> Corpus:
 
 @pytest.fixture(scope="module")
 def computed(small: Corpus) -> pd.DataFrame:
-    return verification.judged([Constant(), UserMean(), Nearest(), LearnedJudge()], small)
+    return verification.judge_test_users([Constant(), UserMean(), Nearest(), LearnedJudge()], small)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def each_way(small: Corpus, computed: pd.DataFrame, taught: pd.DataFrame) -> pd.
 
 def test_ties_by_turn_number_make_a_judge_of_a_constant():
     corpus = impatient()
-    gift = verification.judged([Constant()], corpus).query("scenario == 'gift'")
+    gift = verification.judge_test_users([Constant()], corpus).query("scenario == 'gift'")
     rules = ablations.compare_tie_rules(gift, corpus).set_index(["score", "metric"])["value"]
     # The history holds as many 2s as 5s: the first reply gets a 2, the second a 5, as the users gave.
     assert rules["turn_index", "pearson"] == rules["turn_index", "wb_pearson"] == 1.0
@@ -100,11 +100,11 @@ def test_ties_by_turn_number_make_a_judge_of_a_constant():
 def test_the_published_protocol_is_a_switch(small):
     """Turn numbers break ties, baselines give whole scores, and of the test users the first as text are judged."""
     corpus = impatient()
-    gift = verification.judged([Constant()], corpus, protocol="published").query("scenario == 'gift'")
+    gift = verification.judge_test_users([Constant()], corpus, protocol="published").query("scenario == 'gift'")
     assert gift.groupby("turn")["cdf"].nunique().eq(1).all() and gift["cdf"].nunique() == 2
-    names = [judge.name for judge in verification.computed_judges(protocol="published")]
+    names = [judge.name for judge in verification.make_computed_judges(protocol="published")]
     assert {"nearest 6, weighted, rounded half even", "user mean, rounded half up", "user CDF by hash"} <= set(names)
-    few = verification.published_users(small, 2)
+    few = verification.restrict_to_published_users(small, 2)
     assert few.split()["test"] == sorted(small.split()["test"])[:2] and few.split()["train"] == small.split()["train"]
     assert set(few.users["user"]) == {*few.split()["test"], *few.split()["train"]}
 
@@ -123,7 +123,7 @@ def test_a_lot_deals_out_the_same_whole_scores_as_turn_numbers_do(small, compute
     (frame,) = seen
     assert frame["random0"].ne(frame["turn_index"]).any()
     for _, block in frame.groupby(["user", "scenario"]):
-        for draw in range(ablations.DRAWS):
+        for draw in range(ablations.RANDOM_ORDERS):
             assert sorted(block[f"random{draw}"]) == sorted(block["turn_index"])
 
 
@@ -246,7 +246,7 @@ def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, s
     server.reply = answer
     made = ablations.make_variants(ablations.FAMILIES, Manner("en", False), USUAL.memory)
     judges = [judge for family in made.values() for judge in family]
-    asked = verification.judged(judges, small, model(), limit=30)
+    asked = verification.judge_test_users(judges, small, model(), limit=30)
     turns = asked.groupby("judge")[["user", "scenario", "session", "turn"]].apply(lambda f: f.to_numpy().tolist())
     assert len(turns) == len(judges) == len({judge.name for judge in judges})
     assert all(own == turns["structured memory"] for own in turns)

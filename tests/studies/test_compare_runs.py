@@ -71,7 +71,7 @@ def test_settings_that_differ_and_no_others(runs):
 
 def test_differences_are_paired_on_the_same_replies(runs):
     opened = study.open_runs(runs)
-    pairs = study.pair_up(opened.of_people())
+    pairs = study.pair_systems(opened.select_rated_replies())
     table = study.compare_agreement(pairs, opened.corpus).set_index("metric")
     (pair,) = pairs
     assert (table["turns"] == len(pair) / 2).all() and len(pair) / 2 == opened.verdicts["system"].value_counts().min()
@@ -85,29 +85,29 @@ def test_differences_are_paired_on_the_same_replies(runs):
         assert row["difference_low"] <= row["difference"] <= row["difference_high"]
     assert table.loc["pearson", "difference_low"] > 0 > table.loc["mae", "difference_high"]
     assert (table["difference_p_holm"].dropna() >= table["difference_p"].dropna()).all()
-    assert "Pearson r (knows" in study.say_differences(table.reset_index())
+    assert "Pearson r (knows" in study.describe_differences(table.reset_index())
 
 
 def test_a_run_beside_itself_does_not_differ(runs, tmp_path):
     other = study_in(tmp_path)
     run_report(other, out=tmp_path / "again", skill=0.9)
     opened = study.open_runs([runs[0], tmp_path / "again" / "sample-en" / "embedded" / "knows"])
-    pairs = study.pair_up(opened.of_people())
+    pairs = study.pair_systems(opened.select_rated_replies())
     table = study.compare_agreement(pairs, opened.corpus)
     assert (
         table["difference"].eq(0).all()
         and table["difference_p_holm"].dropna().eq(1).all()
         and table["difference_p_holm"].notna().any()
     )
-    assert study.find_apart(pairs, opened.corpus).empty
-    assert "**none**" in study.say_differences(table)
+    assert study.find_different_scores(pairs, opened.corpus).empty
+    assert "**none**" in study.describe_differences(table)
 
 
 def test_replies_that_differ_most(runs):
     opened = study.open_runs(runs)
-    apart = study.find_apart(study.pair_up(opened.of_people()), opened.corpus)
+    apart = study.find_different_scores(study.pair_systems(opened.select_rated_replies()), opened.corpus)
     assert apart["apart"].is_monotonic_decreasing and len(apart) == 8
-    wide = opened.of_people().pivot(index=TURN, columns="run", values="compared").dropna()
+    wide = opened.select_rated_replies().pivot(index=TURN, columns="run", values="compared").dropna()
     assert apart["apart"].iloc[0] == pytest.approx(np.ptp(wide.to_numpy(float), axis=1).max())
     gold = apart.merge(opened.corpus.turns[[*TURN, "score"]], on=TURN)
     assert (gold["gold"] == gold["score"]).all()
@@ -117,10 +117,10 @@ def test_replies_that_differ_most(runs):
 
 def test_judges_of_one_run_are_compared_with_each_other(runs):
     opened = study.open_runs(runs[:1])
-    assert study.pair_up(opened.of_people()) == []
+    assert study.pair_systems(opened.select_rated_replies()) == []
     second = opened.verdicts.assign(judge="other", system="other", real=3.0)
-    verdicts = pd.concat([opened.of_people(), second.assign(compared=3.0)])
-    (pair,) = study.pair_up(verdicts)
+    verdicts = pd.concat([opened.select_rated_replies(), second.assign(compared=3.0)])
+    (pair,) = study.pair_systems(verdicts)
     table = study.compare_agreement([pair], opened.corpus)
     assert table["a"].eq("knows").all() and table["b"].eq("other").all() and table["judge"].eq("").all()
 
@@ -151,7 +151,7 @@ def test_what_cannot_be_compared(runs, tmp_path, home, capsys):
     with pytest.raises(DataError, match="different corpora: sample/"):
         study.open_runs([runs[0], tmp_path / "zh" / "sample-zh" / "embedded" / "knows"])
     with pytest.raises(NotEnough, match="has a score of the kind cdf"):
-        study.open_runs(runs).of_people("cdf")
+        study.open_runs(runs).select_rated_replies("cdf")
     with pytest.raises(SystemExit):
         main(["compare", "nowhere"])
     assert "perslib: There is no run called 'nowhere'" in capsys.readouterr().err
@@ -162,6 +162,6 @@ def test_replays_are_compared_by_a_judge_that_all_have(runs):
     frame = opened.verdicts.assign(table="replayed", candidate=opened.verdicts["run"], judge="frozen", backbone=None)
     own = frame.assign(judge="of one", table="replayed")[frame["run"] == opened.verdicts["run"].iloc[0]]
     both = study.Runs(opened.pages, opened.corpus, pd.concat([frame, own], ignore_index=True))
-    kept = both.of_candidates()
+    kept = both.select_candidate_replies()
     assert set(kept["judge"]) == {"frozen"} and kept["candidate"].nunique() == 2
     assert load("sample/en").digest == opened.corpus.digest

@@ -77,7 +77,7 @@ def test_pairs_that_lack_one_of_the_two_are_left_out_of_a_correlation():
 
 
 def test_user_share_uses_the_other_scenarios_only():
-    share = study.user_share(tiny_corpus())
+    share = study.predict_from_user_mean(tiny_corpus())
     # ada: travel 4, 2 against her gift mean (5 + 3) / 2 = 4; gift 5, 3 against her travel mean 3. bo has one scenario.
     assert share["turns"] == 4
     assert share["r"] == pytest.approx(np.corrcoef([4, 4, 3, 3], [4, 2, 5, 3])[0, 1]) or math.isnan(share["r"])
@@ -86,10 +86,10 @@ def test_user_share_uses_the_other_scenarios_only():
 
 
 def test_distribution_shares_add_up():
-    table = study.by_scenario(tiny_corpus())
+    table = study.measure_by_scenario(tiny_corpus())
     assert list(dict.fromkeys(table["scenario"])) == ["all", "gift", "travel"]
     assert np.allclose(table.groupby("scenario")["share"].sum(), 1)
-    wide = study.widen(table, "scenario").set_index("scenario")
+    wide = study.widen_score_shares(table, "scenario").set_index("scenario")
     assert wide.loc["all", [1, 2, 3, 4, 5]].to_list() == [0, 0.2, 0.2, 0.4, 0.2]
     assert wide.loc["all", "mean"] == 3.6 and len(wide) == 3
     everything = table[table["scenario"] == "all"].set_index("score")
@@ -98,29 +98,29 @@ def test_distribution_shares_add_up():
 
 
 def test_positions_from_the_last_on_are_taken_together(monkeypatch):
-    monkeypatch.setattr(study, "LAST", 1)
-    table = study.by_position(tiny_corpus())
+    monkeypatch.setattr(study, "LAST_POSITION", 1)
+    table = study.measure_by_position(tiny_corpus())
     assert table["mean_score"].to_list() == [4.0, 2.0] and table["dissatisfied"].to_list() == [0.25, 1.0]
 
 
 def test_reasons_are_of_low_scores_only():
-    table = study.reasons(tiny_corpus())
+    table = study.count_low_reasons(tiny_corpus())
     assert dict(zip(table["reason"], table["turns"])) == {"insufficient detail": 1, "other": 1}
     assert table["share"].to_list() == [0.5, 0.5]
 
 
 def test_the_conversation_shown_carries_each_replys_score():
     corpus = tiny_corpus()
-    user, scenario, session = study.telling_session(corpus)
+    user, scenario, session = study.pick_session(corpus)
     assert (user, scenario, session) == ("ada", "travel", "0")  # scores 4 and 2, and a reason
-    messages = study.conversation(corpus, user, scenario, session)
+    messages = study.read_conversation(corpus, user, scenario, session)
     assert [m["content"] for m in messages] == ["Plan it", "A plan", "Hm.", "Cheaper?", "A cheaper plan", "thanks!"]
     assert [m["score"] for m in messages if m["role"] == "assistant"] == [4, 2]
     assert corpus.task(user, scenario, session) == "Three days in Lisbon"
 
 
 def test_published_numbers_stand_beside_comparable_ones_only():
-    table = study.statistics(tiny_corpus()).set_index("statistic")
+    table = study.compare_statistics(tiny_corpus()).set_index("statistic")
     assert table.loc["conversations: travel", "published"] == 502
     assert table.loc["participants", "value"] == 2 and isinstance(table.loc["participants", "value"], int)
 
@@ -195,12 +195,12 @@ def test_stored_values_have_names_in_both_languages():
 def test_a_missing_backbone_is_a_sentence(monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(NotEnough, match=r"could not be asked: .*OPENAI.*which is not set"):
-        study.ask_first(tiny_corpus(), "openai")
+        study.ask_backbone(tiny_corpus(), "openai")
 
 
 def test_a_model_is_not_asked_about_what_it_cannot_read():
     with pytest.raises(NotEnough, match="does not read"):
-        study.ask_first(dataclasses.replace(tiny_corpus(), language="zh"), "embedded")
+        study.ask_backbone(dataclasses.replace(tiny_corpus(), language="zh"), "embedded")
 
 
 BACKBONE = """

@@ -19,7 +19,7 @@ from perslib.replay import ORIGINAL, write_replies
 from perslib.report import name_of, run_report
 from perslib.stats import classical_mean, ppi_difference, ppi_mean
 from perslib.studies import how_many_labels as study
-from perslib.studies.how_many_labels import ALONE, BOTH, LABELS, PLAIN
+from perslib.studies.how_many_labels import JUDGE_ALONE, LABELS_ALONE, LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED
 from perslib.text import using_language
 
 
@@ -55,10 +55,10 @@ def test_a_pool_has_what_turns_sum_to():
     pool = study.build_pool(pd.concat([known, known.assign(turn=1)]), "judge")
     assert (pool.users, pool.candidates, pool.is_paired) == (["u", "v"], ["a", "b"], True)
     assert pool.turns.tolist() == [[2, 2], [2, 2]] and pool.gold.tolist() == [[2, 10], [4, 8]]
-    assert pool.truth.tolist() == [1.5, 4.5] and pool.judged["judge"].tolist() == [[6, 4], [8, 6]]
+    assert pool.true_means.tolist() == [1.5, 4.5] and pool.judge_sums["judge"].tolist() == [[6, 4], [8, 6]]
     # a is worst by people; by the judge it is ahead by 1, so that it is given the .2 of a lead only.
-    assert pool.judged[study.PARTIAL] - pool.judged["judge"] == pytest.approx(np.array([[0.4, 0], [0.4, 0]]))
-    assert pool.judged[study.CONSTANT] == pytest.approx(np.full((2, 2), 6.0))
+    assert pool.judge_sums[study.PARTIAL] - pool.judge_sums["judge"] == pytest.approx(np.array([[0.4, 0], [0.4, 0]]))
+    assert pool.judge_sums[study.CONSTANT] == pytest.approx(np.full((2, 2), 6.0))
 
 
 def test_studies_say_what_the_library_says_of_the_same_turns():
@@ -72,7 +72,7 @@ def test_studies_say_what_the_library_says_of_the_same_turns():
         rows[part] = [pd.concat(named).query("candidate == @c") for c in "abc"]
     few, many = rows["few"], rows["many"]
     of = {"cluster": few[0]["cluster"], "cluster_unlabelled": many[0]["cluster"]}
-    for method, lam in ((BOTH, None), (PLAIN, 1.0), (LABELS, 0.0)):
+    for method, lam in ((LABELS_AND_JUDGE, None), (LABELS_AND_JUDGE_UNTUNED, 1.0), (LABELS_ALONE, 0.0)):
         found = study.estimate_means(pool, who, 7, "judge", method)
         for c in range(3):
             one = ppi_mean(few[c]["gold"], few[c]["judged"], many[c]["judged"], **of, lam=lam)
@@ -90,18 +90,18 @@ def test_studies_say_what_the_library_says_of_the_same_turns():
             )
     everyone = pd.concat([few[0], many[0]])
     alone = classical_mean(everyone["judged"], cluster=everyone["cluster"])
-    found = study.estimate_means(pool, who, 7, "judge", ALONE)
+    found = study.estimate_means(pool, who, 7, "judge", JUDGE_ALONE)
     assert (found.value[0, 0], 2 * found.half()[0, 0]) == pytest.approx((alone.value, alone.high - alone.low))
 
 
 def test_a_good_judge_is_worth_labels_and_a_kind_one_is_wrong_alone(measured):
     at = measured.set_index(["labelled", "method"])
-    labels, both, alone = (at.loc[(20, method)] for method in (LABELS, BOTH, ALONE))
+    labels, both, alone = (at.loc[(20, method)] for method in (LABELS_ALONE, LABELS_AND_JUDGE, JUDGE_ALONE))
     assert labels["worth"] == pytest.approx(20) and both["worth_low"] > 22
     assert both["interval_width"] < 0.85 * labels["interval_width"]
     assert both["worth_pairs"] > 20
     assert alone["bias"] == pytest.approx(0.5, abs=0.1) and alone["holds_truth"] < 0.05
-    for method in (LABELS, BOTH):
+    for method in (LABELS_ALONE, LABELS_AND_JUDGE):
         assert at.loc[(20, method), "holds_truth_high"] > 0.92 > 1 - at.loc[(20, method), "holds_truth_low"]
         assert at.loc[(3, method)][["interval_width", "holds_truth", "apart"]].isna().all(), "three users have none"
         assert at.loc[(20, method), "best"] > at.loc[(3, method), "best"] - 0.02
@@ -113,30 +113,34 @@ def test_a_good_judge_is_worth_labels_and_a_kind_one_is_wrong_alone(measured):
 def test_controls_do_what_they_must():
     pool = study.build_pool(world(), "judge")
     found = study.measure_controls(pool, study.draw_studies(pool, 80, 150), 8).set_index(["judge", "method"])
-    labels = found[found.index.get_level_values("method") == LABELS].iloc[0]
-    for method in (BOTH, PLAIN):
+    labels = found[found.index.get_level_values("method") == LABELS_ALONE].iloc[0]
+    for method in (LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED):
         assert found.loc[(study.CONSTANT, method), "worth"] == pytest.approx(8)
         # What is added everywhere stands on both sides.
         same = found.loc[[("judge", method), (study.PARTIAL, method)], "interval_width"]
         assert same.iloc[0] == pytest.approx(same.iloc[1])
-    assert found.loc[(study.SHUFFLED, PLAIN), "worth"] < found.loc[(study.SHUFFLED, BOTH), "worth"] < 8.2
-    assert found.loc[(study.SHUFFLED, PLAIN), "interval_width"] > 1.05 * labels["interval_width"]
-    assert found.loc[(study.PARTIAL, ALONE), "best"] < 0.05 < found.loc[("judge", ALONE), "best"]
-    assert (study.SHUFFLED, ALONE) not in found.index
+    assert (
+        found.loc[(study.SHUFFLED, LABELS_AND_JUDGE_UNTUNED), "worth"]
+        < found.loc[(study.SHUFFLED, LABELS_AND_JUDGE), "worth"]
+        < 8.2
+    )
+    assert found.loc[(study.SHUFFLED, LABELS_AND_JUDGE_UNTUNED), "interval_width"] > 1.05 * labels["interval_width"]
+    assert found.loc[(study.PARTIAL, JUDGE_ALONE), "best"] < 0.05 < found.loc[("judge", JUDGE_ALONE), "best"]
+    assert (study.SHUFFLED, JUDGE_ALONE) not in found.index
 
 
 def test_labels_asked_for_where_the_judge_scored_low_break_the_promise():
     pool = study.build_pool(world(), "judge")
     found = study.measure_choices(pool, study.draw_studies(pool, 80, 150), 8).set_index(["chosen", "method"])
-    assert found.loc[("by low scores", LABELS), "holds_truth"] < 0.75
-    assert found.loc[("at random", LABELS), "holds_truth"] > 0.85
-    assert found.loc[("by low scores", LABELS), "bias"] > 0.2 > found.loc[("at random", LABELS), "bias"]
+    assert found.loc[("by low scores", LABELS_ALONE), "holds_truth"] < 0.75
+    assert found.loc[("at random", LABELS_ALONE), "holds_truth"] > 0.85
+    assert found.loc[("by low scores", LABELS_ALONE), "bias"] > 0.2 > found.loc[("at random", LABELS_ALONE), "bias"]
 
 
 def test_one_candidate_and_candidates_on_unlike_turns():
     one = study.build_pool(world().query("candidate == 'a'"), "judge")
     table = study.measure_budgets(one, study.draw_studies(one, 40, 50), [8])
-    assert "best" not in table and study.PARTIAL not in one.judged
+    assert "best" not in table and study.PARTIAL not in one.judge_sums
     unlike = world().query("candidate != 'a' or turn > 0")
     pool = study.build_pool(unlike, "judge")
     assert not pool.is_paired
@@ -146,7 +150,7 @@ def test_one_candidate_and_candidates_on_unlike_turns():
     own = world()[lambda f: f["candidate"].to_numpy() == np.array(list("abc"))[f["user"].str[1:].astype(int) % 3]]
     pool = study.build_pool(own, "judge")
     table = study.measure_budgets(pool, study.draw_studies(pool, 40, 60), [3, 12])
-    found = table[table["method"] != ALONE]
+    found = table[table["method"] != JUDGE_ALONE]
     assert found[["best", "tau", "bias", "worth"]].notna().all(axis=None)
     assert found.loc[found["labelled"] == 12, ["interval_width", "holds_truth"]].notna().all(axis=None)
 
@@ -161,16 +165,16 @@ def test_a_candidate_without_a_label_ranks_at_random_or_as_the_judge_says(knows,
     pool = study.build_pool(known, "judge")
     who = study.draw_studies(pool, 30, 600)
     by = study.measure_budgets(pool, who, [2, 24]).set_index(["labelled", "method"])["best"]
-    assert by[2, LABELS] > 0.25 and by[24, LABELS] > by[2, LABELS] + 0.2
-    value = study.estimate_means(pool, who, 2, "judge", LABELS).value
-    best, has = int(pool.truth.argmax()), np.isfinite(value)
+    assert by[2, LABELS_ALONE] > 0.25 and by[24, LABELS_ALONE] > by[2, LABELS_ALONE] + 0.2
+    value = study.estimate_means(pool, who, 2, "judge", LABELS_ALONE).value
+    best, has = int(pool.true_means.argmax()), np.isfinite(value)
     leads = has[best] & (np.where(has, value, -9)[best] == np.where(has, value, -9).max(axis=0))
-    assert by[2, LABELS] == pytest.approx(np.where(has[best], leads * has.mean(axis=0), 0.25).mean())
-    assert by[2, BOTH] > least
-    both = study.estimate_means(pool, who, 2, "judge", BOTH)
+    assert by[2, LABELS_ALONE] == pytest.approx(np.where(has[best], leads * has.mean(axis=0), 0.25).mean())
+    assert by[2, LABELS_AND_JUDGE] > least
+    both = study.estimate_means(pool, who, 2, "judge", LABELS_AND_JUDGE)
     assert np.isnan(both.half()).all(), "no interval from two users"
     # By hand: the judge's mean over all users of the first study, plus its mean error on the two who are labelled.
-    turns, judged, gold = (of[who[0]] for of in (pool.turns, pool.judged["judge"], pool.gold))
+    turns, judged, gold = (of[who[0]] for of in (pool.turns, pool.judge_sums["judge"], pool.gold))
     error = (gold - judged)[:2].sum() / turns[:2].sum()
     without = ~has[:, 0]
     np.testing.assert_allclose(both.value[without, 0], (judged.sum(0) / turns.sum(0) + error)[without])
@@ -181,10 +185,10 @@ def test_sentences_speak_of_a_budget_with_intervals_and_of_the_first_that_suffic
     assert study.pick_budget(measured) == 8
     assert study.pick_budget(measured[measured["labelled"] == 3]) == 3
     found = measured.assign(best=np.where(measured["labelled"] >= 8, 0.95, 0.5))
-    assert study.find_sufficient(found, LABELS) == study.find_sufficient(found, BOTH) == 8
+    assert study.find_sufficient(found, LABELS_ALONE) == study.find_sufficient(found, LABELS_AND_JUDGE) == 8
     relapsing = measured.assign(best=np.where(measured["labelled"] == 8, 0.5, 0.95))
-    assert study.find_sufficient(relapsing, BOTH) == 20
-    assert study.find_sufficient(measured.assign(best=0.5), BOTH) is None
+    assert study.find_sufficient(relapsing, LABELS_AND_JUDGE) == 20
+    assert study.find_sufficient(measured.assign(best=0.5), LABELS_AND_JUDGE) is None
 
 
 def test_candidates_by_people_and_by_the_judge():

@@ -44,7 +44,7 @@ def test_behaviour_is_put_on_the_scale_that_train_users_rated_on(world, known):
 def test_kinds_differ_in_labels_only(world, known):
     block = next(world.blocks("test"))
     ways = [(kind, 6) for kind in study.KINDS]
-    made = dict(zip(study.KINDS, study.relabel(block, known, ways)))
+    made = dict(zip(study.KINDS, study.relabel_block(block, known, ways)))
     own = known.reindex(pd.MultiIndex.from_frame(block.evidence[TURN]))
     score = {kind: b.evidence["score"].astype(float).to_numpy() for kind, b in made.items()}
     first = np.argsort(own["order"].to_numpy())[:6]
@@ -58,7 +58,7 @@ def test_kinds_differ_in_labels_only(world, known):
     assert score["half and half"][first[1::2]] == pytest.approx(own["behaviour"].to_numpy()[first[1::2]])
     log = score["ratings and log"]
     assert np.isfinite(log).all() and log[first] == pytest.approx(score["ratings"][first])
-    (whole,) = study.relabel(block, known, [("behaviour", 6)], whole=True)
+    (whole,) = study.relabel_block(block, known, [("behaviour", 6)], use_whole_scores=True)
     assert whole.evidence["score"].dropna().tolist() == own["weak"].to_numpy()[sorted(first)].tolist()
 
 
@@ -81,7 +81,7 @@ def test_curves_compare_with_ratings_at_the_same_number(found):
         own["user mean", "behaviour", 10] - own["user mean", "ratings", 10]
     )
     assert np.isfinite(found.control) and (points["value_low"] < points["value"]).all()
-    assert study.find_worth(found)["budget"].tolist() == [4, 10]
+    assert study.estimate_worth(found)["budget"].tolist() == [4, 10]
 
 
 def test_no_correlation_rests_on_a_few_replies(world):
@@ -93,14 +93,14 @@ def test_no_correlation_rests_on_a_few_replies(world):
 def test_what_a_rating_is_worth():
     numbers = np.array([5.0, 10.0, 40.0])
     reached = np.array([[0.1, 0.3], [0.2, 0.2], [0.4, 0.25]])  # the second falls, and counts as flat
-    needed = study.find_needed(np.array([0.3, 0.31]), numbers, reached)
+    needed = study.count_needed_labels(np.array([0.3, 0.31]), numbers, reached)
     assert needed[0] == pytest.approx(20)  # halfway from 10 to 40 on a log scale
     assert np.isinf(needed[1])
-    assert study.find_needed(np.array([0.05, np.nan]), numbers, reached)[0] == pytest.approx(5)
-    assert np.isnan(study.find_needed(np.array([0.05, np.nan]), numbers, reached)[1])
+    assert study.count_needed_labels(np.array([0.05, np.nan]), numbers, reached)[0] == pytest.approx(5)
+    assert np.isnan(study.count_needed_labels(np.array([0.05, np.nan]), numbers, reached)[1])
     row = {"least": 1.0, "most": 8.0, "worth": 4.0, "worth_low": 1.0, "worth_high": np.inf}
     never, unknown = dict.fromkeys(row, np.inf) | {"most": 8.0}, dict.fromkeys(row, np.nan)
-    cells = study.worth_cells(pd.DataFrame([row, never, unknown]))
+    cells = study.format_worths(pd.DataFrame([row, never, unknown]))
     assert list(map(str, cells)) == ["4.0 [≤ 1.0, > 8.0]", "> 8.0", "–"]
 
 

@@ -49,7 +49,7 @@ def small() -> Corpus:
 
 
 def test_the_parameter_says_which_memories(small):
-    assert study.choose_memories("", FIRST) == list(study.LOOK)
+    assert study.choose_memories("", FIRST) == list(study.FIRST_LOOK_MEMORIES)
     assert study.choose_memories("", USUAL) == study.choose_memories("all", FIRST) == study.list_memories()
     assert study.choose_memories("measured, scores", USUAL) == ["no memory", "measured", "scores"]
     assert {"H²Memory", "turn-level RAG", "session-level RAG", "RecurSum"} <= set(study.list_memories())
@@ -62,7 +62,7 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
     backbone: Backbone = model()
     names = "scores, measured, RAG, structured, vanilla (with log)"
     found = study.judge_memories(names, small, backbone, USUAL, "en")
-    asked = found.asked
+    asked = found.model_verdicts
     assert list(dict.fromkeys(asked["judge"])) == [
         "no memory",
         "memory: scores",
@@ -91,7 +91,7 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
     assert row["gain"] == pytest.approx(row["value"] - gain.loc[("no memory", "pearson"), "value"])
     assert pd.isna(gain.loc[("user mean", "pearson"), "control"])  # another matter: it asks no model
 
-    scores = verification.beside_gold(found.verdicts, small, "raw")
+    scores = verification.pivot_with_gold(found.verdicts, small, "raw")
     assert len(scores) == 60 and scores["gold"].between(1, 5).all() and "memory: structured" in scores
 
 
@@ -102,13 +102,13 @@ def test_what_the_embedded_model_would_read_for_long_is_looked_up_by_characters(
     small, model, server: Endpoint, monkeypatch, most, named, is_by_characters
 ):
     server.reply = answer
-    monkeypatch.setattr(study, "EMBEDDED_AT_MOST", most)
+    monkeypatch.setattr(study, "MOST_EMBEDDED_TOKENS", most)
     chosen = study.choose_embedder(named, small, FIRST)
     assert isinstance(chosen, CharacterTfidf) == is_by_characters
     if is_by_characters:
         names = "turn-level RAG, vanilla (with log), measured"
         found = study.judge_memories(names, small, model(), FIRST, "en", embedder=named)
-        assert found.looked_up == ("turn-level RAG",) and found.asked["raw"].notna().all()
+        assert found.compared_by_characters == ("turn-level RAG",) and found.model_verdicts["raw"].notna().all()
 
 
 def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(
@@ -118,7 +118,7 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     server.reply = lambda body: "nothing of use"
     tfidf = functools.partial(H2Memory, embedder=embedder("tfidf"))
     monkeypatch.setattr("perslib.memory.registry.H2Memory", tfidf)
-    judge, notes = note_memories(study.make_judge_with("H²Memory", USUAL.manner("en")))
+    judge, notes = note_memories(study.make_memory_judge("H²Memory", USUAL.manner("en")))
     backbone: Backbone = model()
     backbone.work([partial(judge.memory.build, next(targets(small, limit=2)))], progress=False)
     (note,) = notes.values()
@@ -145,14 +145,14 @@ def test_the_best_memories_are_surely_better_or_the_cheapest_for_their_r():
         gain_low=[None, 0.1, -0.2, 0.1], gain_high=[None, 0.3, -0.1, 0.5], gain_p_holm=[None, 0.01, 0.02, 0.2]
     )
     spent = pd.DataFrame({"judge": list(r), "tokens": [10, 20, 30, 40]})
-    best = study.find_best(agreed.astype({"gain_low": float, "gain_high": float, "gain_p_holm": float}), spent)
+    best = study.find_best_memories(agreed.astype({"gain_low": float, "gain_high": float, "gain_p_holm": float}), spent)
     assert best == {"better": ["b"], "worse": ["c"], "frontier": ["a", "b", "d"]}
 
 
 def test_a_first_look_has_scores_and_no_correlation(small, model, server: Endpoint):
     server.reply = answer
     found = study.judge_memories("scores", small, model(), FIRST, "en")
-    assert len(verification.beside_gold(found.verdicts, small, "raw")) == 4
+    assert len(verification.pivot_with_gold(found.verdicts, small, "raw")) == 4
     with pytest.raises(NotEnough, match="Fewer than 30 judged replies"):
         study.compare_memories(found, small)
 

@@ -54,8 +54,8 @@ def corpus():
 
 @pytest.fixture(scope="module")
 def asked(corpus):
-    whole = study.months(corpus, Known(), limit=-1, history=3, logs=8)
-    return replace(whole, who=tuple(shortened(p, query=1, topics=2) for p in whole.who))
+    whole = study.select_users(corpus, Known(), limit=-1, history=3, logs=8)
+    return replace(whole, persons=tuple(shortened(p, query=1, topics=2) for p in whole.persons))
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def memories(corpus):
 
 @pytest.fixture(scope="module")
 def bench(asked, memories):
-    return study.single_turn(asked, memories, Known(), Known())
+    return study.run_single_turn(asked, memories, Known(), Known())
 
 
 # -- what is asked about -----------------------------------------------------------------------------------------
@@ -83,57 +83,57 @@ def test_months_are_shortened_at_the_end_that_matters(corpus):
 
 def test_whole_users_are_asked_about_until_there_are_topics_enough(corpus):
     first, second = (len(p.scenes) for p in people(corpus))
-    assert study.months(corpus, Known(), limit=1).topics == first
-    both = study.months(corpus, Known(), limit=first + 1)
+    assert study.select_users(corpus, Known(), limit=1).topics == first
+    both = study.select_users(corpus, Known(), limit=first + 1)
     assert both.topics == first + second and both.left_out == 0
-    assert study.months(corpus, Known(), limit=1).left_out == 1
-    assert not study.months(corpus, Known()).is_first_look
-    assert both.digest != study.months(corpus, Known(), limit=1).digest
-    look = study.months(corpus, Known("embedded"))
-    assert look.is_first_look and look.topics == 1 and len(look.who[0].history) > 5
-    assert not study.months(corpus, Known("embedded"), limit=-1).is_first_look
+    assert study.select_users(corpus, Known(), limit=1).left_out == 1
+    assert not study.select_users(corpus, Known()).is_first_look
+    assert both.digest != study.select_users(corpus, Known(), limit=1).digest
+    look = study.select_users(corpus, Known("embedded"))
+    assert look.is_first_look and look.topics == 1 and len(look.persons[0].history) > 5
+    assert not study.select_users(corpus, Known("embedded"), limit=-1).is_first_look
 
 
 def test_another_corpus_is_stood_in_for_in_a_language_that_the_model_reads(corpus):
     sample = load("sample/zh")
-    made, stands_in = study.pal_set(sample, Known(), "zh")
+    made, stands_in = study.choose_pal_set(sample, Known(), "zh")
     assert stands_in and made.language == "zh"
-    assert study.pal_set(sample, Known("embedded"), "zh")[0].language == "en"
-    assert study.pal_set(corpus, Known(), "zh") == (corpus, False)
-    asked = study.months(made, Known(), limit=1)
+    assert study.choose_pal_set(sample, Known("embedded"), "zh")[0].language == "en"
+    assert study.choose_pal_set(corpus, Known(), "zh") == (corpus, False)
+    asked = study.select_users(made, Known(), limit=1)
     assert asked.counts["users"] and asked.counts["topics"] == asked.topics
 
 
 def test_methods_go_by_the_names_of_table_2(corpus):
-    known = study.memories_named("", corpus, "tfidf")
+    known = study.make_memories("", corpus, "tfidf")
     assert known[0].name == study.OURS
-    assert {m.name for m in known} == {*tables.main_results()["method"], study.FAULTLESS}
-    few = study.memories_named("MemoryBank, H²Memory without outlines", corpus, "tfidf")
+    assert {m.name for m in known} == {*tables.read_main_results()["method"], study.FAULTLESS}
+    few = study.make_memories("MemoryBank, H²Memory without outlines", corpus, "tfidf")
     assert [m.name for m in few] == ["MemoryBank", "H²Memory without outlines"]
-    assert study.drawn(few) is few[1] and study.drawn(few[:1]) is None
-    assert [m.name for m in study.memories_named("", corpus, "tfidf", first_look=True)] == list(study.LOOK)
+    assert study.find_drawn_memory(few) is few[1] and study.find_drawn_memory(few[:1]) is None
+    assert [m.name for m in study.make_memories("", corpus, "tfidf", first_look=True)] == list(study.FIRST_LOOK_METHODS)
     assert {m.budget for m in known} == {None}
-    fed = study.memories_named("", corpus, "tfidf", budget=300)
+    fed = study.make_memories("", corpus, "tfidf", budget=300)
     assert {m.budget for m in fed} == {300} and {m.k for m in fed if hasattr(m, "k")} >= {study.BUDGET_K}
     with pytest.raises(DataError, match="budget: is -1"):
-        study.memories_named("", corpus, "tfidf", budget=-1)
+        study.make_memories("", corpus, "tfidf", budget=-1)
     with pytest.raises(UnknownName, match="Did you mean MemoryBank"):
-        study.memories_named("MemoryBnk", corpus, "tfidf")
-    assert study.FAULTLESS not in {m.name for m in study.memories_named("", replace(corpus, meta={}), "tfidf")}
-    assert [m.name for m in study.talking("", known, first_look=False)] == list(study.TALKING)
-    assert study.talking("none", known, first_look=False) == []
+        study.make_memories("MemoryBnk", corpus, "tfidf")
+    assert study.FAULTLESS not in {m.name for m in study.make_memories("", replace(corpus, meta={}), "tfidf")}
+    assert [m.name for m in study.choose_talking_memories("", known, first_look=False)] == list(study.TALKING_METHODS)
+    assert study.choose_talking_memories("none", known, first_look=False) == []
     with pytest.raises(UnknownName):
-        study.talking("nobody", known, first_look=False)
+        study.choose_talking_memories("nobody", known, first_look=False)
 
 
 def test_answers_of_a_first_look_are_short_by_their_form(corpus):
     model = Known("embedded")
-    look = study.months(corpus, model)
-    study.single_turn(look, [Vanilla("en")], model, model)
+    look = study.select_users(corpus, model)
+    study.run_single_turn(look, [Vanilla("en")], model, model)
     schemas = {name_of(r): r.schema["properties"] for r in model.asked}
     assert set(schemas) == {"pal_requirement", "pal_solution", "pal_selection", "pal_grade"}
-    assert schemas["pal_solution"]["solution"]["maxLength"] == study.SHORT
-    assert schemas["pal_grade"]["analysis"]["maxLength"] == study.ASIDE
+    assert schemas["pal_solution"]["solution"]["maxLength"] == study.MOST_CHARACTERS
+    assert schemas["pal_grade"]["analysis"]["maxLength"] == study.MOST_ASIDE_CHARACTERS
     assert schemas["pal_selection"]["selected_solutions"]["items"]["enum"][-1] == "S8"
     assert schemas["pal_grade"]["score"]["enum"] == [0, 0.5, 1, 1.5, 2]
 
@@ -195,9 +195,9 @@ def test_table_2_in_halves_with_what_failed(bench):
 
 
 def test_what_was_asked_of_a_model_is_known_from_the_answers(bench, asked):
-    assert bench.copied is None, "a model was asked"
+    assert bench.extractive_calls is None, "a model was asked"
     n = asked.topics
-    assert tables.spread_of_chance(asked) == pytest.approx(1.96 * 50 * (24 / 28 / n) ** 0.5)
+    assert tables.measure_chance_spread(asked) == pytest.approx(1.96 * 50 * (24 / 28 / n) ** 0.5)
 
 
 def test_few_users_have_neither_intervals_nor_tests_and_the_page_says_so(asked, bench):
@@ -230,8 +230,8 @@ def test_with_enough_users_a_difference_has_an_interval_and_a_corrected_p():
     found = tables.find_significant(compared)
     assert found == {"method": "H²Memory", "better": "RecurSum (G-Score), RecurSum (S-Score)", "worse": ""}
     table = results(drawn())
-    assert [tables.find_leader(drawn(), table, m)["best"] for m in tables.SHORT] == ["H²Memory"] * 2
-    assert study.others(table) == ["RecurSum"]
+    assert [tables.find_leader(drawn(), table, m)["best"] for m in tables.SHORT_METRICS] == ["H²Memory"] * 2
+    assert study.list_baseline_methods(table) == ["RecurSum"]
 
 
 def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_how_many():
@@ -254,20 +254,20 @@ def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_
 
 
 def test_published_numbers_are_those_of_the_paper():
-    own = tables.main_results()
+    own = tables.read_main_results()
     assert len(own) == 120
     best = own.query("metric == 's_score'").set_index("method")["published"]
     assert best.idxmax() == "H²Memory" and best.max() == 38.32
-    counts = tables.published(3)
+    counts = tables.read_published_table(3)
     assert (counts[["win", "tie", "lose"]].sum(axis=1) == 826).all() and len(counts) == 10
-    assert tables.published(10).set_index("method").loc["H²Memory"].tolist() == [49.77, 40.40]
+    assert tables.read_published_table(10).set_index("method").loc["H²Memory"].tolist() == [49.77, 40.40]
     beside = results(drawn()).merge(own)
     assert set(beside["method"]) == {"H²Memory", "RecurSum"} and len(beside) == 4
 
 
 def test_what_a_method_takes_stands_beside_what_it_reaches(bench):
     table = results(bench.samples)
-    taken = tables.costs_and_scores(bench, table).set_index("method")
+    taken = tables.compare_costs(bench, table).set_index("method")
     assert taken.loc["vanilla (with log)", "build_calls"] == 0
     assert taken.loc["vanilla (with log)", "answer_tokens"] == 110
     assert taken["answer_cost"].tolist() == pytest.approx([0.01] * 3)
@@ -291,9 +291,9 @@ def test_runs_beside_this_one_are_found_where_they_asked_the_same(bench, asked, 
 
 
 def test_dialogues_are_compared_and_people_are_asked(asked, memories, tmp_path):
-    few = replace(asked, who=tuple(shortened(p, query=1, topics=1) for p in asked.who))
+    few = replace(asked, persons=tuple(shortened(p, query=1, topics=1) for p in asked.persons))
     model = Known()
-    held, evaluations = study.multi_turn(few, memories[:2], model, model, model, runs=2)
+    held, evaluations = study.run_multi_turn(few, memories[:2], model, model, model, runs=2)
     assert len(held) == 4 and not any(d.error for d in held)
     assert len(evaluations) == 2 * 2 * 2 and evaluations["run"].nunique() == 2
     counts = {"held": 4, "broke": 0, "runs": 2, "n": 8, "unscored": 0}
@@ -302,7 +302,7 @@ def test_dialogues_are_compared_and_people_are_asked(asked, memories, tmp_path):
     table = win_tie_lose(pairs)
     assert table["dimension"].tolist() == list(tables.ASPECTS)
     assert table[["win", "tie", "lose"]].to_numpy().sum() == 4
-    assert tables.dialogue_costs(held)["dialogues"].tolist() == [2, 2]
+    assert tables.sum_dialogue_costs(held)["dialogues"].tolist() == [2, 2]
     votes = pairs[["user", "session", "topic", "dimension", "method", "other"]].assign(rater="a", vote="win")
     votes.to_csv(tmp_path / "votes.csv", index=False)
     agreed = tables.compare_with_people(pairs, tmp_path / "votes.csv")
@@ -312,9 +312,9 @@ def test_dialogues_are_compared_and_people_are_asked(asked, memories, tmp_path):
 
 @pytest.mark.parametrize("talking", ["none", study.FAULTLESS])
 def test_without_a_second_method_no_dialogues_are_compared(asked, memories, talking):
-    few, model = replace(asked, who=asked.who[:1]), Known()
-    talkers = study.talking(talking, memories[:1], first_look=False)
-    held, evaluations = study.multi_turn(few, talkers, model, model, model, runs=2)
+    few, model = replace(asked, persons=asked.persons[:1]), Known()
+    talkers = study.choose_talking_memories(talking, memories[:1], first_look=False)
+    held, evaluations = study.run_multi_turn(few, talkers, model, model, model, runs=2)
     assert bool(held) == (talking != "none") and evaluations.empty
     assert win_tie_lose(outcomes(evaluations)).empty
     assert study.count_dialogues(held, evaluations)["n"] == 0
@@ -322,7 +322,7 @@ def test_without_a_second_method_no_dialogues_are_compared(asked, memories, talk
 
 def test_topics_and_dialogues_open_to_what_each_method_said(asked, bench, memories):
     topics = list(tables.describe_topics(asked, bench))
-    assert [t["topic"].user for t in topics[:2]] == [p.user for p in asked.who] and len(topics) == 4
+    assert [t["topic"].user for t in topics[:2]] == [p.user for p in asked.persons] and len(topics) == 4
     html = render_cards("pal_cases.html.j2", topics)
     assert html.count('class="pl-case"') == 4 and html.count('class="pl-case-reply"') == 4 * 3
     selected = topics[0]["methods"][0][1][2]["said"]
@@ -331,8 +331,8 @@ def test_topics_and_dialogues_open_to_what_each_method_said(asked, bench, memori
     failed.loc[failed["task"] != "solution", "said"] = None
     html = render_cards("pal_cases.html.j2", tables.describe_topics(asked, replace(bench, answers=failed)))
     assert html.count("(no answer: HTTP &lt;500&gt;)") == 4 * 3 * 2 and "of 2" not in html
-    few, model = replace(asked, who=asked.who[:1]), Known()
-    held, _ = study.multi_turn(few, memories[:2], model, model, model, runs=2)
+    few, model = replace(asked, persons=asked.persons[:1]), Known()
+    held, _ = study.run_multi_turn(few, memories[:2], model, model, model, runs=2)
     broken = [replace(held[0], error="no line"), *held[1:]]
     html = render_cards("pal_cases.html.j2", tables.describe_dialogues(broken, most=1))
     assert html.count('class="pl-case-reply"') == 2 and html.count("ended early") == 1
@@ -343,12 +343,12 @@ def test_topics_and_dialogues_open_to_what_each_method_said(asked, bench, memori
 
 @pytest.fixture(scope="module")
 def memory(asked, memories, bench):
-    return bench.of(study.FAULTLESS, asked.who[0].user).stores[-1], memories[0], asked.who[0]
+    return bench.find_served(study.FAULTLESS, asked.persons[0].user).stores[-1], memories[0], asked.persons[0]
 
 
 def test_growth_counts_what_was_heard_and_kept(memory):
     store, _, person = memory
-    growth = grown.growth(store, person)
+    growth = grown.measure_growth(store, person)
     sessions = (*person.history, *person.query)
     assert growth["logs"].iloc[-1] == sum(len(s.logs) for s in sessions)
     assert growth["outlines"].iloc[-1] == len(store.outlines)
@@ -360,12 +360,12 @@ def test_growth_counts_what_was_heard_and_kept(memory):
 
 def test_a_log_graph_has_a_number_for_each_group_of_related_logs(memory):
     store, _, person = memory
-    graph = grown.graph_of(store, person)
+    graph = grown.build_log_graph(store, person)
     numbered = graph.logs[graph.logs["group"] > 0]
     assert set(numbered["log"]) == {*graph.edges["log"], *graph.edges["earlier"]}
     told = graph.situations
     assert told["logs"].sum() == len(numbered) and told["group"].iloc[0] == "1"
-    named = grown.graph_of(store, person, person.query[0].id)
+    named = grown.build_log_graph(store, person, person.query[0].id)
     assert named.session == person.query[0].id
 
 
@@ -385,7 +385,7 @@ def test_a_diff_strikes_out_what_went_and_underlines_what_came():
 
 def test_revisions_are_the_changes_of_the_background(memory):
     store, _, _ = memory
-    changes = grown.revisions(store)
+    changes = grown.list_revisions(store)
     for aspect, own in changes.groupby("aspect"):
         assert own["after"].iloc[-1] == store.chapters[-1].background[aspect]
         assert (own["before"].iloc[1:].to_numpy() == own["after"].iloc[:-1].to_numpy()).all()
@@ -393,12 +393,12 @@ def test_revisions_are_the_changes_of_the_background(memory):
 
 def test_outlines_lie_in_the_plane_of_their_main_directions():
     points = np.array([[0.0, 0, 0], [4, 0, 0], [0, 2, 0], [4, 2, 0]])
-    places = grown.plane(points)
+    places = grown.project_to_plane(points)
     distances = np.linalg.norm(places[:, None] - places[None], axis=-1)
     assert np.allclose(distances, np.linalg.norm(points[:, None] - points[None], axis=-1))
     assert (places**2).sum(axis=0) == pytest.approx((16, 4))
-    assert grown.plane(np.zeros((0, 3))).shape == (0, 2)
-    assert grown.plane(np.ones((1, 3))).tolist() == [[0.0, 0.0]]
+    assert grown.project_to_plane(np.zeros((0, 3))).shape == (0, 2)
+    assert grown.project_to_plane(np.ones((1, 3))).tolist() == [[0.0, 0.0]]
 
 
 def test_panels_hold_bleu_1_and_the_two_scores(bench):

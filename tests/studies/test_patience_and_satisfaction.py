@@ -57,9 +57,9 @@ def test_success_without_any_rating(world):
     unrated = replace(world, turns=world.turns.assign(score=None, reason=None), extras={})
     by_behaviour = study.read_endings(unrated, "behaviour")
     assert 0 < by_behaviour.success_rate <= 1
-    assert not by_behaviour.turns["compared"].any() and not by_behaviour.enough
+    assert not by_behaviour.turns["compared"].any() and not by_behaviour.has_enough_turns
     nothing = study.read_endings(unrated, "last rating")
-    assert len(nothing.dialogues) == 0 and not nothing.both_ways and nothing.success_rate == 0
+    assert len(nothing.dialogues) == 0 and not nothing.has_both_endings and nothing.success_rate == 0
 
 
 def test_estimates_stand_beside_their_controls(estimates, world):
@@ -78,7 +78,7 @@ def test_estimates_stand_beside_their_controls(estimates, world):
 
 def test_what_the_page_says_of_the_comparison(estimates, world):
     compared = study.compare_with_ratings(estimates, world)
-    facts = study.summarize(estimates, compared)
+    facts = study.summarize_comparison(estimates, compared)
     assert facts["control"]["judge"] == facts["f_within"]["control"]
     assert facts["budget"]["metric"] == facts["f_within"]["metric"] == "wc_pearson"
     assert facts["accuracy"] == tuple(study.predict_outcomes(estimates).values())
@@ -87,21 +87,21 @@ def test_what_the_page_says_of_the_comparison(estimates, world):
     # All outcomes are predicted but every tenth, so that users differ.
     missed = estimates["dialogue"].factorize()[0] % 10 == 0
     sure = estimates.assign(**{study.BUDGET: np.where(missed, -estimates["status"], estimates["status"])})
-    assert study.summarize(sure, better)["learned"]
-    assert not study.summarize(sure, compared.assign(gain_p_holm=0.3))["learned"]
-    assert study.summarize(sure, better.assign(gain=-0.1))["difference"] == "worse"
-    assert not study.summarize(sure.assign(**{study.BUDGET: 1.0}), better)["learned"]
+    assert study.summarize_comparison(sure, better)["learned"]
+    assert not study.summarize_comparison(sure, compared.assign(gain_p_holm=0.3))["learned"]
+    assert study.summarize_comparison(sure, better.assign(gain=-0.1))["difference"] == "worse"
+    assert not study.summarize_comparison(sure.assign(**{study.BUDGET: 1.0}), better)["learned"]
 
 
 def test_means_at_each_rating_are_in_standard_deviations(estimates):
-    means = study.mean_by_rating(estimates)
+    means = study.average_by_rating(estimates)
     own = means[means["predictor"] == study.F]
     assert np.average(own["mean"], weights=own["turns"]) == pytest.approx(0)
 
 
 def test_users_who_hardly_return_are_not_known(known):
     once = replace(known.dialogues, dialogues=tuple(replace(d, user=str(i)) for i, d in enumerate(known.dialogues)))
-    assert known.returning and not replace(known, dialogues=once).returning
+    assert known.has_returning_users and not replace(known, dialogues=once).has_returning_users
 
 
 def test_the_fit_finds_costs_where_people_leave_because_of_them():

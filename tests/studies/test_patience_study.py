@@ -121,14 +121,14 @@ def test_people_are_apart():
 
 def test_written_dialogues_against_their_ratings():
     found = written.rate_crowd(TINY, "bow", "zh", 1)
-    compared = found.compare()
-    assert found.kinds == ["appropriateness", "understanding"]
+    compared = found.compare_predictors()
+    assert found.rating_kinds == ["appropriateness", "understanding"]
     assert compared["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
-    assert 0 <= found.spent_successes <= 1
-    assert found.mean_by_rating()["kind"].unique().tolist() == found.kinds
-    assert found.success_by_budget()["success"].between(0, 1).all()
+    assert 0 <= found.spent_success_share <= 1
+    assert found.average_budget_by_rating()["kind"].unique().tolist() == found.rating_kinds
+    assert found.measure_success_by_budget()["success"].between(0, 1).all()
     with pytest.raises(UnknownName, match="bow"):
-        written.encoder_of("bert", "en", [])
+        written.fit_encoder("bert", "en", [])
 
 
 def test_recorded_dialogues_of_an_imported_corpus(tmp_path):
@@ -143,19 +143,19 @@ def test_recorded_dialogues_of_an_imported_corpus(tmp_path):
     (tmp_path / "logs.json").write_text(json.dumps(logs), "utf-8")
     folder = import_release("convlab", tmp_path / "logs.json", out=tmp_path / "corpus").folder
     found = written.rate_recorded(str(folder), TINY, "bow", 1)
-    assert found.kinds == ["appropriateness", "understanding"] and not found.is_proxy
-    assert found.compare()["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
+    assert found.rating_kinds == ["appropriateness", "understanding"] and not found.is_proxy
+    assert found.compare_predictors()["predictor"].tolist() == ["budget", "status alone", "fewer turns"]
     assert len(found.ratings) == 45 and found.ratings["user"].str.startswith("w").all()
 
 
 def test_ratings_of_one_kind_are_enough():
     texts = [TextDialogue(f"d{i}", (("u", "s"),), ("g",), 1, {"overall": float(i % 5 + 1)}) for i in range(20)]
     budgets = pd.DataFrame({"dialogue": [t.id for t in texts], "budget": range(20)})
-    found = written.Rated(budgets, written.rated(texts), {"accuracy": 1.0}, float("nan"))
-    assert found.kinds == ["overall"]
-    assert found.mean_by_rating()["dialogues"].tolist() == [4] * 5
+    found = written.RatedDialogues(budgets, written.rated(texts), {"accuracy": 1.0}, float("nan"))
+    assert found.rating_kinds == ["overall"]
+    assert found.average_budget_by_rating()["dialogues"].tolist() == [4] * 5
     with pytest.raises(NotEnough, match="rated dialogues"):  # twenty are too few for a correlation
-        found.compare()
+        found.compare_predictors()
 
 
 def test_agents_beside_the_papers():

@@ -76,7 +76,7 @@ def test_the_world_rates_by_its_truth_on_any_scale(rated):
 
 
 def test_controls_do_not_know_the_rating_itself(rated):
-    corpus, frame, origin = study.collect_ratings(rated)
+    corpus, frame, origin = study.collect_rated_replies(rated)
     assert origin == "people" and corpus is rated
     first, _ = study.add_controls(frame, rated)
     # Another rating of one reply changes nobody's control for the replies of the same conversation.
@@ -89,14 +89,18 @@ def test_controls_do_not_know_the_rating_itself(rated):
         & (frame["scenario"] == frame.loc[0, "scenario"])
     )
     own = frame["user"] == frame.loc[0, "user"]
-    assert first.loc[same, study.OWN].to_numpy() == pytest.approx(second.loc[same, study.OWN].to_numpy(), abs=1e-9)
-    assert first.loc[own, study.EVERYONE].to_numpy() == pytest.approx(second.loc[own, study.EVERYONE].to_numpy())
-    assert not np.allclose(first.loc[~own, study.EVERYONE], second.loc[~own, study.EVERYONE])
+    assert first.loc[same, study.LIKED_BY_USER].to_numpy() == pytest.approx(
+        second.loc[same, study.LIKED_BY_USER].to_numpy(), abs=1e-9
+    )
+    assert first.loc[own, study.LIKED_BY_EVERYONE].to_numpy() == pytest.approx(
+        second.loc[own, study.LIKED_BY_EVERYONE].to_numpy()
+    )
+    assert not np.allclose(first.loc[~own, study.LIKED_BY_EVERYONE], second.loc[~own, study.LIKED_BY_EVERYONE])
 
 
 def test_earlier_evidence_gives_controls_nothing_later(rated):
     corpus = rated.with_evidence("earlier")
-    _, frame, _ = study.collect_ratings(corpus)
+    _, frame, _ = study.collect_rated_replies(corpus)
     first, _ = study.add_controls(frame, corpus)
     user = frame.loc[0, "user"]
     last = frame.index[frame["user"] == user][-1]
@@ -104,14 +108,14 @@ def test_earlier_evidence_gives_controls_nothing_later(rated):
     changed.loc[last, "liked"] += 1000
     second, _ = study.add_controls(changed, corpus)
     earlier = (frame["user"] == user) & (frame.index < last)
-    kept = first.loc[earlier, study.OWN] - first.loc[earlier, study.EVERYONE]
+    kept = first.loc[earlier, study.LIKED_BY_USER] - first.loc[earlier, study.LIKED_BY_EVERYONE]
     assert kept.to_numpy() == pytest.approx(
-        (second.loc[earlier, study.OWN] - second.loc[earlier, study.EVERYONE]).to_numpy(), abs=1e-6
+        (second.loc[earlier, study.LIKED_BY_USER] - second.loc[earlier, study.LIKED_BY_EVERYONE]).to_numpy(), abs=1e-6
     )
 
 
 def test_a_judge_that_knows_the_truth_picks_best(rated):
-    _, frame, _ = study.collect_ratings(rated)
+    _, frame, _ = study.collect_rated_replies(rated)
     frame, _ = study.add_controls(frame, rated)
     truth = rated.extras["candidates"][["user", "scenario", "session", "turn", "candidate", "expected"]]
     frame = frame.drop(columns="expected", errors="ignore").merge(truth.rename(columns={"expected": "truth"}))
@@ -119,11 +123,11 @@ def test_a_judge_that_knows_the_truth_picks_best(rated):
     for metric in ("best_reply", "pairs_right"):
         assert value(found, metric, "truth") > max(value(found, metric, own) for own in study.CONTROLS)
     assert value(found, "regret", "truth") < min(value(found, "regret", own) for own in study.CONTROLS)
-    assert np.isnan(value(found, "tau", study.OWN)) and value(found, "tau", study.RANDOM) == 0
+    assert np.isnan(value(found, "tau", study.LIKED_BY_USER)) and value(found, "tau", study.ANY_REPLY) == 0
 
 
 def test_judges_score_every_reply_and_learn_from_all_of_them(rated):
-    _, frame, _ = study.collect_ratings(rated)
+    _, frame, _ = study.collect_rated_replies(rated)
     frame, _ = study.add_controls(frame, rated)
     laid_out, drawn = study.draw_requests(frame, rated, 10)
     assert drawn["turn_id"].nunique() == 10 and drawn["user"].isin(rated.split()["test"]).all()
@@ -131,9 +135,9 @@ def test_judges_score_every_reply_and_learn_from_all_of_them(rated):
     learned_from = laid_out.turns[laid_out.turns["user"].isin(train) & laid_out.turns["score"].notna()]
     assert len(learned_from) >= frame["user"].isin(train).sum() > 0 and not set(drawn["user"]) & set(train)
     (judge,) = make_judges("nearest")
-    scored = study.judge_replies(drawn, judge, laid_out, None)
+    scored = study.add_judge_scores(drawn, judge, laid_out, None)
     assert scored[judge.name].notna().all() and len(scored) == len(drawn)
-    costly = study.costly_picks(scored, judge.name)
+    costly = study.list_costly_picks(scored, judge.name)
     assert costly["regret"].is_monotonic_decreasing and costly["regret"].max() > 0
 
 
@@ -265,13 +269,13 @@ def test_every_shape_is_shown_or_told_what_is_missing(shape, home, capsys):
 
 
 def test_judges_learn_from_preferences_what_is_preferred():
-    corpus, frame, origin = study.collect_ratings(read_rows(list(preferences(20, ties=3)), "mine").corpus)
+    corpus, frame, origin = study.collect_rated_replies(read_rows(list(preferences(20, ties=3)), "mine").corpus)
     assert origin == "preferences" and set(frame["gold"]) == {0, 0.5, 1} and str(corpus.scale) == "0–1"
     frame, _ = study.add_controls(frame, corpus)
     laid_out, drawn = study.draw_requests(frame, corpus, -1)
     (judge,) = make_judges("learned")
-    found = study.compare_picks(study.judge_replies(drawn, judge, laid_out, None), ["learned"])
-    assert value(found, "best_reply", "learned") > 0.75 > value(found, "best_reply", study.RANDOM)
+    found = study.compare_picks(study.add_judge_scores(drawn, judge, laid_out, None), ["learned"])
+    assert value(found, "best_reply", "learned") > 0.75 > value(found, "best_reply", study.ANY_REPLY)
 
 
 @pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])

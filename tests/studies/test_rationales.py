@@ -26,7 +26,7 @@ from perslib.report import begin, run_report
 from perslib.stats import reason_confusion
 from perslib.studies import cases
 from perslib.studies import rationales as study
-from perslib.studies.grounding import Grounding, Grounds, spans, terms
+from perslib.studies.grounding import Grounding, Grounds, extract_terms, locate_terms
 
 KEYS = ["user", "scenario", "session", "turn"]
 
@@ -94,9 +94,9 @@ def test_how_much_too_often_a_reason_is_named():
     assert tuple(table.loc[DETAIL, ["given", "named", "ratio"]]) == (1, 3, 3.0)
     assert tuple(table.loc[OTHER, ["given", "named", "ratio"]]) == (1, 0, 0.0)
     assert table[["ratio_low", "ratio_high"]].isna().all(axis=None), "two users are too few for an interval"
-    detail = study.find_detail(table.reset_index())
+    detail = study.select_detail_bias(table.reset_index())
     assert list(detail.index) == ["personal"] and detail["ratio"].tolist() == [3.0]
-    assert study.find_detail(table.drop(DETAIL).reset_index()).empty
+    assert study.select_detail_bias(table.drop(DETAIL).reset_index()).empty
 
 
 def test_without_reasons_there_is_nothing_to_compare_and_no_crash():
@@ -112,9 +112,9 @@ def test_without_reasons_there_is_nothing_to_compare_and_no_crash():
 
 
 def test_terms_are_words_less_their_endings_and_pieces_of_chinese():
-    assert terms("The hotels' prices, and learning 3 languages") == {"hotel", "pric", "learn", "languag"}
-    assert terms("没有酒店") == {"酒店"} and terms("的了") == set()
-    assert spans("a 烤箱!")[0] == ("烤箱", 2, 4)
+    assert extract_terms("The hotels' prices, and learning 3 languages") == {"hotel", "pric", "learn", "languag"}
+    assert extract_terms("没有酒店") == {"酒店"} and extract_terms("的了") == set()
+    assert locate_terms("a 烤箱!")[0] == ("烤箱", 2, 4)
 
 
 def two_scenarios(users: int = 12) -> Corpus:
@@ -135,11 +135,11 @@ def test_words_at_home_in_another_scenario_are_far():
     block = corpus.block("u00", "gift")
     (target,) = block
     grounding = Grounding(corpus, said_by_all(corpus, "The vase is dull."))
-    unknown = grounding.grounds("It names no hotel near the harbour.", block, target)
+    unknown = grounding.trace_terms("It names no hotel near the harbour.", block, target)
     assert math.isnan(unknown.far), "the terms of a rationale that it was not made for weigh nothing"
     heard = pd.concat([said_by_all(corpus, "The vase is dull."), said_by_all(corpus, "no hotel near the harbour")[:1]])
     grounding = Grounding(corpus, heard)
-    grounds = grounding.grounds("The vase has no hotel near the harbour.", block, target)
+    grounds = grounding.trace_terms("The vase has no hotel near the harbour.", block, target)
     assert grounds.terms == ("hotel", "harbour") and grounds.is_off_task and not grounds.is_grounded
 
 
@@ -148,14 +148,14 @@ def test_what_a_judge_says_of_everybody_is_how_it_talks():
     block = corpus.block("u00", "gift")
     (target,) = block
     grounding = Grounding(corpus, said_by_all(corpus, "Neither hotel nor vase."))
-    assert not grounding.grounds("Neither hotel nor vase.", block, target).is_off_task
+    assert not grounding.trace_terms("Neither hotel nor vase.", block, target).is_off_task
 
 
 def test_with_few_rationales_none_is_called_off_task():
     corpus = two_scenarios(users=5)
     block = corpus.block("u00", "gift")
     (target,) = block
-    grounds = Grounding(corpus, said_by_all(corpus, "A hotel.")[:1]).grounds("A hotel.", block, target)
+    grounds = Grounding(corpus, said_by_all(corpus, "A hotel.")[:1]).trace_terms("A hotel.", block, target)
     assert grounds.far == 1.0 and not grounds.is_decided and not grounds.is_off_task
 
 
@@ -187,8 +187,8 @@ def test_rationales_of_known_origin_are_told_apart(name, precision, recall):
             blocks[key] = block, {(t.session, t.turn): t for t in block}
         block, targets = blocks[key]
         target = targets[row["session"], row["turn"]]
-        called["own"] += grounding.grounds(row["rationale"], block, target).is_off_task
-        called["strange"] += grounding.grounds(other, block, target).is_off_task
+        called["own"] += grounding.trace_terms(row["rationale"], block, target).is_off_task
+        called["strange"] += grounding.trace_terms(other, block, target).is_off_task
     assert called["strange"] / (called["strange"] + called["own"]) >= precision
     assert called["strange"] / len(strange) >= recall
 
@@ -211,7 +211,7 @@ def test_rationales_of_known_origin_are_told_apart(name, precision, recall):
 )
 def test_patterns_in_their_order(row, grounds, pattern):
     usual = {"gold": 2, "gold_reason": DETAIL, "score": 3.0, "reason": DETAIL, "rationale": "so"}
-    assert study._pattern({**usual, **row}, grounds) == pattern
+    assert study._find_pattern({**usual, **row}, grounds) == pattern
 
 
 def cited() -> tuple[Corpus, pd.DataFrame, dict[tuple[str, str, str], UserMemory]]:
@@ -244,7 +244,7 @@ def test_a_case_names_what_it_cites_and_the_turns_behind_it(tmp_path):
     assert lines["The user"] == "3, too short" and lines["M3"] == "Wants ferries."
     assert "no such statement" in lines["M9"]
     assert lines["travel/0/0"].startswith("Which hotel?\n→ A hotel by the harbour") and "4" in lines["travel/0/0"]
-    assert cases.end_of_conversation(corpus, row)[-1]["score"] == 3
+    assert cases.read_last_messages(corpus, row)[-1]["score"] == 3
 
 
 def test_a_memory_is_kept_as_it_was_built():

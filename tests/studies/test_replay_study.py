@@ -60,7 +60,7 @@ def run(sample: Corpus) -> study.Replay:
 
 @pytest.fixture(scope="module")
 def verdicts(sample: Corpus, run: study.Replay) -> pd.DataFrame:
-    return study.judge_replies([Nearest()], small(sample), study.add_controls(run))[0]
+    return study.judge_replies([Nearest()], small(sample), study.add_recorded_again(run))[0]
 
 
 def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: study.Replay) -> None:
@@ -90,10 +90,12 @@ def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
     for name, turns in alone.items():
         pd.testing.assert_frame_equal(made.sets[name], turns)
     every = pd.concat([t[TURN] for t in alone.values()]).drop_duplicates()
-    assert len(every) > 10 and set(made.everywhere.groupby("candidate").size()) == {len(every)}
-    assert made.selection == "stratified" and made.turns["inclusion"].notna().all() and made.is_whole
-    assert set(made.replies.groupby("candidate").size()) == {10} == set(made.contexts.groupby("candidate").size())
-    judged, _ = study.judge_replies([Nearest()], corpus, study.add_controls(made))
+    assert len(every) > 10 and set(made.common_replies.groupby("candidate").size()) == {len(every)}
+    assert made.selection == "stratified" and made.turns["inclusion"].notna().all() and made.is_complete
+    assert (
+        set(made.replies.groupby("candidate").size()) == {10} == set(made.context_replies.groupby("candidate").size())
+    )
+    judged, _ = study.judge_replies([Nearest()], corpus, study.add_recorded_again(made))
     found = results.rank_candidates(made, judged)
     for name, turns in alone.items():
         alike = judged.merge(turns[TURN], on=TURN).query("candidate == 'scripted'")["reference_cdf"].mean()
@@ -137,12 +139,12 @@ def test_a_first_look_asks_little_and_compares_on_the_same_turns(sample: Corpus)
     looked = study.collect_replies(small(sample), model, LOOK)  # type: ignore[arg-type]
     assert len(model.asked) == 3 * study.LOOK_TURNS
     assert all(request.max_tokens == study.LOOK_TOKENS for _, request in model.asked)
-    assert set(looked.contexts.groupby("candidate").size()) == {study.LOOK_TURNS}
+    assert set(looked.context_replies.groupby("candidate").size()) == {study.LOOK_TURNS}
     assert not looked.replies["candidate"].str.startswith("scripted").any()
 
 
 def test_the_recorded_replies_once_more_are_ties_throughout(verdicts: pd.DataFrame) -> None:
-    again = against(verdicts).set_index("candidate").loc[study.AGAIN]
+    again = against(verdicts).set_index("candidate").loc[study.RECORDED_AGAIN]
     assert again["tie"] == 1 and again["mean_delta"] == 0
 
 
@@ -180,7 +182,7 @@ def test_comparisons_stand_in_the_order_of_their_difference(verdicts: pd.DataFra
 
 def test_rankings_are_named_by_both_views() -> None:
     views = pd.DataFrame({"view": ["real", "a"], "other": ["j · reference_cdf", "b"], "tau": [0.5, np.nan]})
-    assert results.name_pairs(views)["pair"].tolist() == ["as given – j, reference CDF"]
+    assert results.name_view_pairs(views)["pair"].tolist() == ["as given – j, reference CDF"]
 
 
 def test_few_labels_and_the_judge_give_narrower_intervals_than_the_labels_alone() -> None:
@@ -210,8 +212,8 @@ def test_turns_that_not_all_answer_are_an_error_unless_left_out(sample: Corpus) 
 
 def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
     limited = collect(small(sample), Extent(5, 5, "published", 6000, False), contexts="prefix")
-    assert set(limited.contexts.groupby("candidate").size()) == {5} and len(limited.turns) > 5
-    assert "scripted" in set(limited.contexts["candidate"]) - set(limited.replies["candidate"])
+    assert set(limited.context_replies.groupby("candidate").size()) == {5} and len(limited.turns) > 5
+    assert "scripted" in set(limited.context_replies["candidate"]) - set(limited.replies["candidate"])
 
 
 def test_judges_by_name_each_once() -> None:
@@ -233,7 +235,7 @@ def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> Non
 
 def test_a_first_look_of_an_asking_judge_keeps_to_few_turns(sample: Corpus) -> None:
     looked = collect(small(sample), LOOK, few=True)
-    assert len(looked.turns) == study.LOOK_TURNS and looked.is_whole
+    assert len(looked.turns) == study.LOOK_TURNS and looked.is_complete
 
 
 def test_memories_of_asking_judges_come_with_the_verdicts(sample: Corpus, run: study.Replay) -> None:

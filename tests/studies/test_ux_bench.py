@@ -92,15 +92,15 @@ def test_dissatisfaction_by_turn_over_time_and_by_assistant(world):
         assert row["objected_percent_low"] < share < row["objected_percent_high"]
     turns = table[table["division"] == "by turn"]
     assert turns["at"].is_monotonic_increasing and turns["part"].iloc[0] == "1" and (table["replies"] >= 20).all()
-    said = signals.say_divisions(table, found)
+    said = signals.describe_divisions(table, found)
     assert "no two" not in said and "has no times" not in said
     # What is not known is said, and is no row.
     alone = found._replace(replies=found.replies.assign(at=pd.NaT, assistant=None))
     bare = signals.divide_dissatisfaction(alone)
     assert bare["division"].unique().tolist() == ["by turn"]
-    assert "replies have no times" in signals.say_divisions(bare, alone)
+    assert "replies have no times" in signals.describe_divisions(bare, alone)
     few = found._replace(replies=found.replies.assign(at=found.replies["at"].min()).head(30))
-    assert signals.divide_dissatisfaction(few).empty and "no two weeks" in signals.say_divisions(
+    assert signals.divide_dissatisfaction(few).empty and "no two weeks" in signals.describe_divisions(
         signals.divide_dissatisfaction(few), few
     )
 
@@ -145,7 +145,7 @@ def test_quotes_have_what_was_said_last(world):
 
 
 def test_behaviour_against_ratings_and_in_their_place(world):
-    agreed = signals.compare_with_ratings(world)
+    agreed = signals.compare_weak_labels(world)
     assert agreed["r"].iloc[-1] > agreed["r"].iloc[0] + 0.1 and agreed["auroc"].iloc[0] > 0.65
     by_signal = signals.compare_scores_by_signal(world).set_index(["signal", "strength"])
     assert by_signal.loc[("complain", "clear"), "difference_high"] < 0
@@ -158,7 +158,7 @@ def test_behaviour_against_ratings_and_in_their_place(world):
     acts = world.extras["truth_turns"]["behaviour"].map(lambda names: "complain" in names)
     assert own["meant"] == pytest.approx(acts[shows].mean())
     assert own["meant_low"] > by_signal.loc[("complain", "weak"), "meant"]
-    kept = study.compare_memories(world, 120, judges=[UserMean()])
+    kept = study.compare_behaviour_memory(world, 120, judges=[UserMean()])
     own = kept.set_index(["judge", "memory"])
     assert own.loc[("user mean", "behaviour"), "kept"] == pytest.approx(
         own["r"]["user mean", "behaviour"] / own["r"]["user mean", "rated"]
@@ -176,7 +176,7 @@ def test_the_page_says_which_signals_are_above_the_base_rate_and_which_have_no_v
             {"signal": "thanks", "dissatisfied": 0.9, "dissatisfied_low": 0.8, **about},
         ]
     )
-    said = signals.say_votes(table)
+    said = signals.describe_votes(table)
     above, rest = said.split("; this corpus")
     assert "complain" in above.lower() and "thank" not in said.lower()
     shown, without = rest.split("Without a vote")
@@ -187,9 +187,9 @@ def test_no_correlation_is_given_for_fewer_than_thirty_replies(world):
     few = world.of_users(world.users["user"].iloc[:1])
     score = few.turns["score"].where(np.arange(len(few.turns)) < 29)
     with pytest.raises(NotEnough, match="Too few of these replies have ratings"):
-        signals.compare_with_ratings(replace(few, turns=few.turns.assign(score=score)))
+        signals.compare_weak_labels(replace(few, turns=few.turns.assign(score=score)))
     with pytest.raises(NotEnough, match="rated replies were scored by all"):
-        study.compare_memories(world, 29, judges=[UserMean()])
+        study.compare_behaviour_memory(world, 29, judges=[UserMean()])
     shares = pd.DataFrame({"percent": [10.0, 20, 40], "liked_percent": [20.0, 30, 90], "cases": 30, "judge": "reward"})
     assert parts.compare_with_truth(shares) == {"n": 3, "rho": pytest.approx(1), "off": pytest.approx(70 / 3)}
     assert parts.compare_with_truth(shares.assign(cases=29)) == parts.compare_with_truth(shares[:2]) == {}
@@ -203,9 +203,9 @@ def test_the_funnel_says_why(world):
 
 
 def test_some_are_drawn_in_their_order():
-    assert study.draw_some(5, None) == study.draw_some(5, 0) == study.draw_some(5, 9) == [0, 1, 2, 3, 4]
-    some = study.draw_some(100, 6)
-    assert len(set(some)) == 6 and some == sorted(some) == study.draw_some(100, 6)
+    assert study.draw_places(5, None) == study.draw_places(5, 0) == study.draw_places(5, 9) == [0, 1, 2, 3, 4]
+    some = study.draw_places(100, 6)
+    assert len(set(some)) == 6 and some == sorted(some) == study.draw_places(100, 6)
 
 
 def test_judges_beside_the_wall(bench):
@@ -236,19 +236,19 @@ def test_neutral_is_a_way_out():
 def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world, rewards):
     for model, side in zip(rewards.models, (0, 1)):
         seen = model.card_["learned_from"]["users"] + model.card_["held_out"]["users"]
-        assert seen == sum(half != side for half in rewards.half.values())
-    cases, replies = parts.recorded_replies(world)
+        assert seen == sum(half != side for half in rewards.unseen_by.values())
+    cases, replies = parts.read_recorded_replies(world)
     scored = rewards.score(replies, cases)
-    shares = parts.share_good_replies(scored)
+    shares = parts.measure_good_share(scored)
     assert len(scored) == len(replies) and (shares["cases"] == len(cases)).all()
     assert (shares["wilson_low"] <= shares["percent"]).all() and parts.RECORDED in set(shares["model"])
     recorded = scored[scored["model"] == parts.RECORDED]
     liked = shares.set_index("model").loc[parts.RECORDED, "liked_percent"]
     assert liked == pytest.approx(100 * (recorded["truth"] >= 4).mean())
-    complained, recoveries = parts.recorded_recoveries(world)
+    complained, recoveries = parts.read_recoveries(world)
     opened = ux.strategies_of(rewards.score(recoveries, complained))
     assert ux.strategy_shares(opened)["percent"].sum() == pytest.approx(100)
-    best = parts.best_published("recovery_good")
+    best = parts.read_best_published("recovery_good")
     assert best["percent"].iloc[0] == pytest.approx(12.8) and len(best) == 8
     assert (best["percent_low"] < best["percent"]).all()
 
@@ -257,14 +257,14 @@ def test_the_reward_model_gives_account(rewards, bench):
     against = stats.compare_auroc(pd.concat([bench.verdicts.query("judge == 'reward'"), bench.wall]))
     assert against["judge"].iloc[0] == "reward" and against["auroc"].iloc[0] > 0.6
     assert np.isnan(against["ahead"].iloc[0]) and against["ahead"].iloc[1:].notna().all()
-    own = rewards.unseen(bench.cases, 0)
-    assert 0 < len(own) < len(bench.cases) and {rewards.half[c.user] for c in own} == {0}
+    own = rewards.select_unseen(bench.cases, 0)
+    assert 0 < len(own) < len(bench.cases) and {rewards.unseen_by[c.user] for c in own} == {0}
     assert ux.swapped(rewards.models[0], own)["changed"] > 0.5
 
 
 def test_tasks_by_what_was_asked(world, rewards):
-    asked, _ = parts.recorded_replies(world)
-    complained, recoveries = parts.recorded_recoveries(world)
+    asked, _ = parts.read_recorded_replies(world)
+    complained, recoveries = parts.read_recoveries(world)
     cases = study.select_cases(world, 150)
     topics = parts.label_topics(cases, asked, complained)
     assert topics["case"].is_unique
@@ -272,10 +272,10 @@ def test_tasks_by_what_was_asked(world, rewards):
     assert there["cases"].sum() == len(topics) and there.loc["entertainment", "published_percent"] == 9.39
     judge = parts.mark_right(rewards.verdicts[rewards.verdicts["case"].isin({c.case for c in cases})])
     tasks = {"judge task": judge, "eval task": pd.DataFrame(), "recovery task": rewards.score(recoveries, complained)}
-    table = parts.share_good_by_topic(tasks, topics, "scenario")
+    table = parts.measure_good_by_topic(tasks, topics, "scenario")
     own = table[table["task"] == "judge task"]
     assert own["cases"].sum() == len(cases) and table["task"].tolist() == sorted(table["task"])
-    places = own["scenario"].map(parts.KINDS["scenario"].index)
+    places = own["scenario"].map(parts.TOPIC_NAMES["scenario"].index)
     assert places.is_monotonic_increasing
     one = own[own["percent_low"].notna()].iloc[0]
     about = topics.set_index("case")["scenario"]
@@ -327,8 +327,8 @@ def test_ways_of_asking_are_compared_with_the_first(bench):
 
 def test_replies_are_written_under_each_prompt(world, rewards):
     model = Scripted(reply=lambda request: Answer(text="Here is a plan: 1. the baths, 2. a walk.", finish="stop"))
-    cases = parts.cases_to_answer(world, "task2")[:12]
-    shares = parts.share_good_replies(rewards.score(parts.write_replies(cases, model, "en", 10), cases))
+    cases = parts.select_cases_to_answer(world, "task2")[:12]
+    shares = parts.measure_good_share(rewards.score(parts.ask_for_replies(cases, model, "en", 10), cases))
     assert shares["how"].tolist() == ["helpful", "none", "experience", "empathy"]
     assert (shares["cases"] == 10).all() and "liked_percent" not in shares
 
@@ -338,10 +338,10 @@ def test_a_model_scores_replies_beside_the_reward_model_or_alone(world, rewards)
         return Answer(data={"verdict": "good" if "A walk." in str(request.messages) else "bad"})
 
     judge, writer = Scripted(reply=verdict), Scripted(reply=lambda request: Answer(text="A walk.", finish="stop"))
-    cases = parts.cases_to_answer(world, "task2")[:12]
-    made = parts.write_replies(cases, writer, "en", 12)
+    cases = parts.select_cases_to_answer(world, "task2")[:12]
+    made = parts.ask_for_replies(cases, writer, "en", 12)
     model = parts.ModelScorer(judge, "en", 6)
-    shares = parts.share_good_replies(parts.score_replies(made, cases, [rewards.score, model.score]))
+    shares = parts.measure_good_share(parts.score_with_each(made, cases, [rewards.score, model.score]))
     name = f"UX judge, {judge.name}"
     assert shares["judge"].unique().tolist() == [study.ALL_RATED, name] and len(shares) == 8
     own = shares[shares["judge"] == name]
@@ -351,10 +351,10 @@ def test_a_model_scores_replies_beside_the_reward_model_or_alone(world, rewards)
     def lacking(replies, cases):
         raise NotEnough("Nothing to learn from.")
 
-    alone = parts.score_replies(made, cases, [lacking, model.score])
-    assert set(alone["judge"]) == {name} == set(parts.of_first_scorer(alone)["judge"])
+    alone = parts.score_with_each(made, cases, [lacking, model.score])
+    assert set(alone["judge"]) == {name} == set(parts.select_first_scorer(alone)["judge"])
     with pytest.raises(NotEnough, match="Nothing to learn from"):
-        parts.score_replies(made, cases, [lacking])
+        parts.score_with_each(made, cases, [lacking])
     truth = parts.add_truth(shares.assign(liked_percent=50.0)).query("judge == 'liked_percent'")
     assert truth["percent"].tolist() == [50] * 4 and truth["wilson_low"].isna().all()
 

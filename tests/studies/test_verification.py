@@ -71,7 +71,7 @@ def test_a_limit_draws_among_rated_replies_where_there_are_any():
     assert sum(map(len, targets(corpus, limit=10**6, has_score=True))) == 64, "all of the test users' rated replies"
     unrated = with_few_scores(made(), 10**6).of_users(USERS[1:])
     assert sum(map(len, targets(unrated, limit=20, has_score=True))) == 20
-    found = verification.judged([Constant(4)], corpus, limit=40)
+    found = verification.judge_test_users([Constant(4)], corpus, limit=40)
     assert found.merge(corpus.turns, on=TURN)["score"].notna().all() and len(found) == 40
 
 
@@ -89,8 +89,8 @@ def test_correlations_within_blocks_name_the_turns_they_rest_on():
     corpus = made()
     lone = corpus.turns["user"].isin(USERS[::2]) & corpus.turns.duplicated(BLOCK)
     corpus = replace(corpus, turns=corpus.turns.assign(score=corpus.turns["score"].mask(lone)))
-    verdicts = verification.judged(verification.computed_judges(), corpus)
-    agreed = verification.compared(verdicts, corpus)
+    verdicts = verification.judge_test_users(verification.make_computed_judges(), corpus)
+    agreed = verification.compare_judges(verdicts, corpus)
     gold = corpus.turns[corpus.turns["user"].isin(corpus.split()["test"])].dropna(subset="score")
     shared_by = gold[gold.groupby(BLOCK)["score"].transform("size") > 1]
     within = agreed["metric"] == "wb_pearson"
@@ -98,10 +98,10 @@ def test_correlations_within_blocks_name_the_turns_they_rest_on():
     assert set(agreed[within]["users"]) == {shared_by["user"].nunique()}
     table = agreement_table(agreed)
     assert table["turns: wb_pearson"].eq(len(shared_by)).all() and len(table) == agreed["judge"].nunique() * 2
-    assert f"on {len(shared_by)} replies with another" in shared.controls(agreed, verification.CONTROLS)
+    assert f"on {len(shared_by)} replies with another" in shared.describe_controls(agreed, verification.CONTROLS)
     whole = made()
     assert "turns: wb_pearson" not in agreement_table(
-        verification.compared(verification.judged(verification.computed_judges(), whole), whole)
+        verification.compare_judges(verification.judge_test_users(verification.make_computed_judges(), whole), whole)
     )
 
 
@@ -114,12 +114,14 @@ def test_conversations_alone_rated_some_of_them_not(page):
 def test_without_a_correlation_within_blocks_the_others_are_told():
     """One conversation a scenario: nothing is within a block, and controls and judges correlate all the same."""
     corpus = made(scenarios="abc", sessions=1, turns=1)
-    verdicts = verification.judged(verification.computed_judges(), corpus)
-    agreed = verification.compared(verdicts, corpus)
-    said = shared.controls(agreed, verification.CONTROLS)
+    verdicts = verification.judge_test_users(verification.make_computed_judges(), corpus)
+    agreed = verification.compare_judges(verdicts, corpus)
+    said = shared.describe_controls(agreed, verification.CONTROLS)
     assert "controls, which read no reply, reach up to r" in said and "Within blocks" in said
     constant = agreed[agreed["judge"].isin(["constant 4", "learned"])]
-    assert "no control has scores that differ; the highest r" in shared.controls(constant, verification.CONTROLS)
+    assert "no control has scores that differ; the highest r" in shared.describe_controls(
+        constant, verification.CONTROLS
+    )
 
 
 def test_without_a_history_the_control_knows_turn_and_assistant(page):

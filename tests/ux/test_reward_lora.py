@@ -8,7 +8,7 @@ import pytest
 from reward_made import ASIDES, ASKED, DISLIKED, LIKED, made
 
 from perslib.errors import PerslibError
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 from perslib.ux.reward import lora
 from perslib.ux.reward.lora import Lora, Tuning, _without_middle
 from perslib.ux.reward.model import Reward
@@ -28,7 +28,7 @@ def tiny(tmp_path_factory):
     torch.set_num_threads(1)  # a tiny model is slowed by company
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("causal")
-    text = [*ASKED, *LIKED, *DISLIKED, *ASIDES, *map(str, phrases("reward", "en").values()), "user assistant 0"]
+    text = [*ASKED, *LIKED, *DISLIKED, *ASIDES, *map(str, read_phrases("reward", "en").values()), "user assistant 0"]
     splitter = tokenizers.pre_tokenizers.Whitespace()
     words = sorted({word for t in text for word, _ in splitter.pre_tokenize_str(t)} | set("<>/:\n"))
     vocabulary = {token: i for i, token in enumerate(["[PAD]", "[UNK]", *words])}
@@ -87,8 +87,8 @@ def test_the_history_gives_way_first(model):
 
 
 def test_verdicts_that_look_alike_are_refused(tiny, monkeypatch):
-    other = {**phrases("reward", "en"), "good": ["splendid"], "bad": ["dreadful"]}
-    monkeypatch.setattr(lora, "phrases", lambda *_: other)
+    other = {**read_phrases("reward", "en"), "good": ["splendid"], "bad": ["dreadful"]}
+    monkeypatch.setattr(lora, "read_phrases", lambda *_: other)
     with pytest.raises(PerslibError, match="do not tell splendid from dreadful"):
         Reward(Lora(tiny, tuning=QUICK)).learn(made(4))
 

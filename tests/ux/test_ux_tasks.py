@@ -158,8 +158,8 @@ def test_few_shot_examples_come_from_elsewhere():
 def test_history_is_shown_from_its_end():
     form = PromptSettings(window=3, characters=10)
     talk = [{"role": "user", "content": c * 6} for c in "abcd"]
-    assert [m["content"] for m in form.history(talk)] == ["…cccc", "dddddd"]
-    assert PromptSettings(window=0).history(talk) == [] and len(PromptSettings().history(talk)) == 4
+    assert [m["content"] for m in form.cut_history(talk)] == ["…cccc", "dddddd"]
+    assert PromptSettings(window=0).cut_history(talk) == [] and len(PromptSettings().cut_history(talk)) == 4
     with pytest.raises(DataError, match="window"):
         PromptSettings(window=-1)
 

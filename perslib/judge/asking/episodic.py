@@ -19,7 +19,7 @@ from perslib.judge.base import Sees, Verdict
 from perslib.llm import Answer, Ask
 from perslib.memory import Anchor, Retrieval, profile_shown
 from perslib.memory.structured import cut
-from perslib.prompts.library import last_characters
+from perslib.prompts.library import keep_last_characters
 
 #: Characters shown, as published: of each message before the reply, of all of them, of the reply; of request
 #: and reply of a retrieved turn.
@@ -65,7 +65,7 @@ class Episodic(AskingJudge):
             **shown,
             **({} if self.boundary_first else {"written": self.manner.written}),
             "profile": profile_shown(block.profile, "published"),
-            "conversation": last_characters(messages, CONVERSATION),
+            "conversation": keep_last_characters(messages, CONVERSATION),
             "reply": cut(target.response, REPLY),
             "evidence": [_evidence(number, anchor) for number, anchor in enumerate(anchors, 1)],
         }

@@ -15,7 +15,7 @@ from perslib.errors import NotEnough, PerslibError, check_names
 from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Sees, Verdict
 from perslib.llm import Ask
-from perslib.prompts.library import last_characters
+from perslib.prompts.library import keep_last_characters
 
 PROMPTS = {
     "zero-shot": "judge_generic",
@@ -61,7 +61,7 @@ class Generic(AskingJudge):
 
     def _fields(self, target: Target) -> dict[str, Any]:
         fields = {"scenario": target.scenario, "written": self.manner.written, **self.manner.shown(target)}
-        fields["conversation"] = last_characters(fields["conversation"], DIALOGUE)
+        fields["conversation"] = keep_last_characters(fields["conversation"], DIALOGUE)
         return {"examples": self._shots, **fields} if self.variant == "few-shot" else fields
 
 

@@ -67,7 +67,7 @@ class Manner(PromptSettings):
 
     def requests(self, name: str | Prompt, fields: Mapping[str, Any]) -> list[Request]:
         """The question of this prompt, as often as it is to be asked."""
-        found = self.prompt(name) if isinstance(name, str) else name
+        found = self.find_prompt(name) if isinstance(name, str) else name
         request = replace(found.render(**fields), top_logprobs=TOP_LOGPROBS)
         if not self.written:
             usual = 0.0 if self.samples == 1 else 1.0
@@ -94,7 +94,7 @@ class Manner(PromptSettings):
         `reading` reads an answer that says more than score, reason and rationale; it is told the number of the
         question.
         """
-        found = self.prompt(name)
+        found = self.find_prompt(name)
         asked = [self.requests(found, fields) for fields in questions]
         answers = iter(await ask([request for group in asked for request in group], "judge"))
         verdicts = []

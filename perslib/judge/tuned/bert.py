@@ -22,7 +22,7 @@ from perslib.judge.learned.supervised import distribution, no_lessons
 from perslib.judge.tuned.training import FineTuning, fine_tune, packages, padded, predict, validation_users
 from perslib.llm import Ask
 from perslib.memory import score_counts
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 
 MESSAGES = 12
 
@@ -62,7 +62,7 @@ class Bert(Judge):
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Fine-tune on the train users' rated targets; validation users choose the epoch."""
         torch, transformers, _ = packages("bert", "torch", "transformers", "accelerate")
-        self._labels = phrases("bert", train.language)
+        self._labels = read_phrases("bert", train.language)
         self._tokens = transformers.AutoTokenizer.from_pretrained(self.model)
         rated = [
             (block.user, self._encoded(block, target), score)

@@ -17,7 +17,7 @@ import numpy as np
 from perslib.llm import Ask
 from perslib.llm.embeddings import Vectors, unit
 from perslib.memory.long_term import Log, Piece, PromptedMemory, Purpose, Session, Space, Store, Turn
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Baseline(PromptedMemory):
 
     def said(self, turn: Turn) -> str:
         """What both said."""
-        said: str = phrases("exchange", self.language)["said"]
+        said: str = read_phrases("exchange", self.language)["said"]
         return said.format(user=turn.user, assistant=turn.assistant)
 
 

@@ -16,7 +16,7 @@ from perslib.errors import check_names
 from perslib.memory.h2.outlines import behind, nearest_situations
 from perslib.memory.h2.store import FEEDBACK, Chapter, H2Store, Outline, Principle
 from perslib.memory.long_term import Piece, PromptedMemory, Purpose, Session, Store
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 
 Part = Literal["situations", "background", "outlines", "principles"]
 
@@ -92,7 +92,7 @@ class Recall(PromptedMemory):
         }
 
     def _of_aspect(self, aspect: str, text: str, chapters: tuple[Chapter, ...]) -> Piece:
-        words = phrases("h2", self.language)
+        words = read_phrases("h2", self.language)
         sources = (c.session for c in chapters if any(aspect in s.aspects for s in c.situations))
         told = f"{words[aspect]}{words['colon']}{text}"
         return Piece(f"background_{aspect}", "background", told, tuple(sources))
@@ -103,7 +103,7 @@ class Recall(PromptedMemory):
         """A principle with where it comes from; nothing where it could not be learned."""
         text = one.requirement
         if purpose != "requirement" and one.preference:
-            colon = phrases("h2", self.language)["colon"]
+            colon = read_phrases("h2", self.language)["colon"]
             text = f"{one.requirement}{colon}{one.preference}"
         members = [(c.session, o) for c in chapters for o in c.outlines if o.cluster == cluster]
         sessions = tuple(dict.fromkeys(session for session, _ in members))
@@ -117,7 +117,7 @@ class Recall(PromptedMemory):
         return Piece(one.id, "outline", text, (chapter.session,), turns)
 
     def _lines(self, one: Outline) -> Iterator[str]:
-        words = phrases("h2", self.language)
+        words = read_phrases("h2", self.language)
         yield f"{words['requirement']}{words['colon']}{one.requirement}"
         for kind in FEEDBACK:
             if own := [s for s in one.solutions if s.feedback == kind]:

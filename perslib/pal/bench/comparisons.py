@@ -53,7 +53,7 @@ def question_of(
         scores = float(data["scores"]["assistant_1"]), float(data["scores"]["assistant_2"])
         return Reading(scores[::-1] if swapped else scores)
 
-    request = form.request(f"pal_judge_{dimension}", **shown)
+    request = form.make_request(f"pal_judge_{dimension}", **shown)
     seed = None if form.seed is None else form.seed + number
     place = f"{scene.topic.id}: {dimension} {_id(swapped, number)}"
     return Question(place, replace(request, sample=number, seed=seed), read)

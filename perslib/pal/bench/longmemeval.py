@@ -136,7 +136,7 @@ async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSett
     async def answer(ask: Ask) -> Reading[str]:
         store = await memory.build(asked.id, asked.haystack, ask)
         pieces = memory.hand_over(store, asked.now, asked.question, "solution")
-        request = form.request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
+        request = form.make_request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
         return await ask_one(Question(f"{asked.id}: answer", request, read_text("answer")), ask)
 
     reading, spent = await counted(answer, ask)
@@ -146,7 +146,7 @@ async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSett
 
 async def _grade(pair: tuple[Asked, str], ask: Ask, form: PromptSettings) -> Reading[bool]:
     asked, said = pair
-    request = form.request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
+    request = form.make_request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
     question = Question(f"{asked.id}: grade", request, lambda data: Reading(bool(data["right"])))
     return await ask_one(question, ask)
 

@@ -195,7 +195,7 @@ async def user_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialo
         known |= {"preferences": scene.preferences, "solutions": scene.solutions}
     known |= {"profile": shown_profile(scene.profile), "situation": scene.situation}
     known |= {"requirement": scene.topic.requirement, "conversation": dialogue.said()}
-    request = form.request("pal_user", turn=turn, action=action, **known)
+    request = form.make_request("pal_user", turn=turn, action=action, **known)
     asked = partial(ask_checked, f"{scene.topic.id}_{turn}: user", request, read_text("content"))
     (said, lost), spent = await counted(asked, ask, "user")
     if not said:
@@ -214,7 +214,7 @@ async def assistant_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> 
         wanted = await _summary(dialogue, action, form, place, ask) if looks_up else ""
         purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
         pieces = dialogue.memory.hand_over(dialogue.store, dialogue.session, wanted, purpose)
-        request = form.request(
+        request = form.make_request(
             "pal_assistant", blocks=blocks(pieces), conversation=dialogue.said(), turn=number, action=action
         )
         return *await ask_checked(f"{place}: assistant", request, read_text("content"), ask), wanted
@@ -230,7 +230,7 @@ async def _summary(dialogue: Dialogue, action: str, form: PromptSettings, place:
     earlier = [line.query for line in dialogue.lines[:-1] if line.query]
     if action == CLOSING and earlier:
         return earlier[-1]
-    request = form.request("pal_summary", conversation=dialogue.said())
+    request = form.make_request("pal_summary", conversation=dialogue.said())
     reading = await ask_one(Question(f"{place}: summary", request, read_text("requirement")), ask)
     return reading.value or dialogue.lines[-1].user
 

@@ -92,7 +92,7 @@ def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[Piece
         shown["requirement"] = topic.requirement
     if task == "selection":
         shown["candidates"] = [{"id": id, "text": text} for id, text in topic.numbered.items()]
-    return Question(f"{topic.id}: {task}", form.request(f"pal_{task}", **shown), read)
+    return Question(f"{topic.id}: {task}", form.make_request(f"pal_{task}", **shown), read)
 
 
 def _selection(known: Mapping[str, str], data: Any) -> Reading[str]:
@@ -112,7 +112,7 @@ def grading(form: PromptSettings, topic: Topic, prediction: str) -> Question[flo
     needs = [{"need": need, "evidences": []} for need in topic.needs]
     return Question(
         f"{topic.id}: grade",
-        form.request("pal_grade", needs=needs, **shown),
+        form.make_request("pal_grade", needs=needs, **shown),
         lambda data: Reading(float(data["score"])),
     )
 

@@ -17,7 +17,7 @@ from perslib.pal.synthesis.correction import filled
 from perslib.pal.synthesis.personas import BATCH, MINUTE, profiles, span
 from perslib.pal.synthesis.pipeline import user_files
 from perslib.pal.synthesis.questions import STAGE, Writing
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 from perslib.worlds.lives import Dice
 
 #: Characters of a text as models write it on these prompts in Chinese; English takes three times as many.
@@ -38,7 +38,7 @@ class StandIn:
         return getattr(self, f"_{step}")(fields)
 
     def _text(self, kind: str, mark: object = "") -> str:
-        filler = phrases("stand_in", self.language)["event"]
+        filler = read_phrases("stand_in", self.language)["event"]
         length = USUAL[kind] * (1 if self.language == "zh" else 3)
         return f"{mark}{filler * (length // len(filler) + 1)}"[:length]
 

@@ -14,7 +14,7 @@ from perslib.corpus.loaders.logs import Source
 from perslib.errors import DataError, Problem
 from perslib.llm import Backbone, Question, dry_run
 from perslib.llm.ledger import Spending
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 from perslib.ux.construction.pipeline import construct
 from perslib.ux.construction.rules import Rules
 from perslib.ux.construction.sources import Talk, talks
@@ -61,7 +61,7 @@ def estimate(
 def make_usual_answer(language: str, question: Question) -> dict[str, Any]:
     """Make the answer of a model that keeps every candidate, in texts of the usual length."""
     fields = question.request.shown or {}
-    texts = phrases("stand_in", language)
+    texts = read_phrases("stand_in", language)
     step, _, side = (question.request.prompt or "").partition("@")[0].partition("uxc_")[2].partition("_")
     match step:
         case "mine":

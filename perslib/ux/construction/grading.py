@@ -135,7 +135,7 @@ class Check(NamedTuple):
 async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
     """One checker's opinion of a case."""
     own = case.candidate
-    history = PromptSettings(characters=asking.rules.dialogue // 4).history(own.history)
+    history = PromptSettings(characters=asking.rules.dialogue // 4).cut_history(own.history)
     texts: dict[str, Any] = {
         name: clipped(getattr(own, name), asking.rules.shown) for name in ("query", "reply", "after")
     }

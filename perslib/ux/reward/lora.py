@@ -21,7 +21,7 @@ import pandas as pd
 
 from perslib.errors import PerslibError
 from perslib.judge.tuned.training import FineTuning, fine_tune, packages, padded, predict, validation_users
-from perslib.prompts import fence, phrases
+from perslib.prompts import fence, read_phrases
 from perslib.stats import SEED
 from perslib.ux.reward.linear import explained
 from perslib.ux.tasks.cases import Case, owners
@@ -128,7 +128,7 @@ class Lora:
         self._tokens = transformers.AutoTokenizer.from_pretrained(self.model)
         net = transformers.AutoModelForCausalLM.from_pretrained(self.model)
         self._net = net.to("cuda") if torch.cuda.is_available() else net.float()
-        words = phrases("reward", self.language)
+        words = read_phrases("reward", self.language)
         found = [
             {ids[0] for way in words[side] for t in (way, " " + way) if (ids := self._ids(t))}
             for side in ("good", "bad")
@@ -147,7 +147,7 @@ class Lora:
 
     def _encoded(self, case: Case) -> list[int]:
         """Question, conversation, reply, and the place of the verdict; the history gives way first."""
-        words = phrases("reward", self.language)
+        words = read_phrases("reward", self.language)
         history = "\n".join(f"{words[m['role']]}: {m['content']}" for m in case.history)
         ask, say = self._ids(words["ask"]), self._ids(words["say"])
         before = self._ids(fence(history, words["before"]) + "\n") if history else []

@@ -181,7 +181,7 @@ class Generation:
 
     def request(self, case: Case) -> Request:
         """The system message if any, the history as far as it is shown, the request."""
-        said = [*self.form.history(case.history), {"role": "user", "content": case.query}]
+        said = [*self.form.cut_history(case.history), {"role": "user", "content": case.query}]
         name = SYSTEMS[self.system]
         if name is None:
             return self.form.apply(Request(said, temperature=TEMPERATURE, max_tokens=MAX_TOKENS))
@@ -243,8 +243,8 @@ class Recovery:
 
     def request(self, case: Case) -> Request:
         """The question, in its layout."""
-        shown = self.form.history(case.said)
-        request = self.form.request(
+        shown = self.form.cut_history(case.said)
+        request = self.form.make_request(
             VARIANTS[self.variant][0], conversation=shown, failed=case.reply, complaint=case.complaint
         )
         if self.layout == "briefed":

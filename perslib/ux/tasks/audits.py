@@ -25,7 +25,7 @@ from perslib.judge import Judge, Verdict
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone
-from perslib.prompts import phrases
+from perslib.prompts import read_phrases
 from perslib.stats import SEED, Resamples, floats, order_effects
 
 _PAIR = [*TURN, "a", "b", "reply_a", "reply_b"]
@@ -121,7 +121,7 @@ def _higher(verdicts: Sequence[Verdict]) -> str | None:
 
 def padded(reply: str, language: str, times: float = 1.0) -> str:
     """The reply with empty words behind it, about `times` its own length of them, at least one paragraph."""
-    filler = phrases("padding", language)["text"]
+    filler = read_phrases("padding", language)["text"]
     return "\n\n".join([reply, *[filler] * max(1, round(times * len(reply) / len(filler)))])
 
 

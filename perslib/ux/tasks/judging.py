@@ -82,7 +82,7 @@ class UXJudge(Judge):
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One question a reply, all at once."""
-        found = self.form.prompt(PROMPTS[self.strategy])
+        found = self.form.find_prompt(PROMPTS[self.strategy])
         requests = [self._request(found, target) for target in block]
         return [replace(read_label(answer, self.values), prompt=found.label) for answer in await ask(requests, "judge")]
 
@@ -99,7 +99,7 @@ class UXJudge(Judge):
         return replace(request, schema=schema, top_logprobs=TOP_LOGPROBS)
 
     def _fields(self, case: Case) -> dict[str, Any]:
-        return {"conversation": self.form.history(case.history), "query": case.query, "reply": case.reply}
+        return {"conversation": self.form.cut_history(case.history), "query": case.query, "reply": case.reply}
 
 
 for _name, _options in {
@@ -234,8 +234,8 @@ class PairJudge(Judge):
         if len(block) != 2:
             raise DataError(Problem(block.id, f"has {len(block)} replies, expected 2 to compare"))
         first, second = block
-        shown = self.form.history(first.prefix)
-        request = self.form.request("ux_prefer", conversation=shown, first=first.response, second=second.response)
+        shown = self.form.cut_history(first.prefix)
+        request = self.form.make_request("ux_prefer", conversation=shown, first=first.response, second=second.response)
         (answer,) = await ask([request], "judge")
         scores = read_preference(answer)
         if scores is None:

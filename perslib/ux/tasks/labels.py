@@ -116,7 +116,7 @@ def strategies_of(
     form = form or PromptSettings()
     said = complaints or {}
     questions = [
-        form.request("ux_strategy", complaint=said.get(case, ""), reply=shown) if shown else None
+        form.make_request("ux_strategy", complaint=said.get(case, ""), reply=shown) if shown else None
         for case, shown in zip(replies["case"], map(opening, written))
     ]
     given = label_by_model(questions, {"primary": [*STRATEGIES, OTHER]}, backbone, progress=progress)
@@ -251,8 +251,8 @@ def _question(case: Case, form: PromptSettings) -> Request:
         }
         for group, domains in INTENTS.items()
     ]
-    shown = form.history(case.history)
-    request = form.request("ux_topic", conversation=shown, query=case.query, groups=groups)
+    shown = form.cut_history(case.history)
+    request = form.make_request("ux_topic", conversation=shown, query=case.query, groups=groups)
     properties = {name: {"type": "string", "enum": listed} for name, listed in _NAMES.items()}
     return replace(request, schema={**(request.schema or {}), "properties": properties})
 
