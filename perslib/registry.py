@@ -60,7 +60,6 @@ class Registry(Generic[T]):
         return iter(tuple(self._factories))
 
     def __contains__(self, name: object) -> bool:
-        use_plugins()
         return name in self._factories or name in tuple(self)
 
     def __getitem__(self, name: str) -> Callable[..., T]:

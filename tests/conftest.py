@@ -21,24 +21,32 @@ settings.load_profile("same")
 
 #: Why a test marked `slow` is skipped: many simulations, or a whole page anew, for what quicker tests check in part.
 SLOW = "slow: make test ARGS=--all runs it"
+#: Where pytest's cache keeps the tests that were skipped because something was not there.
+LACKING = "perslib/lacking"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--all`: the slow tests, too."""
+    """Add `--all`: the slow tests, too; and `--lacking`: those alone that lacked something before."""
     parser.addoption("--all", action="store_true", help="also run the tests that are marked slow")
+    parser.addoption("--lacking", action="store_true", help="run only tests that earlier runs skipped, but not as slow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the slow tests out unless they are asked for."""
+    """Leave the slow tests out unless they are asked for, and those that have run where only the others are wanted."""
+    if config.getoption("--lacking"):
+        lacking = set(config.cache.get(LACKING, []))  # type: ignore[union-attr]
+        items[:] = [item for item in items if {item.nodeid, item.nodeid.partition("::")[0]} & lacking]
     if not config.getoption("--all"):
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason=SLOW))
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many were left out."""
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Report how many were left out, and remember which tests lacked a package or a data set."""
     skipped = terminalreporter.stats.get("skipped", ())
+    lacking = {report.nodeid for report in skipped if SLOW not in str(report.longrepr)}
+    config.cache.set(LACKING, sorted(lacking.union(config.cache.get(LACKING, []))))  # type: ignore[union-attr]
     if left := sum(SLOW in str(report.longrepr) for report in skipped):
         terminalreporter.write_line(f"{left} slow tests were left out; `make test ARGS=--all` runs them.")
 

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from perslib.corpus.files.reading import Reading
 from perslib.corpus.files.records import naming
 from perslib.corpus.loaders import palset, persturnbench, prism, table, uss, uxbench
 from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
-from perslib.corpus.loaders.recipe import BUNDLED, Recipe, read_recipe
+from perslib.corpus.loaders.recipe import BUNDLED, read_recipe
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import bundled, workspace
@@ -34,21 +34,22 @@ attribute `looks_like(path)`, if it has one, says whether a path is of this kind
 """
 
 
-def _register(recipe: Recipe) -> None:
-    """Make what a recipe describes a kind of corpus."""
+def _register(file: Path) -> None:
+    """Make what a recipe describes a kind of corpus; its file is read with the first corpus."""
+    recipe = cache(partial(read_recipe, file))
 
-    @loader(recipe.kind)
+    @loader(file.stem)
     def read(path: Path, *, skip_bad: bool = False, name: str | None = None, evidence: str | None = None) -> Reading:
-        return read_by_recipe(recipe.using(evidence=evidence), path, skip_bad=skip_bad, name=name)
+        return read_by_recipe(recipe().using(evidence=evidence), path, skip_bad=skip_bad, name=name)
 
-    read.looks_like = partial(is_at, recipe)  # type: ignore[attr-defined]
+    read.looks_like = lambda path: is_at(recipe(), path)  # type: ignore[attr-defined]
 
 
 for _module in (persturnbench, uss, palset, uxbench, prism):
     loader(_module.__name__.rpartition(".")[2])(_module.read)
     _module.read.looks_like = _module.looks_like
 for _file in sorted(BUNDLED.glob("*.toml")):
-    _register(read_recipe(_file))
+    _register(_file)
 loader("table")(table.read)
 table.read.looks_like = table.looks_like  # type: ignore[attr-defined]
 _CARD = "corpus.json"
