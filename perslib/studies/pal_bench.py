@@ -375,11 +375,6 @@ def count_dialogues(dialogues: Sequence[Dialogue], evaluations: pd.DataFrame) ->
     }
 
 
-def list_baseline_methods(table: pd.DataFrame) -> list[str]:
-    """Return the methods that are neither H²Memory nor its ablations."""
-    return [m for m in dict.fromkeys(table["method"]) if not m.startswith((OURS, FAULTLESS))]
-
-
 def make_preference_memories(embedder: str = "auto") -> list[LongTermMemory]:
     """Return the rows of Table 4: no memory, three baselines, and H²Memory of dialogues alone, whole and by halves."""
     options: dict[str, Any] = {"embedder": embedder}

@@ -16,7 +16,7 @@ from perslib.pal.bench.tables import scale_of
 from perslib.paths import read_csv
 from perslib.report.show.tables import formatted, widen
 from perslib.report.show.words import name_of
-from perslib.studies.pal_bench import Bench, BenchUsers
+from perslib.studies.pal_bench import FAULTLESS, OURS, Bench, BenchUsers
 from perslib.text import join, mark, translate
 
 #: Names of the two dimensions of a comparison in tables.
@@ -61,6 +61,11 @@ def widen_tasks(table: pd.DataFrame, *tasks: str) -> pd.DataFrame:
     rows = table[table["task"].isin(tasks)]
     shown = widen(rows, ["method"], "metric")
     return shown.assign(failed=shown["method"].map(rows.groupby("method")["failed"].max()))
+
+
+def list_baseline_methods(table: pd.DataFrame) -> list[str]:
+    """Return the methods that are neither H²Memory nor its ablations."""
+    return [m for m in dict.fromkeys(table["method"]) if not m.startswith((OURS, FAULTLESS))]
 
 
 def select_short(table: pd.DataFrame) -> pd.DataFrame:

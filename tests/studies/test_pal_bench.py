@@ -231,7 +231,7 @@ def test_with_enough_users_a_difference_has_an_interval_and_a_corrected_p():
     assert found == {"method": "H²Memory", "better": "RecurSum (G-Score), RecurSum (S-Score)", "worse": ""}
     table = results(drawn())
     assert [tables.find_leader(drawn(), table, m)["best"] for m in tables.SHORT_METRICS] == ["H²Memory"] * 2
-    assert study.list_baseline_methods(table) == ["RecurSum"]
+    assert tables.list_baseline_methods(table) == ["RecurSum"]
 
 
 def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_how_many():
