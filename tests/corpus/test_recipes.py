@@ -70,7 +70,7 @@ def test_options_go_before_a_recipe(folder):
     )
     assert "not by both" in imported("--recipe", "mine.toml", "--columns", "user=x")
     found = CliRunner().invoke(main, ["import", "urs", "log.json", "--recipe", "mine.toml"])
-    assert found.exit_code == 2 and "--recipe is for tables of one's own" in found.output
+    assert found.exit_code == 2 and "--recipe is only for your own tables" in found.output
 
 
 @pytest.mark.parametrize(

@@ -528,7 +528,7 @@ def test_unscored_is_one_number_on_the_page_in_the_manifest_and_on_the_terminal(
         'turn = {"user": "u", "scenario": "s", "session": "0", "judge": "j", "error": "prose"}\n'
         'rows = [{**turn, "turn": i, "raw": raw} for i, raw in enumerate([1.0, None, 3.0])]\n'
         "for asked in (pd.DataFrame(rows), pd.DataFrame(rows[1:])):\n"
-        "    report.say(shared.scored(asked), counted=shared.counted(asked))",
+        "    report.say(shared.describe_judgments(asked), counted=shared.count_judgments(asked))",
     )
     run_report(own, corpus="tiny/en", out=home / "counted")
     assert "2 of 5 judgments unscored" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from perslib.studies import shared
 
 report.begin(out, language)
 verdicts = evaluate(UserMean(), load(corpus))
-report.say(shared.scored(verdicts), counted=shared.counted(verdicts))
+report.say(shared.describe_judgments(verdicts), counted=shared.count_judgments(verdicts))
 report.answer("Means are means.")
 report.save_verdicts(verdicts, "means")
 report.save_replies(load(corpus).turns[["user", "response"]], "said")
