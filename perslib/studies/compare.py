@@ -231,7 +231,7 @@ def describe_differences(compared: pd.DataFrame) -> Iterator[str]:
         users=compared["users"].max(),
     )
     if compared["difference_p"].isna().all():
-        yield translate("With fewer than ten users there are no intervals, so none can be told from chance.")
+        yield translate("With fewer than ten users there are no intervals, so none can be distinguished from chance.")
         return
     sure = compared[compared["difference_p_holm"] < 0.05]
     names = (f"{name_of(metric)} ({pair})" for metric, pair in zip(sure["metric"], name_pairs(sure)))
