@@ -15,12 +15,12 @@ from perslib.errors import UnknownName
 
 Message = dict[str, str]
 
-#: All that a target shows. No score, reason, rating, click or time, and no session outcome: gold labels meet
-#: verdicts in `metrics`. `prefix` is what was said before the reply; what came after is nowhere.
+#: All columns of a target. It has no score, reason, rating, click, time or session outcome: gold labels are joined to
+#: verdicts in `metrics`. `prefix` is the conversation before the reply; nothing after the reply is included.
 TARGET_COLUMNS = ["user", "scenario", "session", "turn", "task", "assistant", "prefix", "response"]
 
-#: All that is left of a user's other sessions where nobody may see a label: who they were with, what was said, and what
-#: the user's device logged before them.
+#: All columns of a user's other sessions that remain where no label may be seen: the assistant, the messages, and the
+#: logs of the user's device before the session.
 SAID_IN_SESSIONS = ["user", "scenario", "session", "task", "assistant", "position", "trailing"]
 LOGGED = ["user", "scenario", "session", "at", "kind", "content"]
 SAID_IN_TURNS = ["user", "scenario", "session", "turn", "request", "earlier", "response", "task", "assistant"]
@@ -28,7 +28,7 @@ SAID_IN_TURNS = ["user", "scenario", "session", "turn", "request", "earlier", "r
 
 @dataclass(frozen=True)
 class Target:
-    """One reply to judge, with what had been said before it and nothing of what came after."""
+    """A reply to judge, with the conversation before it and nothing after it."""
 
     user: str
     scenario: str
@@ -41,12 +41,12 @@ class Target:
 
     @property
     def request(self) -> str | None:
-        """The user message that the reply answers, where there is one."""
+        """Return the user's message that the reply answers, or None."""
         last = self.prefix[-1] if self.prefix else None
         return last["content"] if last and last["role"] == "user" else None
 
     def window(self, messages: int = 5) -> tuple[Message, ...]:
-        """The last messages of either role before the reply (PersTurnBench shows five)."""
+        """Return the last messages of both roles before the reply (PersTurnBench shows five)."""
         return self.prefix[-messages:] if messages else ()
 
 
@@ -65,15 +65,16 @@ class Block:
     sessions: pd.DataFrame = field(repr=False)
     targets: pd.DataFrame = field(repr=False)
     labelled: bool = True
-    """False where labels were taken out: the past then tells what the user asked for, not how the user scores."""
+    """False if labels were removed: the evidence then has the user's requests, but no scores."""
     events: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=LOGGED), repr=False)
-    """Device logs, each with the session that it led up to, in the order of time."""
+    """Device logs in the order of time, each with the session that follows it."""
 
     def unlabelled(self) -> Block:
-        """The same block for whoever writes replies: no label of any turn or session, no recorded reply of a target.
+        """Return the block for those who write replies: without labels of turns and sessions, and without recorded
+        replies of targets.
 
-        What may stay is listed, so that a column nobody thought of stays out. Documented columns are still there,
-        empty. (Replies of earlier turns are part of a target's prefix: they had been said.)
+        Only listed columns stay, so a column that is not known here is removed. Documented columns are still present,
+        but empty. Replies of earlier turns stay: they are part of a target's prefix.
         """
         sessions = self.sessions.filter(SAID_IN_SESSIONS)
         return replace(
@@ -86,13 +87,13 @@ class Block:
         )
 
     def bare(self) -> Block:
-        """Which replies it holds, and nothing else: what is kept of a block that has been judged."""
+        """Return the block with nothing but the keys of its replies: enough for a block that has been judged."""
         nothing = pd.DataFrame()  # an empty part of a frame would keep the whole in memory
         return replace(self, targets=self.targets[TURN], evidence=nothing, sessions=nothing, events=nothing)
 
     @property
     def id(self) -> str:
-        """`user__scenario`, the name under which published artefacts store a block."""
+        """Return `user__scenario`, the name under which published artefacts store a block."""
         return f"{self.user}__{self.scenario}"
 
     def __len__(self) -> int:
@@ -105,14 +106,14 @@ class Block:
             yield Target(**{**given, "task": task, "assistant": assistant, "turn": int(row["turn"])})
 
     def target(self, session: str, turn: int) -> Target:
-        """The target of this session and turn."""
+        """Return the target of this session and turn; raise UnknownName if there is none."""
         for target in self:
             if (target.session, target.turn) == (session, turn):
                 return target
         raise UnknownName("target", f"{session}/{turn}", [f"{t.session}/{t.turn}" for t in self])
 
     def with_replies(self, session: str, turn: int, replies: Sequence[str]) -> Block:
-        """The same block with nothing to judge but these replies to one of its turns."""
+        """Return the block with only these replies to one of its turns as targets."""
         is_turn = (self.targets["session"] == session) & (self.targets["turn"] == turn)
         row = self.targets[is_turn]
         targets = row.loc[row.index.repeat(len(replies))].reset_index(drop=True)
@@ -128,7 +129,7 @@ Rows = Mapping[Hashable, np.ndarray]
 
 
 class Cutter:
-    """The frames of a corpus, laid out so that a block is a few selections of rows."""
+    """The frames of a corpus, arranged so that a block is a few selections of rows."""
 
     def __init__(
         self,
@@ -157,18 +158,18 @@ class Cutter:
 
     @cached_property
     def _session_of(self) -> np.ndarray:
-        """For each turn its session's place."""
+        """Return the position of the session of each turn."""
         known = pd.MultiIndex.from_frame(self._sessions[SESSION])
         return known.get_indexer(pd.MultiIndex.from_frame(self._turns[SESSION]))
 
     @cached_property
     def _by_session(self) -> tuple[np.ndarray, np.ndarray]:
-        """The turns' rows, session after session, and where each session's begin."""
+        """Return the rows of turns, session after session, and where each session begins."""
         order = np.argsort(self._session_of, kind="stable")
         return order, np.searchsorted(self._session_of[order], np.arange(len(self._sessions) + 1))
 
     def block(self, user: str, scenario: str, profile: dict[str, object]) -> Block:
-        """The user's other scenarios as evidence, this one's replies as targets, free of labels."""
+        """Return the user's other scenarios as evidence and this scenario's replies as targets, without labels."""
         own = self._session_rows.get(user, _NONE)
         there = self._scenario[own] == scenario
         others = own[~there]
@@ -185,7 +186,7 @@ class Cutter:
         )
 
     def said(self, user: str, scenario: str, session: str) -> Iterator[list[Message]]:
-        """The messages that each turn adds to this conversation, the reply last."""
+        """Yield the messages that each turn adds to this conversation, the reply last."""
         own = self._session_rows.get(user, _NONE)
         named = self._sessions["session"].iloc[own].to_numpy(dtype=object) == session
         return _said(self._turns.iloc[self._turns_of(own[named & (self._scenario[own] == scenario)])])
@@ -200,7 +201,7 @@ class Cutter:
         return _taken(self._turns, rows).assign(**self._told(rows))
 
     def _told(self, turns: np.ndarray) -> dict[str, Any]:
-        """The task and the assistant of these turns' sessions."""
+        """Return the task and the assistant of the sessions of these turns."""
         return {name: self._sessions[name].array.take(self._session_of[turns]) for name in _TOLD}
 
     @cached_property
@@ -225,10 +226,12 @@ class Cutter:
 
     @cached_property
     def _logs(self) -> tuple[Rows, np.ndarray, np.ndarray]:
-        """The logs of each user in time; for each log the session it led up to, and the scenario of the one before.
+        """Return the rows of each user's logs in time; for each log, the session that follows it and the scenario
+        before it.
 
-        A log belongs to the session that it names, else to the user's next in time; the last two are told (as a
-        place in the list, a rank, and else -1) for the latter alone, where they decide whether the log may be shown.
+        A log belongs to the session that it names, otherwise to the user's next session in time. The two arrays
+        (position in the list, rank; otherwise -1) are filled only in the second case, because only there they decide
+        whether the log may be shown.
         """
         at, started = self._events["at"].to_numpy(), self._listed["started_at"].to_numpy()
         scenario = self._listed["scenario"].map(self._rank).to_numpy(np.intp)
@@ -248,10 +251,10 @@ class Cutter:
         return shown, led, before
 
     def _led_up(self, user: str, scenario: str) -> pd.DataFrame:
-        """The user's device logs, each with the session that followed: the one it names, else the next in time.
+        """Return the user's device logs, each with its session: the one it names, otherwise the next in time.
 
-        What was logged between a session of this scenario and the next one could tell how its replies were taken: it
-        stays out unless it is known to have led up to the next.
+        A log between a session of this scenario and the next session could show how the user took the replies. It is
+        left out unless it is known to belong to the next session.
         """
         shown, led, before = self._logs
         rows = shown.get(user, _NONE)
@@ -274,10 +277,10 @@ def _said(turns: pd.DataFrame) -> Iterator[list[Message]]:
 
 
 def _taken(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
-    """These rows, counted anew (`reset_index` would copy them once more)."""
+    """Return these rows with a new index (`reset_index` would copy them again)."""
     return frame.iloc[rows].set_axis(pd.RangeIndex(len(rows)))
 
 
 def _rows(frame: pd.DataFrame) -> Rows:
-    """The rows of each user."""
+    """Return the rows of each user."""
     return dict(frame.groupby("user", sort=False).indices)

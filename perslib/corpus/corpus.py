@@ -47,11 +47,11 @@ EVIDENCE = ("scenarios", "conversations", "earlier")
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Tidy frames of one data set; their columns are documented in `perslib.corpus.schema`.
+    """Tidy frames of one data set; `perslib.corpus.schema` documents their columns.
 
-    The order of rows is the order of the data: turns follow each other as they were said, sessions as
-    their source lists them. `extras` are further frames that belong to the corpus (the synthetic world
-    keeps its truth there), `meta` what is known about the data: source, splits, irregularities met.
+    The order of rows is the order of the data: turns in the order of the conversation, sessions in the order of their
+    source. `extras` are further frames of the corpus (the synthetic world stores its truth there). `meta` has facts
+    about the data: source, splits, irregularities at import.
     """
 
     name: str
@@ -71,10 +71,11 @@ class Corpus:
         self._check_keys()
 
     def with_evidence(self, evidence: str) -> Corpus:
-        """The same corpus, where judges know other sessions of the user than they did.
+        """Return the corpus with other evidence for judges: which other sessions of a user they know.
 
-        "scenarios" are those of the user's other scenarios; "conversations" all but the one that is judged; "earlier" those
-        before it. For the last two each conversation is a scenario of its own, and its own is kept in `family`.
+        "scenarios" are the user's other scenarios; "conversations" are all others than the judged one; "earlier" are
+        those before it. For the last two, each conversation becomes a scenario, and its original scenario is stored in
+        `family`.
         """
         if evidence not in EVIDENCE:
             raise UnknownName("evidence", evidence, EVIDENCE)
@@ -100,7 +101,7 @@ class Corpus:
 
     @property
     def evidence(self) -> str:
-        """What judges know of a user: see `with_evidence`."""
+        """Return which sessions of a user judges know: see `with_evidence`."""
         return str(self.meta.get("evidence", EVIDENCE[0]))
 
     def _check_keys(self) -> None:
@@ -123,7 +124,7 @@ class Corpus:
             raise DataError(problems)
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it is made of, without what was computed from that."""
+        """Return the fields without values that were computed from them."""
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __repr__(self) -> str:
@@ -134,7 +135,7 @@ class Corpus:
 
     @cached_property
     def scenarios(self) -> list[str]:
-        """The task families, in the order the data set gives them."""
+        """Return the task families in the order of the data set."""
         declared: list[str] = self.meta.get("scenarios", [])
         seen = list(self.sessions["scenario"].unique())
         return [s for s in declared if s in seen] + [s for s in seen if s not in declared]
@@ -149,32 +150,32 @@ class Corpus:
 
     @cached_property
     def scale(self) -> Scale:
-        """The scale that people rated on."""
+        """Return the scale of people's ratings."""
         return scale_of(self.meta)
 
     @property
     def gold(self) -> pd.Series:
-        """The score of each turn, as finely as it was given; missing where the user did not rate."""
+        """Return the gold score of each turn, as precise as the rating; missing if the user did not rate the turn."""
         return gold_of(self.turns, self.scale)
 
     def profile(self, user: str) -> dict[str, Any]:
-        """What the user told about themselves."""
+        """Return what the users state about themselves."""
         if user not in self._profiles:
             raise UnknownName("user", user, self._profiles)
         return self._profiles[user]
 
     def task(self, user: str, scenario: str, session: str) -> str:
-        """The background that the user was given for a conversation, empty when there was none."""
+        """Return the task that the user was given for a conversation; empty if there was none."""
         return str(self._session(user, scenario, session)["task"].fillna("").iloc[0])
 
     def messages(self, user: str, scenario: str, session: str) -> list[Message]:
-        """The whole conversation, message by message, as it was said."""
+        """Return the messages of the whole conversation."""
         trailing = self._session(user, scenario, session)["trailing"].iloc[0]
         spoken = [message for turn in self._cutter.said(user, scenario, session) for message in turn]
         return spoken + [{"role": "user", "content": text} for text in trailing]
 
     def _session(self, *key: str) -> pd.DataFrame:
-        """The row of one session."""
+        """Return the row of one session."""
         own = self.sessions[(self.sessions[SESSION] == list(key)).all(axis=1)]
         if own.empty:
             raise UnknownName("session", "/".join(key), self._session_names(key[0]))
@@ -187,16 +188,17 @@ class Corpus:
     # -- blocks and splits ---------------------------------------------------------------------------
 
     def block(self, user: str, scenario: str) -> Block:
-        """The user's other scenarios as evidence, this one's replies as targets, free of labels."""
+        """Return the user's other scenarios as evidence and this scenario's replies as targets, without labels."""
         profile = self.profile(user)
         if scenario not in self.scenarios:
             raise UnknownName("scenario", scenario, self.scenarios)
         return self._cutter.block(user, scenario, profile)
 
     def with_history(self, history: str) -> Corpus:
-        """The same corpus: "needed" judges users with sessions in other scenarios only, "none" judges all.
+        """Return the corpus with another rule for users without history.
 
-        A user without another scenario is then judged without a history: judges know nothing of that user.
+        "needed" judges users with sessions in other scenarios only; "none" judges all. A user without another scenario
+        is then judged without evidence.
         """
         if history not in HISTORY:
             raise UnknownName("history", history, HISTORY)
@@ -211,10 +213,10 @@ class Corpus:
     def block_ids(
         self, users: Iterable[str] | None = None, min_history_sessions: int | None = None
     ) -> list[tuple[str, str]]:
-        """(user, scenario) pairs with a target session and enough sessions in the other scenarios.
+        """Return the (user, scenario) pairs with a target session and enough sessions in other scenarios.
 
-        How many are enough: as many as given, else as `with_history` says, else one.
-        Users come in the order of their names, scenarios in the data set's, as PersTurnBench lists them.
+        The required number is `min_history_sessions`, otherwise that of `with_history`, otherwise one. Users are sorted
+        by name, scenarios have the order of the data set, as in PersTurnBench.
         """
         counts = self.sessions.groupby(BLOCK).size()
         total = counts.groupby("user").sum()
@@ -230,22 +232,22 @@ class Corpus:
         return list(zip(own["user"], own["scenario"]))
 
     def blocks(self, split: str | None = None, min_history_sessions: int | None = None) -> Iterator[Block]:
-        """The blocks of all users, or of a split ("train", "test", …)."""
+        """Yield the blocks of all users, or of the users of a split ("train", "test", …)."""
         for user, scenario in self.block_ids(self.users_of(split), min_history_sessions):
             yield self.block(user, scenario)
 
     def split(self) -> dict[str, list[str]]:
-        """Users to learn from and to judge; no user is in both.
+        """Return the users to learn from and the users to judge; no user is in both.
 
-        The split that the data set ships, if it does; otherwise drawn over the users that own a block
-        (`perslib.corpus.corpus.group_shuffle_split`).
+        The split of the data set is used if it has one. Otherwise users that have a block are split at random
+        (`split_users`).
         """
         if shipped := self.meta.get("splits"):
             return {part: list(names) for part, names in shipped.items()}
         return group_shuffle_split({user for user, _ in self.block_ids()} or set(self.users["user"]))
 
     def users_of(self, split: str | None) -> list[str] | None:
-        """The users of a split; None for all where none is named."""
+        """Return the users of a split, or None (all users) if no split is named."""
         parts = {} if split is None else self.split()
         if split is not None and split not in parts:
             raise UnknownName("split", split, parts)
@@ -254,7 +256,7 @@ class Corpus:
     # -- the corpus as a whole -----------------------------------------------------------------------
 
     def statistics(self) -> pd.DataFrame:
-        """The rows of PersTurnBench's Table 5: one row a statistic, `value` a number."""
+        """Return the rows of PersTurnBench's Table 5: a row per statistic, `value` is a number."""
         if self.evidence != EVIDENCE[0]:
             return self.with_evidence(EVIDENCE[0]).statistics()
         sessions, turns = self.sessions, self.turns
@@ -279,7 +281,7 @@ class Corpus:
         return pd.DataFrame(list(value.items()), columns=["statistic", "value"])
 
     def of_users(self, users: Iterable[str]) -> Corpus:
-        """The same corpus with these users only."""
+        """Return the corpus with these users only."""
         if isinstance(users, str):
             raise TypeError(f"of_users takes a list of users; for a single one write of_users([{users!r}])")
         keep = set(users)
@@ -298,7 +300,10 @@ class Corpus:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the data, whatever the order of columns and however it is stored; empty columns do not count."""
+        """Return the SHA-256 of the data.
+
+        It depends neither on the order of columns nor on how the data are stored; empty columns do not count.
+        """
         sha = hashlib.sha256(self.language.encode())
         frames = {name: getattr(self, name) for name in FRAMES} | self.extras
         for name, frame in sorted(frames.items()):

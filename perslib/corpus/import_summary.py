@@ -1,4 +1,4 @@
-"""What an import found, in words: sizes, scale, evidence, columns, and which pages the data can feed."""
+"""What an import read, in words: sizes, scale, evidence, columns, and which pages can use the data."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from perslib.corpus.schema import SCHEMA
 from perslib.corpus.several_replies import compared_replies
 from perslib.paths import read_toml
 
-#: What pages need of a corpus, and the words for what is there and what is not.
+#: What pages need of a corpus, and the words for what it has and lacks.
 _SAID = read_toml(__file__, "import_summary.toml")
 
 
 def describe_import(reading: Reading, kind: str, missing: bool = False) -> Iterator[str]:
-    """What was read, line by line; with `missing`, also why it cannot feed the other pages."""
+    """Yield lines about what was read; with `missing`, also why other pages cannot use it."""
     corpus = reading.corpus
     if kind == "palset":
         from perslib.corpus.loaders.palset import averages
@@ -52,7 +52,7 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
 
 
 def pages_fed(corpus: Corpus) -> Iterator[str]:
-    """Which pages this corpus can feed, and what the others miss."""
+    """Yield which pages can use this corpus, and what it lacks for the others."""
     scored = bool(corpus.turns["score"].notna().any())
     has = {
         "scores": scored,

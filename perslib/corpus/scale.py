@@ -1,8 +1,8 @@
-"""The scale that people rated on, and the map from it to 1–5, on which every reply is judged.
+"""The scale of people's ratings, and its map to 1–5, the scale of all judges.
 
-A `score` of a corpus is always 1–5, a whole number; `given` is what the person said on the scale of the data. Lines
-lead from the lowest rating (1) to the border between dissatisfied and satisfied (3½) and on to the highest (5), so
-ratings keep their order and distances, and metrics of dissatisfaction cut where the scale says.
+A `score` of a corpus is always a whole number from 1 to 5; `given` is the rating on the scale of the data. The map is
+linear from the lowest rating (1) to the border between dissatisfied and satisfied (3½), and from there to the highest
+rating (5). So ratings keep their order, and metrics of dissatisfaction use the border of the scale.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ENDS = (1, 6, 7, 10, 100)
 
 @dataclass(frozen=True)
 class Scale:
-    """From the lowest to the highest rating; where the border is not told, it divides the scale as 3½ divides 1–5."""
+    """A scale from the lowest to the highest rating; without a stated border, the scale is divided as 3½ divides 1–5."""
 
     low: float = 1
     high: float = 5
@@ -48,52 +48,52 @@ class Scale:
 
     @classmethod
     def parse(cls, text: str, dissatisfied: float | None = None) -> Scale:
-        """`1-100`, `0..10`, `thumbs` (0 or 1), `stars` (1-5), `percent` (0-100)."""
+        """Parse `1-100`, `0..10`, `thumbs` (0 or 1), `stars` (1-5) or `percent` (0-100)."""
         if not (found := _FORM.fullmatch(NAMED.get(text.strip().lower(), text))):
             raise DataError(f"{text!r} is no scale", f"Write it as 1-10, or one of {', '.join(NAMED)}.")
         return cls(float(found[1]), float(found[2]), dissatisfied)
 
     @classmethod
     def guess(cls, ratings: Iterable[float]) -> Scale | None:
-        """The scale that these ratings are on, if it is plain; None where they may be on several."""
+        """Return the scale of these ratings if it is plain; None if they may be on several."""
         seen = sorted(set(ratings))
         if not seen or seen[-1] not in ENDS or seen[0] < 0 or (seen[-1] == 1 and seen[0] != 0):
             return None
         return cls(0 if seen[0] < 1 else 1, seen[-1]).with_step(seen)
 
     def with_step(self, ratings: Iterable[float]) -> Scale:
-        """The same scale in whole numbers, halves or any numbers, as these ratings are."""
+        """Return the scale in whole numbers, halves or any numbers, as these ratings are."""
         values = np.asarray(list(ratings), float)
         steps = (step for step in (1, 0.5) if not (values / step % 1).any())
         return replace(self, step=next(steps, 0))
 
     @property
     def is_five(self) -> bool:
-        """Whether ratings are the scores themselves."""
+        """Return whether ratings are the scores themselves."""
         return self.low == 1 and self.high == 5 and self.dissatisfied in (None, 3)
 
     @property
     def border(self) -> float:
-        """The rating that is neither satisfied nor dissatisfied."""
+        """Return the rating between dissatisfied and satisfied."""
         if self.dissatisfied is None:
             return self.low + (self.high - self.low) * (BORDER - 1) / 4
         return self.dissatisfied + (max(self.step, 1e-6 * (self.high - self.low))) / 2
 
     def to_five(self, ratings: npt.ArrayLike) -> Floats:
-        """Where ratings stand on 1–5."""
+        """Map ratings to 1–5."""
         return np.interp(np.asarray(ratings, float), (self.low, self.border, self.high), (1, BORDER, 5))
 
     def from_five(self, scores: npt.ArrayLike) -> Floats:
-        """Scores on 1–5, such as a judge's, on this scale."""
+        """Map scores on 1–5, such as a judge's, to this scale."""
         return np.interp(np.asarray(scores, float), (1, BORDER, 5), (self.low, self.border, self.high))
 
     def score(self, rating: float) -> int:
-        """The whole score of a rating (halves to even)."""
+        """Return the whole score of a rating (halves to even)."""
         return int(np.rint(self.to_five(rating)))
 
     @property
     def highest_dissatisfied(self) -> float:
-        """The highest rating that counts as dissatisfied or neutral, in whole steps."""
+        """Return the highest rating that counts as dissatisfied or neutral, in whole steps."""
         return float(np.ceil(self.border / self.step - 1) * self.step) + 0.0 if self.step else self.border
 
     def __str__(self) -> str:
@@ -104,12 +104,12 @@ FIVE = Scale()
 
 
 def scale_of(meta: dict[str, Any], *names: str) -> Scale:
-    """The first of these scales that a corpus's `meta` tells, else that of replies."""
+    """Return the first of these scales in a corpus's `meta`, otherwise the scale of replies."""
     return next((Scale(**meta[name]) for name in (*names, "scale") if name in meta), FIVE)
 
 
 def gold_of(turns: pd.DataFrame, scale: Scale) -> pd.Series:
-    """The scores, as finely as people gave them: 3.4 for a rating between two whole scores."""
+    """Return the scores, as precise as people's ratings: 3.4 for a rating between two whole scores."""
     if turns["given"].isna().all():
         return turns["score"]
     exact = pd.Series(scale.to_five(turns["given"].to_numpy(float, na_value=np.nan)), index=turns.index)

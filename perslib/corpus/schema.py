@@ -1,7 +1,7 @@
-"""The frames of a corpus and of what is computed from one, column by column; and the labels that reasons go by.
+"""The frames of a corpus and of computed results, column by column; and the labels of reasons.
 
-Every arrow between two parts of perslib carries one of these tables, so a researcher can stop anywhere,
-look, save to Parquet, and go on. `coerce` brings a frame into its documented form or says what is wrong.
+Every step between two parts of perslib passes one of these tables on, so you can stop anywhere, look, save to Parquet,
+and continue. `coerce` brings a frame into its documented form or says what is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GOOD, NEUTRAL, BAD = 1, 0, -1
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its kind of value, whether it may be missing, and what it means."""
+    """A column: its kind of value, whether it may be missing, and its meaning."""
 
     kind: str
     meaning: str
@@ -78,7 +78,7 @@ def _coerce_column(values: pd.Series, kind: str) -> pd.Series:
 
 
 def _in_one_piece(texts: pd.Series) -> pd.Series:
-    """Joined frames give a column in as many pieces, which each selection of rows would put together anew."""
+    """Return the texts in one chunk: joined frames have many, which each selection of rows would join again."""
     held = texts.array
     if not isinstance(held, pd.arrays.ArrowStringArray):
         return texts
@@ -118,27 +118,27 @@ def coerce(frame: pd.DataFrame, name: str, place: str = "") -> pd.DataFrame:
 
 
 def tidy(frame: pd.DataFrame) -> pd.DataFrame:
-    """Lists and arrays in cells as tuples, whichever way they came (Parquet gives arrays back)."""
+    """Return the frame with lists and arrays in cells as tuples, whatever their source (Parquet returns arrays)."""
     mixed = [c for c in frame.columns if frame[c].dtype == object]
     listed = [c for c in mixed if frame[c].map(lambda v: isinstance(v, list | np.ndarray)).any()]
     return frame.assign(**{c: pd.Series([_cell_tuple(v) for v in frame[c]], dtype=object) for c in listed})
 
 
 def duplicates(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """One row for each key that occurs more than once."""
+    """Return a row for each key that occurs more than once."""
     keys = KEYS.get(name)
     return frame[frame.duplicated(keys)].drop_duplicates(keys) if keys else frame.iloc[0:0]
 
 
 def storable(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The frame as Parquet takes it: JSON cells as text."""
+    """Return the frame as Parquet takes it: JSON cells as text."""
     columns = [c for c, spec in SCHEMA.get(name, {}).items() if spec.kind == "json"]
     text = {c: frame[c].map(lambda v: json.dumps(v, ensure_ascii=False)) for c in columns if c in frame}
     return frame.assign(**text)
 
 
 def describe(name: str) -> pd.DataFrame:
-    """A frame's columns as a table, for people: `describe("turns")`."""
+    """Return the columns of a frame as a table for people: `describe_frame("turns")`."""
     rows: list[Mapping[str, Any]] = [
         {"column": c, "kind": s.kind, "required": s.required, "meaning": s.meaning} for c, s in SCHEMA[name].items()
     ]
@@ -154,17 +154,17 @@ _KNOWN |= read_toml(__file__, "reasons.toml")["also_reasons"]
 
 
 def labels(language: str) -> dict[str, str]:
-    """Reason → label in this language."""
+    """Return reason → label in this language."""
     if language not in REASONS:
         raise UnknownName("language of reasons", language, REASONS)
     return REASONS[language]
 
 
 def legal_reason(score: float, said: str | None, language: str) -> str:
-    """The label that a verdict with this score may carry (PersTurnBench, section 3.2).
+    """Return the label that a verdict with this score may have (PersTurnBench, section 3.2).
 
-    From 4 on it is *satisfied*; below, the reason that was said in either language, and *other* where that is
-    none or *satisfied*.
+    From 4 on it is *satisfied*. Below 4 it is the given reason, in either language, and *other* if that is unknown or
+    *satisfied*.
     """
     reason = _KNOWN.get((said or "").strip().lower(), OTHER)
     if round(score) >= 4:

@@ -1,8 +1,8 @@
-"""Several replies to one request, each with its rating: those of a turn together, and the one that the talk went on from.
+"""Several replies to one request, each with its rating, and the one after which the conversation continued.
 
-A row that has a `candidate` (whose reply it is) is one of several: those of a session with the same request, or the same
-`turn`, are replies to one turn. The reply that was `chosen`, else the best rated, is the turn's own; all
-of them stand in the corpus's frame `candidates`.
+A row that has a `candidate` (the reply's writer) is one of several: rows of a session with the same request, or the
+same `turn`, are replies to one turn. The reply that was `chosen`, otherwise the best rated one, is the turn's reply;
+all of them are in the corpus's frame `candidates`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ PAIR = ("response_a", "response_b", "preferred")
 
 
 def is_choice(row: Record) -> bool:
-    """Whether a row has several replies of which one was preferred, or none where nobody said."""
+    """Return whether a row has several replies with or without a preferred one."""
     return row.get("preferred") is not None or ("preferred" in row and row.get("response_a") is not None)
 
 
 def of_choice(row: Record, place: str) -> Iterator[dict[str, Any]]:
-    """The rows of all replies of a row; of a tie, none was chosen."""
+    """Yield the rows of all replies of a row; in a tie, none is chosen."""
     names = [own for own in ascii_lowercase if own in "ab" or row.get(f"response_{own}") is not None]
     columns = {"preferred", *(f"{column}_{own}" for column in ("response", "candidate") for own in names)}
     about = {c: v for c, v in row.items() if c not in columns}
@@ -51,7 +51,7 @@ def of_choice(row: Record, place: str) -> Iterator[dict[str, Any]]:
 
 
 def by_turn(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows of a session, those of one turn together: of candidates, the replies to one request or of one number."""
+    """Return the rows of a session, grouped by turn: replies to the same request or with the same turn number."""
     turns: list[list[Row]] = []
     answered: dict[Any, list[list[Row]]] = {}
     for place, row in rows:
@@ -67,7 +67,9 @@ def by_turn(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def main_of(rows: list[Row]) -> dict[str, Any]:
-    """The reply that the conversation went on from: the chosen one, else the best rated, else the first."""
+    """Return the reply after which the conversation continued: the chosen one, otherwise the best rated, otherwise the
+    first.
+    """
     own = [row for _, row in rows]
     chosen = [row for row in own if row.get("chosen")]
     rated = [row for row in own if row.get("score") is not None]
@@ -75,7 +77,7 @@ def main_of(rows: list[Row]) -> dict[str, Any]:
 
 
 def candidates(where: Record, turn: int, rows: list[Row], rated: Any) -> Iterator[dict[str, Any]]:
-    """The rows of the frame `candidates` that a turn gives; none where it has one reply of nobody in particular."""
+    """Yield the rows of the frame `candidates` for a turn; none if it has one reply without a candidate."""
     for _, row in rows:
         if row.get("candidate") is not None:
             kept = {c: row.get(c) for c in ("candidate", "response", "chosen")}
@@ -104,15 +106,16 @@ def problems_of(turns: list[list[Row]]) -> list[Problem]:
 
 
 def rated_differently(rows: list[Row]) -> int:
-    """How many replies to one request have the text of another and another rating."""
+    """Count the replies to one request that have the text of another reply and a different rating."""
     first = {row["response"]: row.get("score") for _, row in reversed(rows)}
     return sum(first[row["response"]] != row.get("score") for _, row in rows)
 
 
 def unclear(rows: list[Row]) -> list[Problem]:
-    """Several replies to one request, which without numbers cannot be told from one after another.
+    """Return problems where several replies to one request cannot be distinguished from replies one after another.
 
-    A user may say "go on" twice. Replies of two assistants, three in a row, or a session of one request are none of that.
+    A user may write "go on" twice. Replies of two assistants, three in a row, or a session of a single request are not
+    such a case.
     """
     if any(rows[0][1].get(column) is not None for column in ("turn", "candidate")):
         return []
@@ -135,15 +138,17 @@ def unclear(rows: list[Row]) -> list[Problem]:
 
 
 def _candidates(corpus: Corpus) -> pd.DataFrame:
-    """The frame `candidates` with all of its columns; an empty one where there is none."""
+    """Return the frame `candidates` with all of its columns; an empty one if the corpus has none."""
     given = corpus.extras.get("candidates", pd.DataFrame())
     return given.reindex(columns=[*dict.fromkeys([*given, *SCHEMA["candidates"]])])
 
 
 def score_preferences(corpus: Corpus) -> Corpus:
-    """The corpus with preferences as ratings 0–1: the preferred reply to a request has 1, the others 0, each of a tie ½.
+    """Return the corpus with preferences as ratings 0–1:
 
-    So judges learn from preferences as from ratings. A corpus where a reply is scored is returned as it is.
+    1 for the preferred reply to a request, 0 for the others, ½ for each of a tie.
+
+    So judges learn from preferences as from ratings. A corpus where replies are scored is returned unchanged.
     """
     given = _candidates(corpus)
     if given["chosen"].isna().all() or given["score"].notna().any():
@@ -159,22 +164,24 @@ def score_preferences(corpus: Corpus) -> Corpus:
 
 
 def compared_replies(corpus: Corpus) -> pd.DataFrame:
-    """The rows of `candidates` that a person rated beside another reply to the same request (see `score_preferences`)."""
+    """Return the rows of `candidates` where a person rated another reply to the same request, too (see
+    `score_preferences`).
+    """
     rated = _candidates(score_preferences(corpus)).dropna(subset="score")
     return rated[rated.groupby(TURN)["candidate"].transform("size") > 1].reset_index(drop=True)
 
 
 def reply_sessions(replies: pd.DataFrame) -> pd.Series:
-    """The sessions that these replies to requests have where `by_reply` lays a corpus out."""
+    """Return the names of the sessions that `split_by_reply` gives to these replies."""
     return replies["session"] + "/" + replies["turn"].astype(str) + "/" + replies["candidate"].fillna("-")
 
 
 def by_reply(corpus: Corpus) -> Corpus:
-    """The corpus with every rated reply as a turn to be judged: each of several in a session of its own.
+    """Return the corpus with every rated reply as a turn to judge: each of several replies in its own session.
 
-    Such a session holds the conversation up to the reply, of which this reply alone is rated; it stays in the scenario of
-    the conversation, so that no reply to a request is evidence for another. A corpus without several rated replies to any
-    request is returned as it is.
+    Such a session holds the conversation up to the reply, and only this reply is rated. It stays in the scenario of the
+    conversation, so no reply to a request is evidence for another reply to it. A corpus without several rated replies
+    to a request is returned unchanged.
     """
     given = _candidates(corpus).dropna(subset="score")
     if given.empty:

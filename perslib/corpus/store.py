@@ -1,4 +1,4 @@
-"""Finding, importing, saving and loading corpora."""
+"""Locating, importing, saving and loading corpora."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from perslib.paths import bundled, workspace
 from perslib.registry import Registry
 
 loader: Registry[Reading] = Registry("kind of corpus")
-"""What can be imported, by the name used in `perslib import KIND PATH`.
+"""What can be imported, by the name in `perslib import KIND PATH`.
 
 `@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `Reading` (`read_rows` makes one of rows). Its
-attribute `looks_like(path)`, if it has one, says whether a path is of this kind.
+optional attribute `looks_like(path)` returns whether a path is of this kind.
 """
 
 
@@ -58,11 +58,11 @@ AGAIN = "Import or save the corpus again."
 
 
 def load(path_or_name: str | Path, language: str | None = None) -> Corpus:
-    """A corpus by name or path.
+    """Return a corpus by name or path.
 
-    A name is looked up in the workspace's `data/`, then among what perslib brings along ("sample/en",
-    "sample/zh", or "sample" with a language, which chooses where there are several). A path may be a folder
-    written by `save`, or a release of one of the known kinds as it was downloaded.
+    A name is looked up in the workspace's `data/`, then among perslib's own ("sample/en", "sample/zh", or "sample" with
+    a language, which chooses if there are several). A path is a folder written by `save`, or a downloaded release of a
+    known kind.
     """
     path = _find(str(path_or_name), language)
     return open_parquet(path) if (path / _CARD).is_file() else read_release(path).corpus
@@ -87,13 +87,13 @@ def _find(name: str, language: str | None) -> Path:
 
 
 def corpus_names() -> list[str]:
-    """The names that `load` knows: imported corpora, and what perslib brings along."""
+    """Return the names that `load` knows: imported corpora and perslib's own."""
     roots = {workspace() / "data", bundled("data")}
     return sorted({c.parent.relative_to(root).as_posix() for root in roots for c in root.glob(f"**/{_CARD}")})
 
 
 def detect(path: Path) -> str:
-    """Which kind of release a path holds."""
+    """Return the kind of release at a path; raise DataError if it is unknown."""
     kinds = [kind for kind in loader if getattr(loader[kind], "looks_like", lambda path: False)(path)]
     if not kinds:
         remedy = f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}"
@@ -118,7 +118,7 @@ def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False,
 def import_release(
     kind: str, path: Path, name: str | None = None, out: Path | None = None, *, skip_bad: bool = False, **options: Any
 ) -> Reading:
-    """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` beside."""
+    """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` there."""
     options |= {"name": name} if name else {}
     reading = read_release(path, kind, skip_bad=skip_bad, **options)
     folder = out or workspace() / "data" / _name(reading.corpus.name)
@@ -131,7 +131,7 @@ def import_release(
 
 
 def _name(name: str) -> str:
-    """A name that stays inside data/ and leaves the bundled sample alone."""
+    """Return the name; raise DataError if it leads out of data/ or to the bundled sample."""
     parts = Path(name).parts
     if not parts or Path(name).is_absolute() or ".." in parts or parts[0] == "sample":
         plain = f"take a plain one, such as {Path(name).name}-mine"
@@ -145,7 +145,7 @@ def save(corpus: Corpus, folder: str | Path) -> Path:
 
 
 def _stored(corpus: Corpus) -> dict[str, bytes]:
-    """The files of a corpus, the card with their digests first."""
+    """Return the files of a corpus, the card with their digests first."""
     frames = {name: getattr(corpus, name) for name in FRAMES} | corpus.extras
     written = {}
     for name, frame in frames.items():
@@ -162,9 +162,10 @@ def _stored(corpus: Corpus) -> dict[str, bytes]:
 
 
 def _put(files: Mapping[str, bytes], folder: Path) -> Path:
-    """Write all files beside the old ones, then move them, the card first.
+    """Write all files under temporary names in the folder, then move them to their names, the card first.
 
-    Where the disk is full the old corpus stays; what a kill between two moves leaves does not fit the card.
+    If the disk is full, the old corpus stays. After a kill between two moves, the card does not fit the files, and
+    loading says so.
     """
     beside = {name: folder / f"{name}.new" for name in files}
     try:
@@ -183,7 +184,7 @@ def _put(files: Mapping[str, bytes], folder: Path) -> Path:
 
 
 def open_parquet(folder: Path) -> Corpus:
-    """A corpus from the folder that `save` wrote."""
+    """Return the corpus of a folder that `save` wrote."""
     try:
         card = json.loads((folder / _CARD).read_text(encoding="utf-8"))
         missing = {"format", "name", "language", "extras", "meta"} - card.keys()

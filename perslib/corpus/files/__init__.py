@@ -1,1 +1,4 @@
-"""Files that may be broken: records with their place, times, and tables in little room; every fault is collected."""
+"""Files that may be broken: records with their place, times, and large tables in little memory.
+
+Every fault is collected.
+"""

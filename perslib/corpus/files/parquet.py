@@ -1,8 +1,8 @@
-"""Frames in little more room than they take: read from a Parquet file, or grown by parts.
+"""Frames in little memory: read from a Parquet file, or built part by part.
 
-Read whole, Arrow wants two and a half times the room of a column of long texts. It joins texts by copying them, selects
-rows of joined texts by copying them all once more, and gives a file of many row groups in as many pieces. Here rows are
-added part by part, and a column of texts grows in one piece.
+To read a whole file, Arrow needs two and a half times the memory of a column of long texts. It copies texts to join
+them, copies them again to select rows, and splits a file of many row groups into as many pieces. Here rows are added
+part by part, and a column of texts is one piece.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KIND = pd.StringDtype("pyarrow", na_value=np.nan)
 
 
 class Texts:
-    """A column of texts: bytes one behind the other, where each text ends, and which are there."""
+    """A column of texts: the bytes one after the other, the end of each text, and which texts exist."""
 
     def __init__(self) -> None:
         self._data, self._ends, self._there = bytearray(), array("q", [0]), bytearray()
@@ -44,7 +44,7 @@ class Texts:
         self._data += memoryview(data or b"")[own[0] : own[-1]]  # a large block grows by pages, nothing is copied
 
     def series(self) -> pd.Series:
-        """The column; to be called once, at the end."""
+        """Return the column. Call it once, at the end."""
         there = np.frombuffer(self._there, bool)
         missing = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
         buffers = [missing, pa.py_buffer(self._ends), pa.py_buffer(self._data)]
@@ -53,7 +53,7 @@ class Texts:
 
 
 class Numbers:
-    """A column of numbers or truth values: what they are, and which are missing."""
+    """A column of numbers or truth values: the values, and which are missing."""
 
     def __init__(self, kind: pd.Float64Dtype | pd.Int64Dtype | pd.BooleanDtype) -> None:
         self._kind, self._values, self._missing = kind, bytearray(), bytearray()
@@ -64,14 +64,14 @@ class Numbers:
         self._missing += part.isna().to_numpy().tobytes()
 
     def series(self) -> pd.Series:
-        """The column; to be called once, at the end."""
+        """Return the column. Call it once, at the end."""
         values = np.frombuffer(self._values, self._kind.numpy_dtype)
         made = self._kind.construct_array_type()
         return pd.Series(made(values, np.frombuffer(self._missing, bool)))
 
 
 class Others:
-    """A column of anything else."""
+    """A column of any other kind."""
 
     def __init__(self) -> None:
         self._parts: list[pd.Series] = []
@@ -81,12 +81,12 @@ class Others:
         self._parts.append(part)
 
     def series(self) -> pd.Series:
-        """The column."""
+        """Return the column."""
         return pd.concat(self._parts, ignore_index=True)
 
 
 class Growing:
-    """A frame that grows by frames of the same columns."""
+    """A frame that grows by frames with the same columns."""
 
     def __init__(self) -> None:
         self._columns: dict[str, Texts | Numbers | Others] = {}
@@ -102,7 +102,7 @@ class Growing:
                 grown.add(column)
 
     def frame(self) -> pd.DataFrame:
-        """The frame; to be called once, at the end."""
+        """Return the frame. Call it once, at the end."""
         names = list(self._columns)
         return pd.DataFrame({name: self._columns.pop(name).series() for name in names}, copy=False)
 
@@ -116,7 +116,7 @@ def _begun(column: pd.Series) -> Texts | Numbers | Others:
 
 @contextmanager
 def open_table(file: Path, remedy: str = "", **options: Any) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file; an error, also in what is read from it, where it is none."""
+    """Open a Parquet file; raise DataError if it, or what is read from it, is damaged."""
     try:
         with pq.ParquetFile(file, **options) as stored:
             yield stored
@@ -125,7 +125,9 @@ def open_table(file: Path, remedy: str = "", **options: Any) -> Iterator[pq.Parq
 
 
 def read_frame(file: Path, remedy: str = "", most: int | None = None) -> pd.DataFrame:
-    """The frame that `to_parquet` wrote, lists as tuples; an error where it has more than `most` columns."""
+    """Return the frame that `to_parquet` wrote, with lists as tuples; raise DataError if it has more than `most`
+    columns.
+    """
     growing = Growing()
     with open_table(file, remedy) as stored:
         if most is not None:
@@ -137,7 +139,7 @@ def read_frame(file: Path, remedy: str = "", most: int | None = None) -> pd.Data
 
 
 def _part(table: pa.Table) -> pd.DataFrame:
-    """Rows as pandas reads them, but lists as tuples, an empty one where there is none."""
+    """Return rows as pandas reads them, with lists as tuples; a missing list is an empty tuple."""
     lists = [field.name for field in table.schema if pa.types.is_list(field.type)]
     cells = {name: [tuple(cell or ()) for cell in table[name].to_pylist()] for name in lists}
     plain = table.drop_columns(lists).to_pandas()

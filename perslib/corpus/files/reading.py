@@ -1,6 +1,7 @@
-"""Reading files that may be broken: every problem is collected with its place, nothing is dropped silently.
+"""Reading files that may be broken: every problem is collected with its place, and nothing is dropped silently.
 
-A column of scores that is on another scale than the one declared is a fault of the whole table; `Scores` finds it.
+If a column of scores is on another scale than the declared one, the whole table is at fault; `ScoreColumn` detects
+this.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from perslib.errors import DataError, Problem
 from perslib.schemas import show
 
 Rows: TypeAlias = list[dict[str, Any]]
-#: From this share of the scores on they are no stray cells; the second one is for a single value that recurs.
+#: From this share on, wrong scores are not stray cells; the second share is for a single value that recurs.
 SHARE, RECURRING = 0.1, 0.01
 
 
 def number_in(value: Any) -> float | None:
-    """The number that a cell holds, as number or text; None for anything else."""
+    """Return the number in a cell that holds a number or its text; None for anything else."""
     try:
         number = float(value) if not isinstance(value, bool) else math.nan
     except (TypeError, ValueError, OverflowError):
@@ -37,12 +38,12 @@ def number_in(value: Any) -> float | None:
 
 @dataclass
 class Scores:
-    """What stands in one column of scores, and which of it is not on the scale."""
+    """The values of one column of scores, and which of them are not on the scale."""
 
     given: Counter[Any] = field(default_factory=Counter)
     off: Counter[Any] = field(default_factory=Counter)
     place: str = ""
-    """Where the first one stands that is not on the scale."""
+    """Place of the first value that is not on the scale."""
 
     def add(self, value: Any, place: str, fits: bool) -> None:
         """Count a cell."""
@@ -54,7 +55,7 @@ class Scores:
             self.place = self.place or place
 
     def fault(self, name: str, scale: Scale) -> Problem | None:
-        """What to do where the column is on another scale; None where it is not, a few stray cells apart."""
+        """Return a problem with its remedy if the column is on another scale; None if only a few stray cells differ."""
         n, off = self.given.total(), self.off.total()
         numbers = sorted(v for v in self.given if isinstance(v, float))
         texts = [v for v in self.given if isinstance(v, str)]
@@ -76,21 +77,23 @@ class Scores:
         return Problem(self.place, f"{message} {remedy}")
 
 
-#: What to do about scores that are not on the scale, by what they are.
+#: Kind of scores that are not on the scale → remedy.
 _REMEDIES = {
-    "flags": "Put 1 for yes and 0 for no and say {option} thumbs, or name the column feedback and put like or dislike.",
-    "words": "Put a number for each of these, nothing where there is no rating.",
-    "numbers": "Say on which scale people rated, such as {option} 0-10, and leave a cell empty that means 'not rated'.",
+    "flags": "Write 1 for yes and 0 for no with {option} thumbs, or name the column feedback and write like or dislike.",
+    "words": "Write a number for each of these, and nothing if there is no rating.",
+    "numbers": "State the scale of the ratings, such as {option} 0-10, and leave cells empty that mean 'not rated'.",
 }
-SKIP_REMEDY = "Mend the file, or import with --skip-bad: good sessions are kept, the others written to rejected.jsonl."
+SKIP_REMEDY = (
+    "Correct the file, or import with --skip-bad: good sessions are kept, the others written to rejected.jsonl."
+)
 AUTO = "auto"
-#: JSON that is nested deeper is no record of a conversation.
+#: JSON that is nested deeper is not a conversation.
 DEEPEST = 100
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """A session (or a row that belongs to none) left out under `skip_bad`, with the reason and what it held."""
+    """A session (or a row without session) left out under `skip_bad`, with the reason and its content."""
 
     place: str
     reason: str
@@ -99,14 +102,14 @@ class Rejected:
 
 @dataclass
 class Reading:
-    """What reading a release gives: the corpus, and problems, rejected records and irregularities.
+    """The result of reading a release: the corpus, problems, rejected records and irregularities.
 
-    A *problem* stops the import unless `skip_bad`; then the whole session that it is in is rejected, for a
-    conversation with a hole in it is not what the user saw. A *fault* is one of the whole table, such as scores
-    on another scale: what would be left without its rows is no fair part, so it stops the import in any case. An
-    *irregularity* is survived and counted.
+    A *problem* stops the import unless `skip_bad` is set. Then the whole session of the problem is rejected, because a
+    conversation with a gap is not what the user saw. A *fault* concerns the whole table, such as scores on another
+    scale. The rows without the fault would not be a fair sample, so it always stops the import. An *irregularity* does
+    no harm and is counted.
 
-    A loader adds conversations, or fills `profiles` (user → profile), `sessions` and `turns` itself, and ends with
+    A loader adds conversations, or fills `profiles` (user → profile), `sessions` and `turns` itself. It ends with
     `finish`, which makes the corpus.
     """
 
@@ -116,25 +119,25 @@ class Reading:
     rejected: list[Rejected] = field(default_factory=list)
     irregularities: Counter[str] = field(default_factory=Counter)
     lost: int = 0
-    """Sessions that were given up."""
+    """Number of rejected sessions."""
     profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
     sessions: Rows = field(default_factory=list)
     turns: Rows = field(default_factory=list)
     scale: Scale = FIVE
-    """What people rated on."""
+    """The scale of the ratings."""
     evidence: str = EVIDENCE[0]
-    """As of `Corpus.with_evidence`; `AUTO` takes other conversations where no user has a second scenario."""
+    """See `Corpus.with_evidence`; `AUTO` takes other conversations if no user has a second scenario."""
     corpus: Corpus = field(init=False)
     folder: Path = field(init=False)
-    """Where the corpus lies, once it is imported."""
+    """Folder of the imported corpus."""
     dates: str | None = None
-    """As of `perslib.corpus.files.times.ORDERS`: of times that do not begin with the year."""
+    """One of `perslib.corpus.files.times.ORDERS`, for times that do not begin with the year."""
     session_scale: Scale | None = None
-    """What people rated conversations on, where that is another scale than that of replies."""
+    """The scale of ratings of conversations, if it differs from that of replies."""
     _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))
 
     def note(self, what: str, times: int = 1) -> None:
-        """Count something odd that was read all the same."""
+        """Count an irregularity in data that could still be read."""
         if times:
             self.irregularities[what] += times
 
@@ -147,7 +150,7 @@ class Reading:
         return self.session_scale if column == "satisfaction" and self.session_scale else self.scale
 
     def score(self, value: Any, field_name: str, place: str, *, whole: bool = True) -> float | Problem:
-        """A rating on the scale, given as 4, 4.0 or "4"; anything else is a problem."""
+        """Return a rating on the scale, given as 4, 4.0 or "4"; return a Problem for anything else."""
         number, scale = number_in(value), self.scale_of(field_name)
         fits = number is not None and scale.low <= number <= scale.high and (number.is_integer() or not whole)
         self._scores[field_name].add(value, place, fits)
@@ -156,13 +159,13 @@ class Reading:
         return Problem(place, f"{field_name} is {show(value)}, expected {scale}")
 
     def rated(self, number: float | None) -> dict[str, float | None]:
-        """A rating that is on the scale as the columns `score` and `given` of its turn."""
+        """Return a rating on the scale as the columns `score` and `given` of its turn."""
         if number is None or (self.scale.is_five and number == int(number)):
             return {"score": number}
         return {"score": self.scale.score(number), "given": number}
 
     def reject(self, problems: list[Problem], record: Any, sessions: int = 1) -> None:
-        """Give up a session for these problems, or a record that is no session or only part of one."""
+        """Reject a session for these problems, or a record that is not a session or only a part of one."""
         self.lost += sessions
         self.problems += problems
         reason = "; ".join(p.message for p in problems)
@@ -183,7 +186,7 @@ class Reading:
         return rows, trailing
 
     def settle(self) -> None:
-        """After reading: raise what was wrong, unless it is in sessions alone and these are to be left out."""
+        """Raise the problems found in reading, unless all of them are in sessions that `skip_bad` leaves out."""
         columns = [column.fault(name, self.scale_of(name)) for name, column in self._scores.items()]
         if faults := [*(fault for fault in columns if fault), *self.faults]:
             raise DataError(faults)
@@ -194,16 +197,16 @@ class Reading:
     def finish(
         self, meta: dict[str, Any], name: str, language: str, nothing: Problem, remedy: str = "", **frames: Any
     ) -> Reading:
-        """Make the corpus, with what was odd counted in its `meta`; an error where there is no session.
+        """Make the corpus, with irregularities counted in its `meta`; raise DataError if there is no session.
 
         Parameters
         ----------
         meta, name, language
-            Of the corpus.
+            Facts about the corpus.
         nothing, remedy
-            What to say where nothing was read, and no problem was met.
+            Message if nothing was read and there was no problem.
         frames
-            `events`, `extras`, and `turns` where they are not the rows read.
+            `events`, `extras`, and `turns` if they differ from the rows read.
         """
         self.settle()
         if not self.sessions:
@@ -221,7 +224,7 @@ class Reading:
         return self
 
     def rejected_lines(self) -> bytes:
-        """One JSON line a rejected session: place, reason, record."""
+        """Return a line of JSON per rejected session: place, reason, record."""
         lines = [json.dumps(vars(r), ensure_ascii=False, default=str) + "\n" for r in self.rejected]
         return "".join(lines).encode("utf-8", "backslashreplace")  # half a character becomes JSON's escape
 
@@ -271,14 +274,14 @@ _YES = {"1", "true", "yes", "y", "t"}
 
 
 def truth(value: Any) -> bool:
-    """Whether a flag is set, written as a number, a text or a boolean; what says nothing is not set."""
+    """Return whether a flag (number, text or boolean) is set; a value without meaning is not set."""
     if isinstance(value, str):
         return value.strip().lower() in _YES
     return value in (True, 1)
 
 
 def parse_json(raw: bytes, place: str) -> Any | Problem:
-    """The JSON value in `raw`, or what is wrong with it and where."""
+    """Return the JSON value in `raw`, or a Problem that says what is wrong and where."""
     try:
         value = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -295,7 +298,7 @@ def parse_json(raw: bytes, place: str) -> Any | Problem:
 
 
 def read_json(file: Path, kind: type, what: str, remedy: str = "") -> Any:
-    """What a JSON file holds, which must be of this kind and not empty."""
+    """Return the content of a JSON file; raise DataError if it is empty or not of this kind."""
     value = parse_json(file.read_bytes(), file.name)
     if isinstance(value, kind) and value:
         return value
@@ -304,7 +307,7 @@ def read_json(file: Path, kind: type, what: str, remedy: str = "") -> Any:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether a JSON value is nested deeper than any record, and than functions that call themselves may follow."""
+    """Return whether a JSON value is nested deeper than any record, or deeper than recursive functions can follow."""
     level = [value]
     for _ in range(DEEPEST):
         held = [v.values() if isinstance(v, dict) else v for v in level if isinstance(v, dict | list)]
@@ -313,7 +316,7 @@ def is_too_deep(value: Any) -> bool:
 
 
 def not_utf8(raw: bytes, error: UnicodeDecodeError, place: str) -> Problem:
-    """What to say of bytes that are not UTF-8; a file that ends within a character was cut off, rather."""
+    """Return a problem for bytes that are not UTF-8; if the file ends within a character, it says that it was cut off."""
     line = raw[: error.start].count(b"\n") + 1
     what = f"is not UTF-8 (byte {raw[error.start]:#04x} at {error.start}); save the file as UTF-8"
     if error.reason == "unexpected end of data":
@@ -324,10 +327,10 @@ def not_utf8(raw: bytes, error: UnicodeDecodeError, place: str) -> Problem:
 def turns_of(
     messages: Iterable[tuple[str, str, dict[str, Any]]], unasked: dict[str, Any] | None = None
 ) -> tuple[Rows, tuple[str, ...]]:
-    """The replies of a conversation as rows of `turns`, and what the user said after the last of them.
+    """Return the replies of a conversation as rows of `turns`, and the user's messages after the last reply.
 
-    A message is a role, a text and further columns of the reply that it is, or that answers it; `unasked` are those of
-    a reply without a request. Messages of other roles than user and assistant are left out.
+    A message is a role, a text and further columns of the reply that it is, or that answers it. `unasked` are the
+    columns of a reply without a request. Messages of roles other than user and assistant are left out.
     """
     rows: Rows = []
     waiting: list[str] = []
@@ -345,5 +348,5 @@ def turns_of(
 
 
 def frame(rows: Rows, columns: list[str]) -> pd.DataFrame:
-    """Rows as a frame that has these columns even when there are no rows."""
+    """Return rows as a frame that has these columns even if there are no rows."""
     return pd.DataFrame(rows) if rows else pd.DataFrame({c: [] for c in columns})

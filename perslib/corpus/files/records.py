@@ -1,10 +1,11 @@
-"""The one path from a file to a loader: records are read, checked, and handed over one by one.
+"""The one way from a file to a loader: records are read, checked, and passed on one by one.
 
-    lines = json_lines(read_bounded(file), file.name)
-    made = read_each(lines, reading, SCHEMA, read_conversation)
+    lines = read_json_lines(read_bounded(file), file.name)
+    rows = read_each(lines, reading, SCHEMA, read_conversation)
 
-A record that does not fit the schema, or that its reader cannot take, is rejected into the reading with its place and the
-reason; a loader sees good records only. What no record is as large as (`LONGEST`, `COLUMNS`) is refused before it is read.
+A record that does not fit the schema, or that its reader refuses, is rejected with its place and the reason; a loader
+receives good records only. Records and tables above a maximum size (`MOST_CHARACTERS_A_RECORD`, `MOST_COLUMNS`) are
+refused before they are read.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def read_bounded(file: Path) -> bytes:
 
 
 def check_lines(file: Path) -> None:
-    """Stop, before a file is in memory, where a line of it is longer than any record."""
+    """Raise DataError, before a file is in memory, if one of its lines is longer than any record."""
     number, length = 1, 0
     with file.open("rb") as stream:
         while part := stream.read(_PART):
@@ -59,7 +60,7 @@ def check_width(columns: Sized, place: str) -> None:
 
 
 def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, bytes]]:
-    """Place, value (or Problem) and bytes of each line that is not blank."""
+    """Yield place, value (or Problem) and bytes of each line that is not blank."""
     for number, line in enumerate(raw.split(b"\n"), start=1):
         if line.strip():
             value = parse_json(line, place)
@@ -75,7 +76,9 @@ def json_items(file: Path, what: str = "a list of conversations") -> Lines:
 def csv_lines(
     raw: bytes, place: str, required: Sequence[str], delimiter: str = ","
 ) -> Iterator[tuple[str, dict[str, Any] | Problem, dict[str, Any]]]:
-    """Place, content (or Problem) and fields of each row, empty fields as None; the header has these columns."""
+    """Yield place, content (or Problem) and fields of each row, empty fields as None; raise DataError if the header
+    lacks a column.
+    """
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -138,7 +141,7 @@ def read_each(
 
 @contextmanager
 def naming(place: str) -> Iterator[None]:
-    """Make an error that nobody foresaw a problem of this place: which error, and where in the code it arose."""
+    """Turn an unforeseen error into a problem of this place: it names the error and where in the code it arose."""
     try:
         yield
     except (PerslibError, OSError, MemoryError):

@@ -1,4 +1,4 @@
-"""Tables in files: the columns that they have, and their rows one by one."""
+"""Tables in files: their columns, and their rows one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
 
 
 def open_rows(path: Path, what: str = "a list of rows") -> tuple[list[str], Lines]:
-    """The columns that a table names before its rows (JSON names none), and place, content (or Problem) and text of each row."""
+    """Return the columns that a table names before its rows (JSON names none), and place, content (or Problem) and text
+    of each row.
+    """
     suffix = path.suffix.lower()
     if not path.is_file() or suffix not in SUFFIXES:
         raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
@@ -36,7 +38,7 @@ def open_rows(path: Path, what: str = "a list of rows") -> tuple[list[str], Line
 
 
 def rows_of(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Rows of plain Python values, without cells that are missing."""
+    """Yield rows of plain Python values, without missing cells."""
     for row in frame.astype(object).to_dict("records"):
         cells = {str(c): v.tolist() if isinstance(v, np.generic | np.ndarray) else v for c, v in row.items()}
         yield {c: str(v) if isinstance(v, pd.Timestamp) else v for c, v in cells.items() if not _is_missing(v)}

@@ -1,7 +1,7 @@
-"""Read times: one reading for all cells of a column, or a problem that asks for it.
+"""Read times: all cells of a column in one form, or a problem that asks which form.
 
-`01.03.2026` is the first of March or the third of January. A column is read in the one way that all of its cells allow;
-where two ways remain, the user has to choose, for a guess would be wrong without a word.
+`01.03.2026` is the first of March or the third of January. A column is read in the one form that all of its cells
+allow. If two forms remain, the user has to choose, because a wrong guess would not be noticed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from perslib.errors import Problem, UnknownName
 from perslib.schemas import show
 
 YEAR, DAY, MONTH, NAME = "year first", "day first", "month first", "month by name"
-#: What a user may say of dates such as 01.03.2026.
+#: Option for dates such as 01.03.2026 → form.
 ORDERS = {"day-first": DAY, "month-first": MONTH}
-#: The lowest number that is an epoch in this unit (it is in 1973), and how many of the unit are a second.
+#: Unit → lowest number that counts as an epoch (in 1973), and units per second.
 _UNITS = {"seconds": (1e8, 1), "milliseconds": (1e11, 1e3), "microseconds": (1e14, 1e6), "nanoseconds": (1e17, 1e9)}
 _DATE = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})(?!\d)(.*)")
 _ZONE = r" ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)?"
@@ -33,7 +33,7 @@ _WORDS = _MONTHS | frozenset(
 
 
 class Cell(NamedTuple):
-    """A cell that holds a time, and the time that it is in each reading that is possible."""
+    """A cell with a time, and the time in each possible form."""
 
     row: dict[str, Any]
     column: str
@@ -47,20 +47,20 @@ class Cell(NamedTuple):
 def read_times(
     rows: Sequence[tuple[str, dict[str, Any]]], columns: Sequence[str], order: str | None = None
 ) -> tuple[list[str], list[Problem]]:
-    """Put ISO 8601, in UTC where a zone is given, for the times in these columns; cells that hold no time stay.
+    """Write the times in these columns as ISO 8601, in UTC if they have a zone; cells without a time stay as they are.
 
     Parameters
     ----------
     rows
-        With the place of each in its file.
+        Rows, each with its place in its file.
     columns
-        Each of them is read in one way.
+        Columns with times; each is read in one form.
     order
-        One of `ORDERS`, for dates that do not begin with the year; None where the dates have to show it.
+        One of `ORDERS`, for dates that do not begin with the year; None if the dates have to show it.
 
     Returns
     -------
-    How each column was read, and what is wrong with those that cannot be read in one way.
+    A note for each column on how it was read, and problems of columns that cannot be read in one form.
     """
     if order is not None and order not in ORDERS:
         raise UnknownName("order of day and month", order, ORDERS)
@@ -93,7 +93,7 @@ def read_times(
 
 
 def is_time(text: str) -> bool:
-    """Whether a text is a time as `read_times` puts it."""
+    """Return whether a text is a time as `read_times` writes it."""
     try:
         return datetime.fromisoformat(text).tzinfo is None
     except ValueError:
@@ -101,7 +101,7 @@ def is_time(text: str) -> bool:
 
 
 def _cells(rows: Sequence[tuple[str, dict[str, Any]]], column: str, order: str | None) -> Iterator[Cell]:
-    """The cells of a column that hold a time, in any reading or in the given order."""
+    """Yield the cells of a column that hold a time, in any form or in the given order."""
     other = {DAY, MONTH} - {ORDERS[order]} if order else set()
     for place, row in rows:
         readings = {
@@ -112,7 +112,7 @@ def _cells(rows: Sequence[tuple[str, dict[str, Any]]], column: str, order: str |
 
 
 def _describe(form: str, times: list[tuple[Cell, datetime]]) -> str:
-    """How a column was read, with the cell that shows it."""
+    """Return how a column was read, with a cell as an example."""
     cell, time = min(times, key=lambda own: len(own[0].readings))
     is_days = all((own.hour, own.minute, own.second) == (0, 0, 0) for _, own in times)
     zone = " UTC" if time.tzinfo else ""
@@ -120,7 +120,7 @@ def _describe(form: str, times: list[tuple[Cell, datetime]]) -> str:
 
 
 def _ask_order(cells: list[Cell]) -> Problem:
-    """What to say where no cell shows whether day or month stands first."""
+    """Return the problem of a column where no cell shows whether day or month stands first."""
     first, *others = cells
     other = next((cell for cell in others if str(cell) != str(first)), None)
     second = f" and {other} ({other.place})" if other else ""
@@ -129,7 +129,7 @@ def _ask_order(cells: list[Cell]) -> Problem:
 
 
 def _name_two(cells: list[Cell]) -> Problem:
-    """What to say where cells of one column are written in several ways: the first two that cannot be read alike."""
+    """Return the problem of a column in several forms, with the first two cells that differ."""
     one, other = next((a, b) for b in cells for a in cells if not a.readings.keys() & b.readings.keys())
     (a, b), column = ((" or ".join(cell.readings)) for cell in (one, other)), one.column
     message = f"{column} is {other} ({b}), but {one} ({a}) at {one.place}"
@@ -137,7 +137,7 @@ def _name_two(cells: list[Cell]) -> Problem:
 
 
 def _readings(value: Any) -> Iterator[tuple[str, datetime]]:
-    """What a cell may mean, each with the time; nothing where it holds no time."""
+    """Yield the possible forms of a cell, each with its time; nothing if it holds no time."""
     if not isinstance(value, str | int | float | date) or (isinstance(value, int) and abs(value) >= 1 << 63):
         return
     text = str(value).strip()
@@ -163,7 +163,7 @@ def _readings(value: Any) -> Iterator[tuple[str, datetime]]:
 
 
 def _names_a_day(text: str) -> bool:
-    """Whether a text has the name of a month, a day, a year of four digits, and no word but those of times."""
+    """Return whether a text has the name of a month, a day, a year of four digits, and otherwise only words of times."""
     words = {word.lower()[:3] for word in re.findall(r"[^\W\d_]+", text)}
     numbers = re.findall(r"\d+", re.sub(r"\d+:[\d:.]+|(?<![^\W\d_])[+-]\d\d:?\d\d\b", "", text))
     return bool(words & _MONTHS) and words <= _WORDS and sorted(map(len, numbers)) in ([1, 4], [2, 4])
@@ -178,7 +178,8 @@ _EPOCHS = sorted(_UNITS.values(), reverse=True)
 
 
 def seconds(value: Any) -> float | None:
-    """Seconds since 1970 of `2026-01-31 08:00:00`, ISO 8601 with or without zone, or an epoch; None if unreadable.
+    """Return the seconds since 1970 of `2026-01-31 08:00:00`, of ISO 8601 with or without zone, or of an epoch; None if
+    unreadable.
 
     A time without a zone counts as if it were UTC: only differences within a session are used.
     """
@@ -211,7 +212,9 @@ def _parse_moment(text: str) -> datetime | float | None:
 
 
 def _from_iso(text: str) -> datetime:
-    """The time in ISO 8601, with slashes as well; more digits than a day has are an epoch."""
+    """Return the time in ISO 8601, also with slashes; raise ValueError for more digits than a day has, because they are
+    an epoch.
+    """
     text = text.strip().replace("/", "-")
     if text.isdecimal() and len(text) != 8:
         raise ValueError("an epoch")

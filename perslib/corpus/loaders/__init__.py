@@ -1,1 +1,1 @@
-"""One loader a format: from files as they are released to a corpus."""
+"""One loader per format: from files as they are released to a corpus."""

@@ -1,8 +1,8 @@
-"""Reading files by a recipe: each record becomes rows of a table, whose columns stand where the recipe says.
+"""Reading files by a recipe: each record becomes rows of a table, with columns from the places that the recipe names.
 
-A path leads into a record (`a.b[0].c`), also through a text that is JSON. Paths that begin with `this` lead to what is known
-of the record beside what stands in it: `this.place`, `this.language`, and of the row that a part of it becomes `this.number`
-and `this.item`.
+A path leads into a record (`a.b[0].c`), also through a text that is JSON. Paths that begin with `this` lead to facts
+about the record that are not in it: `this.place`, `this.language`, and `this.number` and `this.item` of the part that
+becomes a row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {"text": str, "number": number_in, "fla
 
 
 def is_at(recipe: Recipe, path: Path) -> bool:
-    """Whether a path is, or a folder holds, files that have the names in a recipe."""
+    """Return whether a path is, or a folder holds, files with the names in a recipe."""
     folder = path if path.is_dir() else path.parent
     return bool(_named(recipe, path)) and all((folder / own["file"]).is_file() for own in recipe.join.values())
 
@@ -67,13 +67,13 @@ def read_by_recipe(recipe: Recipe, path: Path, *, skip_bad: bool = False, name: 
 
 
 def _named(recipe: Recipe, path: Path) -> list[Path]:
-    """The files of the names in a recipe that a path is, or that a folder holds."""
+    """Return the files with the names in a recipe: the path itself, or those in a folder."""
     files = [path / name for name in recipe.names] if path.is_dir() else [path]
     return [file for file in files if file.is_file() and file.name in recipe.names]
 
 
 def _one_file(recipe: Recipe, path: Path) -> Path:
-    """The one file that a recipe reads at a path, with those that are joined to it."""
+    """Return the one file that a recipe reads at a path, with those that are joined to it."""
     files = _named(recipe, path)
     if len(files) > 1:
         listed = " and ".join(file.name for file in files)
@@ -86,7 +86,7 @@ def _one_file(recipe: Recipe, path: Path) -> Path:
 
 
 def _open(recipe: Recipe, file: Path) -> tuple[list[str], Lines]:
-    """The columns of a file that is a table, and place and content of each of its records."""
+    """Return the columns of a file that is a table, and place and content of each of its records."""
     if recipe.records is None or file.suffix.lower() != ".json":
         return open_rows(file, "a list of conversations" if recipe.takes_conversations else "a list of rows")
     document = parse_json(file.read_bytes(), file.name)
@@ -100,7 +100,7 @@ def _open(recipe: Recipe, file: Path) -> tuple[list[str], Lines]:
 
 
 def _folders(parts: Mapping[str, str], path: Path) -> Lines:
-    """The records that are folders: what their files hold, by the names of the parts; or what is wrong with one."""
+    """Yield records that are folders: the content of their files by the names of the parts, or a Problem."""
     for folder in sorted(file.parent for file in path.rglob(next(iter(parts.values())))):
         files = {part: folder / name for part, name in parts.items()}
         record = {
@@ -118,12 +118,12 @@ def _folders(parts: Mapping[str, str], path: Path) -> Lines:
 
 @cache
 def _keys(path: str) -> list[str | int]:
-    """The keys and numbers that a path names."""
+    """Return the keys and numbers in a path."""
     return [int(number) if number else name for number, name in re.findall(r"\[(-?\d+)\]|([^.\[\]]+)", path)]
 
 
 def find(record: Any, path: str) -> Any:
-    """What stands at a path such as `a.b[0].c`, or in the column of that very name; MISSING where there is nothing."""
+    """Return the value at a path such as `a.b[0].c`, or in the column of exactly that name; MISSING if there is none."""
     if isinstance(record, Mapping) and path in record:
         return record[path]
     for key in _keys(path):
@@ -135,12 +135,12 @@ def find(record: Any, path: str) -> Any:
 
 
 def _parsed(value: Any) -> Any:
-    """A value, or what a text that is JSON holds."""
+    """Return a value, or the content of a text that is JSON."""
     return parse_json(value.encode("utf-8", "surrogatepass"), "") if isinstance(value, str) else value
 
 
 def fill_in(text: str, record: Any) -> str | None:
-    """A text with what stands at the paths in its braces; None where there is nothing at one."""
+    """Return a text with the values at the paths in its braces; None if one of them is missing."""
     parts = re.split(r"\{([^{}]+)\}", text)
     parts[1::2] = values = [find(record, path) for path in parts[1::2]]
     is_lacking = any(value in EMPTY or isinstance(value, list | dict) for value in values)
@@ -151,7 +151,7 @@ def fill_in(text: str, record: Any) -> str | None:
 
 
 class _Making:
-    """Makes rows of records, and remembers of what."""
+    """Makes rows of records, and remembers which record each row is from."""
 
     def __init__(self, recipe: Recipe, reading: Reading, known: Record, header: Iterable[str]):
         self.recipe, self.reading, self.known = recipe, reading, known
@@ -175,7 +175,7 @@ class _Making:
             read_each(lines, self.reading, self.recipe.schema_of(join.get("record", {})), keep)
 
     def rows(self, record: Any, place: str) -> list[Row]:
-        """The rows that a record gives, with their places."""
+        """Return the rows of a record, with their places."""
         if not isinstance(record, dict):
             raise DataError(Problem(place, "is no JSON object"))
         this = {**self.known, "place": place}
@@ -199,7 +199,7 @@ class _Making:
         return made
 
     def _row(self, columns: Mapping[str, Column], record: Record, place: str) -> list[Row]:
-        """The row of a part of a record; none where the recipe leaves it out."""
+        """Return the row of a part of a record; an empty list if the recipe leaves it out."""
         self._read.append(record)
         taken = ((name, self._value(column, record, place)) for name, column in columns.items())
         row = {name: value for name, value in taken if value is not MISSING}
@@ -217,7 +217,7 @@ class _Making:
         return [(place, row)]
 
     def _value(self, column: Column, record: Any, place: str) -> Any:
-        """What a record has for a column; a Problem where it is nothing that the recipe knows."""
+        """Return the value of a record for a column; a Problem if the recipe does not know it."""
         if column.text:
             return fill_in(column.text, record)
         if column.flags:
@@ -237,7 +237,7 @@ class _Making:
         return self._translate(column, value, place) if column.values else value
 
     def _translate(self, column: Column, value: Any, place: str) -> Any:
-        """What a word stands for; the rows' own check judges what is no word of a rating."""
+        """Return the value that a word stands for. A word that is not a rating is left to the check of rows."""
         if value in EMPTY:
             return None
         if (word := in_words(value)) in column.values:
@@ -250,7 +250,7 @@ class _Making:
         return Problem(place, f"{column.name} is {show(value)}, expected {', '.join(column.values)}")
 
     def _messages(self, column: Column, messages: Any, place: str) -> list[Record]:
-        """Messages as `{role, content}`, with their further columns."""
+        """Return messages as `{role, content}`, with their further columns."""
         said = []
         for number, message in enumerate(_list_at(messages, column.theirs, place)):
             role, content = find(message, column.role), find(message, column.content)
@@ -285,7 +285,7 @@ class _Making:
 
 
 def _list_at(value: Any, path: str, place: str) -> list[Any]:
-    """The list that stands at a path; an error where it is none."""
+    """Return the list at a path; raise DataError if it is not a list."""
     if not isinstance(value, list):
         wrong = value.message if isinstance(value, Problem) else f"is {show(value)}, expected a list"
         raise DataError(Problem(place, f"{path} {wrong}"))

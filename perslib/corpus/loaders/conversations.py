@@ -1,4 +1,4 @@
-"""Which rows of a table are one conversation: those of a session, the messages of a row, or a request by itself."""
+"""Which rows of a table are one conversation: those of a session, the messages of a row, or a single request."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def split_conversations(
 
 
 def _message(message: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:
-    """Role, text and further columns of a message; of content in parts, the texts."""
+    """Return role, text and further columns of a message; of content in parts, the joined texts."""
     content = message["content"]
     if isinstance(content, list | tuple):
         content = "\n".join(
@@ -130,7 +130,7 @@ def group_rows(
 
 
 def say_alone(alone: list[list[Row]]) -> Iterator[str]:
-    """Say that rows became conversations of their own, because nothing says which belong together."""
+    """Yield a note if rows became separate conversations because nothing shows which belong together."""
     if any(len(rows) > 1 for rows in alone):
         yield (
             f"sessions: {sum(map(len, alone))} rows name no session and no turn; each request is a conversation of its own. "

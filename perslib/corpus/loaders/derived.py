@@ -1,10 +1,10 @@
-"""What recipes cannot say: fields that are computed from a record, and files that are joined to a corpus.
+"""What recipes cannot express: fields that are computed from a record, and files that are joined to a corpus.
 
     @function("mine")
     def derive(record): ...
 
-A recipe names such a function: `derive` gives fields of a record, which stand at `derived.NAME`; `complete` takes the reading and
-the folder that it was read from, once its corpus is there.
+A recipe names such a function. `derive` returns fields of a record, which are at `derived.NAME`; `complete` takes the
+reading with its corpus and the folder that was read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROLES = ("user", "assistant")
 
 @function("urs")
 def describe_shared(record: Record) -> dict[str, Any]:
-    """The user's name, which tells the language, and messages: some are pairs of what both said, or texts by turns."""
+    """Return the user's name, which shows the language, and the messages, from pairs or from alternating texts."""
     prefix, user, messages = f"{record['this']['language']}_", str(record["user_id"]).strip(), []
     roles = cycle(ROLES)
     for message in record["conversation_history"]:
@@ -49,14 +49,19 @@ def describe_shared(record: Record) -> dict[str, Any]:
 
 @function("convlab")
 def describe_dialogue(record: Record) -> dict[str, Any]:
-    """The items of a goal (items of one domain begin alike, as `hotel`, `hotel.info.area`), its domains, the messages."""
+    """Return the items of a goal (items of one domain share a prefix:
+
+    `hotel`, `hotel.info.area`), its domains, and the messages.
+    """
     parts = {domain: part for domain, part in record["goal"].items() if part and isinstance(part, dict)}
     goal = tuple(item for domain, part in parts.items() for item in _items(domain, part))
     return {"scenario": "+".join(parts) or "all", "goal": goal, "messages": _joined(record["log"])}
 
 
 def _joined(log: Iterable[tuple[int, str]]) -> list[dict[str, str]]:
-    """The messages of a log (0 for the user or 1 for the system, and the text), those of one side in a row as one."""
+    """Return the messages of a log of (0 for the user or 1 for the system, text), with consecutive ones of one side
+    joined.
+    """
     sides = groupby(log, itemgetter(0))
     return [{"role": ROLES[int(side)], "content": " ".join(text for _, text in own)} for side, own in sides]
 
@@ -75,7 +80,7 @@ ANSWERS = ("strongly disagree", "disagree", "slightly disagree", "slightly agree
 
 @function("dstc")
 def describe_call(record: Record) -> dict[str, Any]:
-    """The goal of a call, its ratings (of answers to a questionnaire), and what both sides said by turns."""
+    """Return the goal of a call, its ratings (answers to a questionnaire), and the alternating messages."""
     label = record["label"]
     goal, feedback = label["task-information"]["goal"], label["task-information"]["feedback"]
     ratings = {}

@@ -1,17 +1,18 @@
 """A raw interaction log: its records as sessions (`perslib.corpus.loaders.logs` reads files of them).
 
-What is odd in a record is survived and named, what is broken says why.
+Irregularities in a record are noted, and the record is read; a broken record is refused with the reason.
 
     {"cid": …, "history": [{"turn_index", "role", "message" or "content", "create_time", "is_unliked", "is_liked"}, …]}
 
-`history` may be a JSON string that holds the list; a flag a number, a text or a boolean (UXBench's log format). A reply
-of a search product may be a JSON object with `content`, a list of typed items, and `marks`. Text items are joined; where
-there are none, the texts of the marks or of the object itself are taken; a reply of pictures only becomes a placeholder.
+`history` may be a JSON string with the list; a flag may be a number, a text or a boolean (UXBench's log format). A
+reply of a search product may be a JSON object with `content`, a list of typed items, and `marks`. Text items are
+joined. Without text items, the texts of the marks or of the object itself are taken. A reply of pictures only becomes a
+placeholder.
 
-Messages and sessions are named tuples rather than frozen dataclasses: equally unchangeable, and made in a third of the
-time, which is what reading a log mostly consists of.
+Messages and sessions are named tuples rather than frozen dataclasses: equally immutable, and made in a third of the
+time, which is most of the time of reading a log.
 
-Usual other names of fields are known (`NAMES`); content may come in parts, as chat APIs have it.
+Common other names of fields are known (`NAMES`). Content may come in parts, as in chat APIs.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Message(NamedTuple):
-    """One utterance; `n_chars` is its length before anything was replaced in it; `is_both`: liked and disliked."""
+    """A message; `n_chars` is its length before any replacement; `is_both`: liked and disliked."""
 
     idx: int
     role: str
@@ -47,7 +48,7 @@ class Message(NamedTuple):
 
 
 class Session(NamedTuple):
-    """One dialogue; `notes` names what was odd in its record and survived."""
+    """A dialogue; `notes` names the irregularities of its record."""
 
     cid: str
     messages: tuple[Message, ...]
@@ -63,7 +64,7 @@ _KEYS = ("traceID", "content", "marks")
 
 
 def plain(text: str) -> str:
-    """The text of a reply: a payload's text, and any other text without inline markers."""
+    """Return the text of a reply: the text of a payload, or any other text without inline markers."""
     if text.startswith("{") and text.rstrip().endswith("}"):
         try:
             value = json.loads(text)
@@ -104,11 +105,11 @@ def _texts(item: dict[str, Any]) -> Iterator[str]:
 
 
 class Unreadable(ValueError):
-    """Why a record is no session: a short reason that can be counted."""
+    """The reason why a record is not a session, short enough to be counted."""
 
 
 def session(record: Any, *, name: str = "") -> Session:
-    """A session from a record."""
+    """Return the session of a record; raise UnreadableRecord if the record is not one."""
     if not isinstance(record, Mapping):
         raise record if isinstance(record, Unreadable) else Unreadable("not an object")
     notes: list[str] = []
@@ -138,7 +139,7 @@ def session(record: Any, *, name: str = "") -> Session:
 
 
 def named(record: Mapping[str, Any], field: str) -> Any:
-    """What a record has under a field's name, or under another usual one."""
+    """Return the value of a record under a field's name, or under another common name."""
     value = record.get(field)
     if value is None:
         value = next((record[name] for name in NAMES[field] if record.get(name) is not None), None)
@@ -146,7 +147,7 @@ def named(record: Mapping[str, Any], field: str) -> Any:
 
 
 def _joined(parts: list[Any]) -> str | None:
-    """The text of content that comes in parts; None where it is something else."""
+    """Return the text of content in parts; None for other content."""
     if not all(isinstance(part, str | Mapping) for part in parts):
         return None
     texts = [part if isinstance(part, str) else part.get("text", "") for part in parts]
@@ -157,7 +158,7 @@ def _joined(parts: list[Any]) -> str | None:
 
 
 def listed(history: Any) -> list[Any]:
-    """The list of messages, which may come as a JSON string."""
+    """Return the list of messages, which may be a JSON string; raise UnreadableRecord if it is neither."""
     if isinstance(history, str):
         try:
             history = json.loads(history)
@@ -171,7 +172,7 @@ def listed(history: Any) -> list[Any]:
 
 
 def message(item: Mapping[str, Any], idx: int, notes: list[str]) -> Message:
-    """One message; a text under `message` or `content`, whichever is not empty."""
+    """Return one message; its text is under `message` or `content`, whichever is not empty."""
     get = item.get
     text = get("message") or get("content") or named(item, "message") or ""
     if type(text) is list:
@@ -199,7 +200,7 @@ def message(item: Mapping[str, Any], idx: int, notes: list[str]) -> Message:
 
 
 def button(item: Mapping[str, Any]) -> int:
-    """-1 for a thumb down, 1 for a thumb up, 0 for neither; both on one reply count as down."""
+    """Return -1 for a dislike, 1 for a like, 0 for neither; both on one reply count as a dislike."""
     get = item.get
     if get("is_unliked") and truth(get("is_unliked")):
         return -1
@@ -213,7 +214,7 @@ def button(item: Mapping[str, Any]) -> int:
 
 
 def _reindexed(history: list[Any], messages: list[Message], notes: list[str]) -> list[Message]:
-    """Messages in the order of `turn_index` where all of them have one of their own, else as they stand."""
+    """Return messages in the order of `turn_index` if each has its own index, otherwise as they stand."""
     given = [item.get("turn_index") for item in history if isinstance(item, Mapping)]
     places = [p for p in given if type(p) is int]
     if len(places) == len(given) == len(set(places)):

@@ -1,8 +1,8 @@
-"""Logs of any size in blocks, so that none is too large to hold: files of sessions, or of messages.
+"""Logs of any size in blocks that fit into memory: files of sessions, or of messages.
 
-JSON Lines hold a session a line; a block is a run of lines. Parquet, CSV and JSON Lines of messages hold a session a row,
-its messages in `history`, or a message a row, consecutive rows of one `cid` being a session; a block is a run of rows
-that cuts no session.
+JSON Lines hold a session per line; a block is a range of lines. Parquet, CSV and JSON Lines of messages hold a session
+per row, with its messages in `history`, or a message per row, where consecutive rows of one `cid` are a session. A
+block is then a range of rows that does not split a session.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Source: TypeAlias = str | Path | pd.DataFrame
 
 
 class Block(NamedTuple):
-    """Whole sessions as they stand in a log; `first` is the number of its first line, or session, from 1."""
+    """Whole sessions as they stand in a log; `first` is the number of its first line or session, from 1."""
 
     place: str
     first: int
@@ -43,7 +43,7 @@ class Block(NamedTuple):
 
 
 def blocks(source: Source, *, size: int = AT_ONCE, rows: int = ROWS) -> Iterator[Block]:
-    """The blocks of a file, of a folder's files in the order of their names, or of a frame."""
+    """Yield the blocks of a file, of a folder's files in the order of their names, or of a frame."""
     if isinstance(source, pd.DataFrame):
         yield from _of_tables(_slices(source, rows), "frame")
         return
@@ -67,20 +67,20 @@ def _files(path: Path) -> list[Path]:
 
 
 def first_record(file: Path) -> Any:
-    """The first record of a file of lines; `Unreadable` where it cannot be read."""
+    """Return the first record of a file of lines; raise UnreadableRecord if it cannot be read."""
     with file.open("rb") as stream:
         line = next((line for line in iter(lambda: stream.readline(1 << 20), b"") if line.strip()), b"")
     return _parsed(line, torn=False)
 
 
 def _holds_messages(file: Path) -> bool:
-    """Whether a file of lines has a message a line, going by its first."""
+    """Return whether a file of lines has a message per line, judging by its first line."""
     first = first_record(file)
     return isinstance(first, dict) and named(first, "history") is None and named(first, "role") is not None
 
 
 def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
-    """The rows of a CSV, or of lines of messages."""
+    """Yield the rows of a CSV, or of lines of messages, in parts."""
     check_lines(file)
     try:
         if file.suffix in _LINES:
@@ -137,7 +137,7 @@ def _slices(frame: pd.DataFrame, rows: int) -> Iterator[pa.Table]:
 
 
 def _of_tables(tables: Iterator[pa.Table], place: str) -> Iterator[Block]:
-    """The tables, each ending where a session ends."""
+    """Yield blocks of the tables, each ending where a session ends."""
     number, held = 1, None
     for table in map(_renamed, tables):
         if "history" in table.column_names or "messages" in table.column_names:
@@ -163,7 +163,7 @@ def _of_tables(tables: Iterator[pa.Table], place: str) -> Iterator[Block]:
 
 
 def _renamed(table: pa.Table) -> pa.Table:
-    """The table with our names for the columns that tell sessions and messages apart."""
+    """Return the table with our names for the columns of sessions and messages."""
     names = list(table.column_names)
     for field in ("history", "role", "cid"):
         other = next((name for name in NAMES[field] if name in names), None)
@@ -173,7 +173,7 @@ def _renamed(table: pa.Table) -> pa.Table:
 
 
 class Reject(NamedTuple):
-    """A record that is no session: where it stands, and why."""
+    """A record that is not a session: its place and the reason."""
 
     place: str
     reason: str
@@ -190,7 +190,7 @@ def read(block: Block) -> Iterator[tuple[int, Session | Reject]]:
 
 
 def sessions(source: Source, rejected: list[Reject] | None = None) -> Iterator[Session]:
-    """The sessions of a log one by one; what is none is added to `rejected`."""
+    """Yield the sessions of a log; records that are not sessions are added to `rejected`."""
     for block in blocks(source):
         for _, one in read(block):
             if isinstance(one, Session):
@@ -224,7 +224,7 @@ def records(block: Block) -> Iterator[tuple[int, Any]]:
 
 
 def _rows(data: pa.Table | pa.RecordBatch) -> list[Any]:
-    """The rows; `Unreadable` where one holds a date that Python does not have."""
+    """Return the rows; raise UnreadableRecord if one holds a date that Python does not have."""
     try:
         rows: list[Any] = data.to_pylist()
     except (OverflowError, ValueError):

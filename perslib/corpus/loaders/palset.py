@@ -2,11 +2,11 @@
 
     {user: {"history": [sample, …], "query": [sample, …]}}      input.json, input_en.json
 
-A sample is a session; files beside the main one say more (`palset_records`). In the corpus
+A sample is a session; side files in the same folder have more (`palset_records`). In the corpus
 
 sessions   scenario is the part, history or query (the sessions of the last month); position is the place in time
-turns      nobody rated them; user_action and assistant_action are what a turn does, or null where the text under
-           user_action_raw and assistant_action_raw is none of the paper's actions
+turns they have no ratings; user_action and assistant_action are the paper's actions, null if the text in
+user_action_raw or assistant_action_raw is not one of them
 events     the device logs, each with the session that follows it
 
 and among the extras
@@ -65,7 +65,7 @@ TOPIC = ("user", "session", "topic")
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file, or a folder, is this release by its names."""
+    """Return whether a file, or a folder, is this release by its names."""
     files = [path] if path.is_file() else [*path.glob("*.json"), *path.glob("*/*.json")]
     return any(file.name in MAIN.values() for file in files)
 
@@ -81,7 +81,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
 def read_contents(
     main: Mapping[str, Any], beside: Mapping[str, Any], language: str, name: str, *, skip_bad: bool = False
 ) -> Reading:
-    """The corpus from what the main file says and what the files beside it say, by their stems."""
+    """Return the corpus from the content of the main file, and of the side files by their stems."""
     reading, file = Reading(skip_bad), MAIN[language]
     samples = {user: _samples(user, value, file, reading) for user, value in main.items()}
     side = read_side(beside, reading)
@@ -121,7 +121,7 @@ def write_release(folder: str | Path, files: Mapping[str, Any], language: str) -
 
 
 def _main(path: Path) -> tuple[str, Path]:
-    """The main file and its language, which its name says."""
+    """Return the main file and its language, which its name shows."""
     files = [path] if path.is_file() else [file for name in MAIN.values() for file in sorted(path.rglob(name))]
     found = [(language, file) for file in files for language, name in MAIN.items() if file.name == name]
     if len(found) > 1:
@@ -135,7 +135,7 @@ def _main(path: Path) -> tuple[str, Path]:
 
 
 def _samples(user: str, parts: Any, file: str, reading: Reading) -> list[tuple[str, Sample]]:
-    """The sessions of a user with their part, in the order of time."""
+    """Return the sessions of a user with their part, in the order of time."""
     shape = parts
     if isinstance(parts, Mapping):  # what stands in the lists is checked session by session
         shape = {part: [] if isinstance(items, list) else items for part, items in parts.items()}
@@ -161,7 +161,7 @@ def _samples(user: str, parts: Any, file: str, reading: Reading) -> list[tuple[s
 
 
 def _id(item: Any) -> str:
-    """The id of a session, where it has one that can be shown."""
+    """Return the id of a session, if it has one that can be shown."""
     said = item.get("sample_id") if isinstance(item, Mapping) else None
     return said if isinstance(said, str) and not any(unfit(said, "")) else ""
 
@@ -208,7 +208,7 @@ def _join(extras: dict[str, Rows], side: Side, reading: Reading) -> None:
 
 
 def _framed(rows: Rows, columns: list[str]) -> pd.DataFrame:
-    """Rows as a frame with exactly these columns."""
+    """Return rows as a frame with exactly these columns."""
     built = pd.DataFrame(rows, columns=columns)
     times = [c for c in ("start", "end") if c in columns]
     texts = [c for c in ("session", "requirement_id", "user_action", "assistant_action") if c in columns]
@@ -216,7 +216,7 @@ def _framed(rows: Rows, columns: list[str]) -> pd.DataFrame:
 
 
 def per_user(corpus: Corpus) -> pd.DataFrame:
-    """One row a user and part: sessions, logs, dialogue turns, dialogue topics, months.
+    """Return a row per user and part: sessions, logs, dialogue turns, dialogue topics, months.
 
     Months are calendar months in which a dialogue took place.
     """
@@ -234,7 +234,7 @@ def per_user(corpus: Corpus) -> pd.DataFrame:
 
 
 def averages(corpus: Corpus) -> pd.DataFrame:
-    """Table 1: the mean per user of each count, with the published one beside it."""
+    """Return Table 1: the mean per user of each count, next to the published mean."""
     means = per_user(corpus).groupby("scenario").mean().T[list(PARTS)]
     published = read_csv(__file__, "published/mem_pal_table1.csv").set_index("count")[list(PARTS)]
     beside = means.join(published.add_suffix(", published"))

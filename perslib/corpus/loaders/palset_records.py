@@ -1,11 +1,11 @@
-"""The records of PAL-Set: what they call things, one session as read, and the files beside the main one.
+"""The records of PAL-Set: their names, one session as read, and the side files.
 
-The names are those of Mem-PAL's Tables 7 and 8. The English release was translated by a model and not reviewed, so what
-stands there is met in several forms.
+The names are those of Mem-PAL's Tables 7 and 8. The English release was translated by a model and not reviewed, so a
+name occurs in several forms.
 
-`Sample` in the release: `sample_id`, `dialogue_timestamp`, `logs` [{timestamp, content}], `dialogue` {turn_n:
-{user, assistant: {action, content}}}, `topics` {topic-n: {user_query, implicit_needs, requirement, solution
-{pos, neg}, candidate_solutions [{solution, feedback}]}}.
+`Sample` in the release: `sample_id`, `dialogue_timestamp`, `logs` [{timestamp, content}], `dialogue` {turn_n: {user,
+assistant: {action, content}}}, `topics` {topic-n: {user_query, implicit_needs, requirement, solution {pos, neg},
+candidate_solutions [{solution, feedback}]}}.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _GENDERS = {"woman": "Female", "man": "Male", "female": "Female", "male": "Male"
 
 
 def _plain(text: str) -> str:
-    """A name without case, brackets, blanks, hyphens and underscores."""
+    """Return a name without case, brackets, blanks, hyphens and underscores."""
     return re.sub(r"[\s_<>\uff1c\uff1e\u300a\u300b\-]+", "", text).casefold()
 
 
@@ -61,17 +61,20 @@ _LABEL = {_plain(form): label for label, forms in NAMES["feedback"].items() for 
 
 
 def action(role: str, text: str) -> str | None:
-    """Our name of what a user or an assistant does: `<Topic_Inquiry>` → `topic_inquiry`; None when it is none."""
+    """Return our name of a user's or an assistant's action:
+
+    `<Topic_Inquiry>` → `topic_inquiry`; None if it is unknown.
+    """
     return _ACTION[role].get(_plain(text))
 
 
 def label(text: str) -> str | None:
-    """pos, neg or neu of a feedback in either language; None when it is none of them."""
+    """Return pos, neg or neu for a feedback in either language; None if it is unknown."""
     return _LABEL.get(_plain(text))
 
 
 def gender(text: str) -> str:
-    """Male or Female for the forms the English release mixes; anything else as it stands."""
+    """Return Male or Female for the mixed forms of the English release; anything else as it stands."""
     return _GENDERS.get(text.strip().casefold(), text)
 
 
@@ -83,7 +86,7 @@ def _is_time(text: str) -> bool:
 
 
 def time_of(text: str) -> datetime:
-    """The moment that a text such as `2024-12-01 18:00` or `2024-12-01 18:00:00` says; ValueError where it is none."""
+    """Return the time of a text such as `2024-12-01 18:00` or `2024-12-01 18:00:00`; raise ValueError if it has none."""
     text = text.strip()
     if _TIME.fullmatch(text):
         return datetime.fromisoformat(text)
@@ -91,7 +94,7 @@ def time_of(text: str) -> datetime:
 
 
 def schema_of(part: str) -> Schema:
-    """The schema of a user, of a sample or of what stands in a side file, by its stem."""
+    """Return the schema of a user, of a sample or of the content of a side file, by its stem."""
     return read_schema(__file__, "palset.schema.toml", part, time=_is_time, feedback=lambda text: bool(label(text)))
 
 
@@ -106,7 +109,7 @@ NUMBERED = {"dialogue": "turn", "topics": "topic"}
 
 @dataclass
 class Sample:
-    """A session as read; rows lack the user and the part, which the caller knows."""
+    """A session as read; its rows lack the user and the part, which the caller knows."""
 
     session: str
     at: datetime
@@ -116,7 +119,7 @@ class Sample:
 
 
 def read_sample(record: Mapping[str, Any], place: str, reading: Reading) -> Sample:
-    """A sample whose fields are as they should be."""
+    """Return a sample after checking its fields."""
     if problems := _misfits(record, place):
         raise DataError(problems)
     at = time_of(record["dialogue_timestamp"])
@@ -134,7 +137,7 @@ def read_sample(record: Mapping[str, Any], place: str, reading: Reading) -> Samp
 
 
 def _misfits(record: Mapping[str, Any], place: str) -> list[Problem]:
-    """What is wrong with a session though each of its fields is as it should be."""
+    """Return problems of a session whose single fields are valid."""
     problems = []
     for part in NUMBERED:
         if len(set(map(_number, record[part]))) < len(record[part]):
@@ -154,7 +157,7 @@ def _number(key: str) -> int:
 
 
 def _numbered(items: Mapping[str, Any], word: str, reading: Reading) -> list[Any]:
-    """The entries of an object keyed `word`1, `word`2, …, in the order of their numbers."""
+    """Return the entries of an object with keys `word`1, `word`2, …, in the order of their numbers."""
     numbers = [_number(key) for key in items]
     reading.note(f"sessions whose {word}s were out of order, sorted", numbers != sorted(numbers))
     is_gapless = sorted(numbers) == list(range(1, len(numbers) + 1))
@@ -199,7 +202,7 @@ def _topic(number: int, said: Mapping[str, Any], reading: Reading) -> dict[str, 
 
 @dataclass
 class Side:
-    """What the side files say, as rows by the name of their frame; a file that is absent leaves its rows empty."""
+    """The content of the side files, as rows by the name of their frame; an absent file has no rows."""
 
     profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: defaultdict[str, Rows] = field(default_factory=lambda: defaultdict(list))
@@ -208,7 +211,7 @@ class Side:
 
 
 def side_files(folder: Path, language: str) -> dict[str, Any]:
-    """What the side files in a folder or below it say, by stem; English ones end in `_en`."""
+    """Return the content of the side files in a folder or below it, by stem; names of English ones end in `_en`."""
     contents: dict[str, Any] = {}
     for stem in KEYS:
         name = f"{stem}{'_en' if language == 'en' else ''}.json"
@@ -262,7 +265,7 @@ def _add(stem: str, keys: Keys, side: Side, reading: Reading, value: Any, place:
 
 
 def _leaves(content: Any, depth: int, keys: Keys = ()) -> Iterator[tuple[Keys, Any]]:
-    """Keys and value of everything `depth` keys down, and of what is no object on the way."""
+    """Yield keys and value of everything `depth` keys down, and of values on the way that are not objects."""
     if len(keys) == depth or not isinstance(content, Mapping):
         yield keys, content
         return
@@ -271,7 +274,7 @@ def _leaves(content: Any, depth: int, keys: Keys = ()) -> Iterator[tuple[Keys, A
 
 
 def _misfit(stem: str, keys: Keys, value: Any) -> str:
-    """What is wrong with a record though each of its fields is as it should be; empty where nothing is."""
+    """Return what is wrong with a record whose single fields are valid; empty if nothing is."""
     if stem in ("requirement", "preference") and not (keys[1] in ASPECTS and keys[2].rsplit("-", 1)[0] == keys[1]):
         return f"expected an aspect of {', '.join(ASPECTS)} and an id of that aspect"
     if stem == "situation":
@@ -282,7 +285,7 @@ def _misfit(stem: str, keys: Keys, value: Any) -> str:
 
 
 def _profile(value: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    """What the user told about themselves, in one form."""
+    """Return what the users state about themselves, in one form."""
     said, sex = value["gender"], gender(value["gender"])
     reading.note(f"genders written {said!r}, read as {sex!r}", said != sex)
     reading.note("ages written as text", isinstance(value["age"], str))
@@ -292,7 +295,7 @@ def _profile(value: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
 
 
 def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Frame and row of everything that a record of a side file says."""
+    """Yield frame and row of everything in a record of a side file."""
     match stem:
         case "requirement":
             yield "requirements", {"requirement": value}
@@ -318,7 +321,7 @@ def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _compare(side: Side, reading: Reading) -> None:
-    """What two files say of the same requirement."""
+    """Count differences between what two files state about the same requirement."""
     texts = {(row["user"], row["requirement_id"]): row["requirement"] for row in side.rows["requirements"]}
     for row in side.rows["preferences"]:
         key = (row["user"], row["requirement_id"])

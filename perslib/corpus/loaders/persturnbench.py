@@ -1,8 +1,8 @@
 """The PersTurnBench data release: `data/User_<n>/<scenario>/<k>.json`, as a folder or a tar.gz.
 
 Format facts: users are directories, read in the order of their names as text; four scenarios in a fixed
-order; sessions are files `<integer>.json` in numeric order. Scores are digits as text; a reason stands
-where the score is 3 or lower.
+order; sessions are files `<integer>.json` in numeric order. Scores are digits as text; a score of 3 or lower has a
+reason.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Key: TypeAlias = tuple[str, str, str]
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a folder or archive holds this release."""
+    """Return whether a folder or archive holds this release."""
     if path.is_dir():
         return any((root / "User_0").is_dir() or any(root.glob("User_*")) for root in (path, path / "data"))
     return path.name.endswith((".tar.gz", ".tgz", ".tar"))
@@ -108,7 +108,7 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
 
 
 def _session_key(file: PurePosixPath, reading: Reading) -> Key | None:
-    """(user, scenario, session) of a conversation file; None for any other file."""
+    """Return (user, scenario, session) of a conversation file; None for any other file."""
     if len(file.parts) < 3 or not file.parts[-3].startswith("User_"):
         return None
     user, scenario = file.parts[-3:-1]
@@ -123,7 +123,7 @@ def _session_key(file: PurePosixPath, reading: Reading) -> Key | None:
 
 
 def _parsed(files: list[tuple[Key, bytes]], reading: Reading) -> Lines:
-    """The content of each file that has a history."""
+    """Yield the content of each file that has a history."""
     for key, raw in files:
         place = "/".join(key) + ".json"
         value: Any = parse_json(raw, place)
@@ -198,7 +198,7 @@ def _add_splits(reading: Reading, shipped: dict[str, bytes]) -> None:
 
 
 def _partition(value: Any, users: set[str]) -> dict[str, list[str]]:
-    """The lists under keys that speak of train and test in which each of the users stands once; {} without such."""
+    """Return the lists under keys about train and test in which each user stands once; {} if there are none."""
     named: defaultdict[str, list[list[str]]] = defaultdict(list)
     todo = [value]
     for held in todo:

@@ -37,7 +37,7 @@ Record = dict[str, Any]
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a folder holds the files of this release."""
+    """Return whether a folder holds the files of this release."""
     return path.is_dir() and all((path / name).is_file() for name in FILES)
 
 
@@ -98,7 +98,7 @@ def _replies(conversation: Record) -> int:
 
 
 def _of_conversation(place: str, own: Record) -> Iterator[tuple[str, Record]]:
-    """The rows of all replies of a conversation."""
+    """Yield the rows of all replies of a conversation."""
     request: dict[int, str] = {}
     for message in own["conversation_history"]:
         if message["role"] == "user":
@@ -123,7 +123,7 @@ def _row(own: Record, said: Record, request: str | None, response: str) -> Recor
 
 
 def _numbered(rows: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, Record]]:
-    """The rows with models told apart that answered a request twice."""
+    """Yield the rows with numbered models where a model answered a request twice."""
     rows = sorted(rows, key=lambda row: (row[1]["number"] is None, row[1]["number"] or 0))
     every = Counter((row["session"], row["turn"], row["candidate"]) for _, row in rows)
     seen: Counter[tuple[Any, ...]] = Counter()
@@ -135,7 +135,7 @@ def _numbered(rows: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, Record]
 
 
 def _kept(own: Record) -> Record:
-    """The columns that a conversation gives its session."""
+    """Return the columns of a conversation that go to its session."""
     rated = {
         f"{kind}_{name}": None if value is None else float(value)
         for kind in ATTRIBUTES
@@ -145,7 +145,7 @@ def _kept(own: Record) -> Record:
 
 
 def _completed(reading: Reading, held: dict[str, Record]) -> Reading:
-    """The corpus with what conversations tell beside their messages, and with its sizes beside the published ones."""
+    """Return the corpus with the conversations' other columns, and its sizes next to the published ones."""
     corpus, replies = reading.corpus, reading.corpus.extras["candidates"]
     kept = pd.DataFrame([{"session": key, **_kept(own)} for key, own in held.items()])
     sizes = (len(corpus.users), len(corpus.sessions), len(corpus.turns), int(replies["score"].notna().sum()))

@@ -1,7 +1,7 @@
-"""Recipes: what files of some format hold and where, in TOML (data/README.md explains every key).
+"""Recipes: what files of a format hold and where, in TOML (data/README.md explains every key).
 
-A recipe is a file of one's own, or lies in `perslib/corpus/recipes/`, where each is a kind that `perslib import` knows.
-`by_recipe` reads files by one.
+A recipe is your own file, or is in `perslib/corpus/recipes/`; each of those is a kind that `perslib import` knows.
+`by_recipe` reads files by a recipe.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Names = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """Where a column stands in a record, and what is made of what stands there."""
+    """Where a column is in a record, and how its value is converted."""
 
     name: str
     path: tuple[str, ...] = ()
@@ -58,19 +58,19 @@ class Column:
 
     @property
     def sources(self) -> list[tuple[str, ...]]:
-        """The paths that records must have, of each some."""
+        """Return the paths of which records must have some."""
         if self.optional:
             return []
         return [self.path] if self.path else [(flag,) for flag in self.flags]
 
     @property
     def theirs(self) -> str:
-        """What the column is taken from, in words."""
+        """Return the place of the column in a record, in words."""
         return self.text or " or ".join(self.path or self.flags)
 
     @property
     def steps(self) -> str:
-        """The words of `values`: of several for one rating the first, from the lowest on."""
+        """Return the words of `values`, lowest first; the first word if several mean one rating."""
         said, last = "", None
         for word, value in self.values.items():
             if value != last:
@@ -91,7 +91,7 @@ def in_words(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A format: where each column stands, and what is known of all its data. Tables without a recipe have an empty one."""
+    """A format: where each column is, and facts about all its data. Tables without a recipe have an empty one."""
 
     kind: str = "table"
     file: Path = Path("table")
@@ -136,19 +136,19 @@ class Recipe:
 
     @property
     def takes_conversations(self) -> bool:
-        """Whether a record is a whole conversation, not a row of one."""
+        """Return whether a record is a whole conversation, and not a row of one."""
         return bool(self.each) or len(self.rows) > 1 or any("messages" in columns for _, columns in self.rows)
 
     def using(self, **options: Any) -> Recipe:
-        """The recipe with the options that go before it."""
+        """Return the recipe with options that replace its own."""
         return replace(self, **{option: value for option, value in options.items() if value is not None})
 
     def begin(self, skip_bad: bool) -> Reading:
-        """A reading that takes what the recipe says of all data."""
+        """Return a reading with what the recipe states about all data."""
         return Reading(skip_bad, evidence=self.evidence, dates=self.dates, session_scale=self.session_scale)
 
     def schema_of(self, record: Names) -> Schema | None:
-        """The schema that a recipe has for records; None where it has none."""
+        """Return the recipe's schema for records; None if it has none."""
         try:
             return make_schema({"definitions": self.definitions, "record": record}, "record") if record else None
         except ValueError as error:
@@ -156,11 +156,13 @@ class Recipe:
             raise DataError(Problem(self.file.name, wrong), REMEDY) from error
 
     def is_rating(self, column: str) -> bool:
-        """Whether a column holds ratings, which are on a scale."""
+        """Return whether a column holds ratings, which are on a scale."""
         return column in ("score", "satisfaction", *self.ratings)
 
     def explain(self, problem: Problem) -> Problem:
-        """The problem of a row as one of the record: with the record's name of the column, and the words that it takes."""
+        """Return the problem of a row as one of the record: with the record's name of the column, and the words that it
+        takes.
+        """
         ours, _, wrong = problem.message.partition(" ")
         if not (column := next((columns[ours] for _, columns in self.rows if ours in columns), None)):
             return problem
@@ -192,7 +194,7 @@ def read_recipe(file: Path) -> Recipe:
 
 
 def _misnamed(content: Names) -> Iterator[str]:
-    """What is wrong with the keys of a recipe that name columns or functions."""
+    """Yield what is wrong with the keys of a recipe that name columns or functions."""
     for key in ("leave_out", "count", "unique", "of_session", "ratings"):
         for name in content.get(key, ()):
             if name not in content["columns"]:
@@ -203,7 +205,7 @@ def _misnamed(content: Names) -> Iterator[str]:
 
 
 def _fill_in_word(columns: Names, word: str) -> Names:
-    """The columns with a word in place of `{each}`."""
+    """Return the columns with a word in place of `{each}`."""
     filled: Names = json.loads(json.dumps(columns).replace("{each}", json.dumps(word)[1:-1]))
     return filled
 

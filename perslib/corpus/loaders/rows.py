@@ -1,6 +1,6 @@
-"""Rows of a table as a corpus: scales and times are found, rows of one conversation joined, and checked on the way.
+"""Rows of a table as a corpus: scales and times are detected, rows of one conversation are joined, and all are checked.
 
-A row has the columns of a table of one's own (`perslib.corpus.loaders.table`), whatever file it came from.
+A row has the columns of your own tables (`perslib.corpus.loaders.table`), whatever file it comes from.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def refuse_unfit_names(row: dict[str, Any], place: str) -> None:
 
 
 def _check(row: dict[str, Any], place: str, reading: Reading, recipe: Recipe) -> list[Problem]:
-    """What is wrong with a row; puts ratings and the profile into their form on the way."""
+    """Return the problems of a row; convert its ratings and profile."""
     if problems := [value for value in row.values() if isinstance(value, Problem)]:
         return [recipe.explain(problem) for problem in problems]
     profile = row.get("profile")
@@ -110,7 +110,7 @@ _SCHEMA = read_schema(__file__, "records.schema.toml", "table", moment=is_time)
 
 
 def _differing(rows: list[Row]) -> list[Problem]:
-    """Where rows of one session rate it as a whole, but not alike."""
+    """Return problems where rows of one session give it different ratings as a whole."""
     problems = []
     for column in RATINGS:
         (at, first), *others = [(p, r[column]) for p, r in rows if r.get(column) is not None] or [("", None)]
@@ -126,7 +126,7 @@ def _differing(rows: list[Row]) -> list[Problem]:
 
 
 def _mixed(rows: Iterator[Row], recipe: Recipe) -> Iterator[Problem]:
-    """Columns of one's own whose cells are not of one kind, which no file of columns can hold."""
+    """Yield problems of further columns whose cells are of several kinds, which a file of columns cannot hold."""
     known = {*SCHEMA["turns"], *OF_SESSION, *recipe.of_session, "profile"}
     kinds: dict[str, tuple[str, str]] = {}
     for place, row in rows:
@@ -144,7 +144,7 @@ _KINDS = {str: "a text", int: "a number", float: "a number", bool: "true or fals
 
 
 def _fill(reading: Reading, by_session: dict[Key, list[Row]], recipe: Recipe) -> list[dict[str, Any]]:
-    """The users' profiles, the sessions, the turns; the replies where a turn has several."""
+    """Fill in the users' profiles, the sessions and the turns; return the replies of turns with several replies."""
     replies: list[dict[str, Any]] = []
     of_session = (*OF_SESSION, *recipe.of_session)
     counts: Counter[tuple[str, ...]] = Counter()

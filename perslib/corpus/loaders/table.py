@@ -1,16 +1,16 @@
-"""A table of one's own: JSONL, CSV, Parquet or a data frame, with one row a reply or one row a conversation.
+"""Your own table: JSONL, CSV, Parquet or a data frame, with a row per reply or a row per conversation.
 
-A row of a reply has `user`, `request`, `response`; `session` groups the rows of a conversation, in their order (see
-`perslib.corpus.loaders.conversations`); `scenario`, `turn`, `score`, `reason`, `task`, `assistant`, `profile`, `asked_at`,
-`answered_at`, `feedback` are understood when they are there, and `satisfaction` and `success` of the whole session;
-anything else is kept as it is.
-`perslib.corpus.schema` says what each means. A profile is a JSON object (in CSV: its text) and may stand in any one row
-of the user. A row of a conversation has `messages` in place of request and response, a list of `{role, content}` as
-chat APIs take them, where a reply may carry its own `score` and other columns. Replies to choose from have a `candidate`
-each (see `perslib.corpus.several_replies`), or stand in one row as `response_a`, `response_b` and `preferred`: a, b or tie.
+A row of a reply has `user`, `request`, `response`. `session` groups the rows of a conversation, in their order (see
+`perslib.corpus.loaders.conversations`). Optional columns are `scenario`, `turn`, `score`, `reason`, `task`,
+`assistant`, `profile`, `asked_at`, `answered_at`, `feedback`, and `satisfaction` and `success` of the whole session;
+other columns are stored as they are. `perslib.corpus.schema` explains each. A profile is a JSON object (in CSV: its
+text) in any one row of the user. A row of a conversation has `messages` instead of request and response: a list of
+`{role, content}` as in chat APIs, where a reply may have its own `score` and other columns. Replies to choose from have
+a `candidate` each (see `perslib.corpus.several_replies`), or stand in one row as `response_a`, `response_b` and
+`preferred`: a, b or tie.
 
-`columns` gives columns of other names, ours → theirs. The scale of the ratings is declared, or read off the data where
-it is plain; what was found is part of the corpus (`Corpus.scale`).
+`columns` gives columns with other names, ours → theirs. The scale of the ratings is declared, or read from the data if
+it is plain; it is stored in the corpus (`Corpus.scale`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file is a table by its ending; a JSON file, where it begins with a list."""
+    """Return whether a file is a table by its suffix; a JSON file, if it begins with a list."""
     if not path.is_file() or path.suffix.lower() != ".json":
         return path.is_file() and path.suffix.lower() in SUFFIXES
     with path.open("rb") as stream:
@@ -103,7 +103,7 @@ def read_rows(
 
 
 def _numbered(rows: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
-    """The rows with a place; an error in what makes them ends the reading, for those behind it are not known."""
+    """Yield the rows with their places; an error in their source ends the reading, because the next rows are unknown."""
     todo, end = iter(rows), object()
     for number in itertools.count(1):
         with naming(f"row {number}"):
@@ -124,7 +124,7 @@ def from_frame(
     dates: str | None = None,
     language: str = "en",
 ) -> Corpus:
-    """The corpus that a data frame holds; rows and options as of a table of one's own."""
+    """Return the corpus of a data frame; rows and options are those of your own tables."""
     replies, sessions = (Scale.parse(s) if isinstance(s, str) else s for s in (scale, session_scale))
     _check_columns(columns or {}, frame.columns, name)
     rows = (_under_ours(row, columns or {}) for row in rows_of(frame))
@@ -153,14 +153,14 @@ def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: s
 
 
 def _under_ours(row: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
-    """The row under our names; one column may be several of ours, and `user` stays what it is beside another."""
+    """Return the row under our names; one column may fill several of ours, and `user` stays as it is next to another."""
     renamed = {*columns, *columns.values()} - ({"user"} - columns.keys())
     kept = {c: v for c, v in row.items() if c not in renamed}
     return kept | {ours: row[own] for ours, own in columns.items() if own in row}
 
 
 def _rename(row: Any, place: str, columns: Mapping[str, str] = NOTHING) -> dict[str, Any]:
-    """The row under our names; an error where it is none, or of no session that can be named."""
+    """Return the row under our names; raise DataError if it is not a row or its session has no usable name."""
     if not isinstance(row, dict):
         raise DataError(Problem(place, "is no JSON object"))
     row = _under_ours(row, columns)

@@ -1,10 +1,10 @@
 """USS, User Satisfaction Simulation (Sun et al., SIGIR 2021): rated dialogues in tab-separated text.
 
-One utterance a line: role, text, action, ratings of several annotators joined by commas. Dialogues are
+One utterance per line: role, text, action, ratings of several annotators joined by commas. Dialogues are
 separated by blank lines; the last line of a dialogue has the text OVERALL and rates the whole of it (in JDDC with
 explanations in a fifth field, joined by semicolons).
-A rating on a USER line says how satisfied the user is with what the system had said *before* that line.
-Users are not identified: a dialogue is its own user, and the file it stands in is its scenario.
+A rating on a USER line says how satisfied the user is with the system's message *before* that line.
+Users are not identified: each dialogue counts as a user, and its file is its scenario.
 
 The published folder also holds files without dialogues or without ratings, and one in Chinese (JDDC). A corpus
 has one language: from a folder the English files are read, and what was left out is noted.
@@ -33,7 +33,7 @@ Line = tuple[int, bytes]
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file, or a text file of a folder, holds USS dialogues."""
+    """Return whether a file, or a text file of a folder, holds USS dialogues."""
     files = path.glob("*.txt") if path.is_dir() else [path] if path.suffix == ".txt" else []
     return any(_DIALOGUE.search(_content(file)) for file in files)
 
@@ -54,7 +54,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
 
 
 def _files(folder: Path, reading: Reading) -> list[Path]:
-    """The files of a folder to read together."""
+    """Return the files of a folder that are read together."""
     found = sorted(folder.glob("*.txt"))
     dialogues = [file for file in found if _DIALOGUE.search(_content(file))]
     rated = [file for file in dialogues if _RATED.search(_content(file))] or dialogues
@@ -74,7 +74,7 @@ def _content(file: Path) -> bytes:
 
 
 def _dialogues(file: Path) -> list[list[Line]]:
-    """The dialogues of a file as numbered lines."""
+    """Return the dialogues of a file as numbered lines."""
     lines = enumerate(_content(file).split(b"\n"), start=1)
     return [list(own) for is_said, own in groupby(lines, lambda line: bool(line[1].strip())) if is_said]
 
@@ -122,7 +122,7 @@ def _ratings(text: str, place: str, problems: list[Problem], reading: Reading) -
 
 
 def consensus(ratings: tuple[int, ...]) -> int | None:
-    """The rating that most annotators gave; on a tie the rounded mean, halves going to the lower score."""
+    """Return the rating of most annotators; on a tie the rounded mean, with halves rounded down."""
     if not ratings:
         return None
     (first, n), *others = Counter(ratings).most_common()

@@ -1,15 +1,16 @@
 """Interaction logs as UXBench has them (Hong et al., 2026): raw logs, and the four released splits.
 
-A raw log holds a session a line, or in Parquet a session or a message a row (`perslib.corpus.loaders.log_records`). Nobody
-rated anything in it; what users did is in the times and in `feedback`, and `perslib.signals` reads it.
+A raw log holds a session per line, or in Parquet a session or a message per row (`perslib.corpus.loaders.log_records`).
+It has no ratings. The users' behaviour is in the times and in `feedback`, and `perslib.signals` reads it.
 
-A released split holds a case a line: what was said before, a request, and what is to be judged (Task 1), answered
-(Task 2) or made good (Task 3). Its cases are in `extras["cases"]`, in the columns that `perslib.ux` takes, with their gold
-labels and annotations; the same conversations are turns, of which all but the reply to judge have `leads`. A gold label is
-what annotators decided, so it is no click of the user: `feedback` has only what a record's messages say of buttons.
+A released split holds a case per line: the conversation so far, a request, and what is to be judged (Task 1), answered
+(Task 2) or repaired (Task 3). Its cases are in `extras["cases"]`, in the columns that `perslib.ux` takes, with their
+gold labels and annotations. The same conversations are turns; all except the reply to judge have `leads`. A gold label
+is the annotators' decision and not a click of the user: `feedback` has only the buttons in a record's messages.
 
-Users are not identified unless a record has a `user`: a dialogue is its own user. Records that are none are left out and
-counted, whatever `skip_bad` says, for a log is never whole; with nothing readable at all there is an error.
+Users are not identified unless a record has a `user`: each dialogue counts as a user. Records that are not sessions are
+left out and counted, whatever `skip_bad` is, because a log is never complete. A file without any readable record is an
+error.
 """
 
 from __future__ import annotations
@@ -52,20 +53,20 @@ NESTED: list[str] = _NAMES["nested"]
 
 
 def split_of(path: Path) -> str | None:
-    """The split that a file's name says it holds."""
+    """Return the split that a file's name states, or None."""
     names = [path.stem, path.parent.name] if path.suffix in (".jsonl", ".parquet") else []
     found = (split for name in names for split, stem in SPLITS.items() if name.startswith((stem, split)))
     return next(found, None)
 
 
 def looks_like(path: Path) -> bool:
-    """Whether a file, or one of a folder, is a released split by its name, or a raw log by its first line."""
+    """Return whether a file, or one of a folder, is a released split by its name, or a raw log by its first line."""
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     return any(split_of(file) is not None or _is_raw(file) for file in files)
 
 
 def _is_raw(file: Path) -> bool:
-    """Whether the first line of a file has the fields of UXBench's logs."""
+    """Return whether the first line of a file has the fields of UXBench's logs."""
     first = first_record(file) if file.suffix == ".jsonl" and file.is_file() else None
     return isinstance(first, Mapping) and {"cid", "history"} <= first.keys()
 
@@ -144,7 +145,7 @@ class _Log(Reading):
                 row["leads"] = row["turn"] != judged
 
     def _own(self, space: str, name: str) -> str:
-        """The name, with a number where it was there before: a `cid` is not unique."""
+        """Return the name, with a number if it occurred before: a `cid` is not unique."""
         name = _text(name)
         self.names[space + name] += 1
         times = self.names[space + name]
@@ -154,14 +155,14 @@ class _Log(Reading):
         return self._own(space, f"{name}#{times}")
 
     def language(self) -> str:
-        """The language of most user messages."""
+        """Return the language of most user messages."""
         said = [text for row in self.turns for text in (*row["earlier"], row["request"]) if text is not None]
         said += [text for row in self.sessions for text in row["trailing"]]
         return "zh" if 2 * sum(bool(_HAN.search(text)) for text in said) >= len(said) else "en"
 
 
 def _told(message: Message) -> tuple[str, str, dict[str, Any]]:
-    """Role and text of a message, and what the row of its reply says of it."""
+    """Return role and text of a message, and the columns of its reply."""
     if message.role != "assistant":
         return message.role, _text(message.text), {"asked_at": _time(message.t)}
     feedback = {1: "like", -1: "dislike"}.get(message.feedback)
@@ -182,7 +183,7 @@ def _text(text: str) -> str:
 
 
 def _profile(value: Any) -> dict[str, Any]:
-    """The user's profile; `interest_tags`, a text with commas, as a list."""
+    """Return the user's profile; `interest_tags`, a text with commas, becomes a list."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -200,7 +201,7 @@ def _profile(value: Any) -> dict[str, Any]:
 
 
 def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[str, Any]]:
-    """The conversation of a case, and the case in the columns of `perslib.ux`."""
+    """Return the conversation of a case, and the case in the columns of `perslib.ux`."""
     if not isinstance(record, Mapping):
         raise record if isinstance(record, Unreadable) else Unreadable("not an object")
     if fault := next(unfit(dict(record), place), None):
@@ -244,7 +245,7 @@ def _judge(record: Mapping[str, Any]) -> Parts:
 
 
 def _eval(record: Mapping[str, Any]) -> Parts:
-    """`messages` is what is sent; the query is its last message, or is added where it is not."""
+    """Split a case of UX Eval: `messages` is what is sent; the query is its last message, or is added if it is not."""
     query = _word(record.get("query"))
     sent = _messages(record.get("messages")) or _messages(record.get("history"))
     notes = []
@@ -257,7 +258,7 @@ def _eval(record: Mapping[str, Any]) -> Parts:
 
 
 def _recovery(record: Mapping[str, Any]) -> Parts:
-    """The failed reply and the complaint may stand at the end of the history already; they are said once."""
+    """Split a case of UX Recovery: the failed reply and the complaint may already end the history; they are used once."""
     history = _messages(record.get("history"))
     failed, complaint = _word(record.get("failed_response")), _word(record.get("user_complaint"))
     notes = []
@@ -278,7 +279,7 @@ def _recovery(record: Mapping[str, Any]) -> Parts:
 
 
 def _messages(value: Any) -> list[dict[str, Any]]:
-    """A list of messages, also one written as text, in JSON or as Python prints it."""
+    """Return a list of messages, which may be a text of JSON or of Python's own form."""
     if isinstance(value, str):
         for parse in (json.loads, ast.literal_eval):
             try:
@@ -306,7 +307,7 @@ def _annotation(value: Any) -> Any:
 
 
 def _gold(record: Mapping[str, Any], split: str) -> int:
-    """1 or -1 as the record says; where it does not, as its file does."""
+    """Return 1 or -1 as the record states; otherwise as the name of its file states."""
     given = record.get("ground_truth")
     if str(given) in ("1", "-1", "1.0", "-1.0"):
         return int(float(given))  # type: ignore[arg-type]
@@ -314,6 +315,6 @@ def _gold(record: Mapping[str, Any], split: str) -> int:
 
 
 def _case_id(split: str, cid: str, query: str, reply: str) -> str:
-    """A key that stays: of split, session, request and reply, for one session can give several cases."""
+    """Return a stable key of split, session, request and reply, because one session can have several cases."""
     text = "\0".join((split, cid, query, reply))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
