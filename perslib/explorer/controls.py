@@ -35,12 +35,12 @@ def draw(part: str, **values: Any) -> str:
 
 def div(kind: str, said: object, role: str = "") -> str:
     """Text of one kind: `small`, `empty`, `nowhere` (what is wrong with it), `part` (a heading) …"""
-    return draw("div", kind=kind, said=str(said), role=role)
+    return draw("div", kind=kind, text=str(said), role=role)
 
 
 def line(said: str, kind: str = "said") -> str:
     """What came of an action, as a line that screen readers speak."""
-    return draw("line", said=said, kind=kind)
+    return draw("line", text=said, kind=kind)
 
 
 def reply_place(session: str, turn: int) -> str:

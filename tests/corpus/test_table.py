@@ -202,8 +202,8 @@ OFF = {
     ),
     "true or false": ([i % 3 == 0 for i in range(60)], "true, false", "--scale thumbs"),
     "minus one or one": (["-1", "1"] * 30, "whole numbers from -1 to 1", "--scale thumbs"),
-    "words": (["good", "bad"] * 30, '"good", "bad"', "Put a number for each of these"),
-    "a code for not rated": ([4] * 290 + [99] * 10, "from 4 to 99", "leave a cell empty that means 'not rated'"),
+    "words": (["good", "bad"] * 30, '"good", "bad"', "Write a number for each of these"),
+    "a code for not rated": ([4] * 290 + [99] * 10, "from 4 to 99", "leave cells empty that mean 'not rated'"),
 }
 
 

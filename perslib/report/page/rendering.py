@@ -97,7 +97,7 @@ def _error(output: Any, numbers: Mapping[Any, int]) -> str:
     trace = _IN.sub(
         lambda cell: f"In[{numbers.get(int(cell[1]), cell[1])}]", without_ansi("\n".join(output["traceback"]))
     )
-    return fill("failure", said=without_ansi(f"{output['ename']}: {output['evalue']}"), trace=trace)
+    return fill("failure", message=without_ansi(f"{output['ename']}: {output['evalue']}"), trace=trace)
 
 
 HERE = Path(__file__).parent
