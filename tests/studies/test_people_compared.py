@@ -235,9 +235,9 @@ ONE_RATED = [{**row, "score": row["score"] if row["candidate"] == "x" else None}
 #: Rows, whether the import says that page 13 can be fed, and what the page says.
 SHAPES = {
     "scores": (table(), True, ["chance gives", "Its pick is"]),
-    "preferences": (preferences(20), True, ["which reply they prefer", "a, b: where each stood", "Its pick is"]),
+    "preferences": (preferences(20), True, ["the reply that they prefer", "a, b: where each stood", "Its pick is"]),
     "named preferences": (preferences(names=("m", "n"), ties=3), True, ["chance gives", "Its pick is"]),
-    "no sessions": (preferences(session=False), True, ["which reply they prefer", "Its pick is"]),
+    "no sessions": (preferences(session=False), True, ["the reply that they prefer", "Its pick is"]),
     "one session a user": (
         [row | {"session": "a"} for row in preferences(session=False)],
         True,
