@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -53,6 +55,65 @@ def test_every_dependency_is_explained():
     for requirement in chain(PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()):
         name = re.match(r"[A-Za-z0-9_-]+", requirement).group()
         assert f"`{name}`" in page, f"{name} is missing from the table of dependencies"
+
+
+#: Words of licences that ask for nothing but a notice; MPL-2.0 (certifi, tqdm, fqdn) ends at its own files.
+PERMISSIVE = re.compile(
+    r"Apache([ -]Software)?([ -]License)?([ ,-]*(Version )?2\.0)?|(New )?BSD([ -][023]-?Clause)?|0BSD|ISC( License \(ISCL\))?|MIT(-0|-CMU)?|"
+    r"PSFL?(-2\.0)?|Python Software Foundation|Zlib|CC0-1\.0|CNRI-Python|Unlicense|MPL[- ]2\.0|Mozilla Public License 2\.0 \(MPL 2\.0\)",
+    re.IGNORECASE,
+)
+#: What a licence has around its name in the metadata of packages.
+AROUND = re.compile(r"OSI Approved( :: )?|\b(License|licence|AND|OR|WITH)\b|[(),\s]", re.IGNORECASE)
+
+
+def plain_install(name: str = "perslib") -> set[str]:
+    """Find the packages that an install without extras brings, those that others need among them."""
+    brought, waiting = set(), [(name, "")]
+    while waiting:
+        package = waiting.pop()
+        if package in brought:
+            continue
+        brought.add(package)
+        for line in importlib.metadata.requires(package[0]) or ():
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": package[1]}):
+                waiting += [(bounds(needed.name)[0], extra) for extra in ("", *needed.extras)]
+    return {package for package, _ in brought}
+
+
+def licences(metadata: importlib.metadata.PackageMetadata) -> list[str]:
+    """Read what a package names as its licences: as an expression, else in classifiers, else in a line of its own."""
+    classified = [
+        line.rsplit(" :: ", 1)[-1] for line in metadata.get_all("Classifier", []) if line.startswith("License ::")
+    ]
+    named = metadata["License-Expression"] or classified or (metadata["License"] or "").strip().partition("\n")[0]
+    return [named] if isinstance(named, str) else named
+
+
+def is_permissive(licence: str) -> bool:
+    return bool(PERMISSIVE.search(licence)) and not AROUND.sub("", PERMISSIVE.sub("", licence))
+
+
+def test_a_plain_install_brings_permissive_licences_only():
+    named = {package: licences(importlib.metadata.metadata(package)) for package in plain_install()}
+    assert len(named) > 100
+    assert {package: own for package, own in named.items() if not own or not all(map(is_permissive, own))} == {}
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        "GPL-3.0-or-later",
+        "GNU Lesser General Public License v2 or later (LGPLv2+)",
+        "MIT AND GPL-2.0-only",
+        "UNKNOWN",
+        "",
+    ],
+)
+def test_copyleft_and_unknown_licences_are_no_permissive_ones(refused):
+    assert not is_permissive(refused)
+    assert is_permissive("Apache-2.0 AND BSD-2-Clause AND (ISC OR MIT)")
 
 
 @pytest.fixture(scope="module")

@@ -143,7 +143,40 @@ ATTACKS = [
     "</style><script>alert(1)</script>",
     "<noscript><p title='</noscript><img src=x onerror=alert(1)>'></noscript>",
     "[x](javascript:alert(1)) <javascript:alert(1)> ![x](https://tracker.example/x.png)",
+    # Text that one parser takes for markup and another for text.
+    '<style><p title="</style><img src=x onerror=alert(1)>">',
+    "<p title='<style>'></p><style>@import</style><b title='\">< onmouseover=alert(1) '>x</b>",
+    "<table><style><!--</style><b title='--><img src=x onerror=alert(1)>'>",
+    "<select><style></select><img src=x onerror=alert(1)></style>",
+    "<title><style></title><img src=x onerror=alert(1)></style>",
+    "<textarea><style></textarea><img src=x onerror=alert(1)></style>",
+    "<xmp><style></xmp><img src=x onerror=alert(1)></style>",
+    "<plaintext><style></plaintext><img src=x onerror=alert(1)></style>",
+    "<svg><style>&lt;/style>&lt;img src=x onerror=alert(1)></style></svg>",
+    "<math><style>&lt;/style>&lt;img src=x onerror=alert(1)></style></math>",
+    "<svg><desc><style>&lt;/style>&lt;img src=x onerror=alert(1)></style></desc></svg>",
+    "<svg><a xlink:href='javascript:alert(1)'>x</a></svg>",
+    "<svg><animate onbegin=alert(1) attributeName=x></svg>",
+    "<form><math><mtext></form><form><mglyph><style></math><img src=x onerror=alert(1)>",
+    "<!--><img src=x onerror=alert(1)>-->",
+    "<![CDATA[<img src=x onerror=alert(1)>]]>",
+    "<?xml <img src=x onerror=alert(1)> ?>",
+    "<img src='data:text/html,<script>alert(1)</script>'>",
+    "<img srcset='https://tracker.example/x.png 2x' src='data:image/png;base64,AA=='>",
+    "<video poster='https://tracker.example/x.png'><source src='https://tracker.example/x'></video>",
+    "<a href='java&#10;script:alert(1)'>x</a><a href='&#1;javascript:alert(1)'>x</a><a href='vbscript:x'>x</a>",
+    "<p style='position:fixed;color:red;behavior:url(#x)'>x</p>",
+    "<template><img src=x onerror=alert(1)></template>",
+    "<object data='https://tracker.example'></object><embed src='https://tracker.example'>",
+    "<link rel=stylesheet href='https://tracker.example/x.css'>",
+    "<frameset onload=alert(1)><frame src='https://tracker.example'></frameset>",
 ]
+#: Declarations beside `color: red`, each written so that a careless reader takes it for a part of another one.
+STYLES = [
+    "position: fixed", "POSITION:fixed", "/**/position:fixed", "font-family: 'a;position:fixed;'; top: 0", "width: 1px;;position :fixed",
+    "background: u\\72l(https://tracker.example)", "width: expression(alert(1))", "z-index: 9; margin: 0} p {position: fixed",
+    "-moz-binding: none", "--x: 1; content: 'x'",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -154,6 +187,14 @@ def test_known_attacks_do_nothing(way, attack):
     styles = re.findall(r"<style[^>]*>(.*?)</style>", shown, re.DOTALL) + re.findall(r'style="([^"]*)"', shown)
     assert not [s for s in styles if "tracker.example" in s]
     assert "meta" not in {tag for tag, _ in Elements(shown).elements}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_of_a_style_only_harmless_properties_stay(style):
+    shown = safe_html(f'<p style="color: red; {style}">x</p>')
+    left = (dict(Elements(shown).elements[0][1]).get("style") or "").split(";")
+    assert {piece.partition(":")[0].strip() for piece in left} <= {"", "color", "font-family", "width", "margin"}
+    assert "tracker" not in shown and "expression" not in shown
 
 
 @given(st.text())

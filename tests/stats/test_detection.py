@@ -348,6 +348,14 @@ def test_krippendorff_of_his_own_example():
     assert np.isnan(krippendorff(ratings[["A"]]))
 
 
+def test_krippendorff_of_sparse_ratings():
+    """The example that is passed on with his coefficient: three observers, fifteen units, most rated by two."""
+    rows = {"A": "*****34121133*3", "B": "1*213343*******", "C": "**21344*21133*4"}
+    ratings = pd.DataFrame({name: [np.nan if c == "*" else int(c) for c in row] for name, row in rows.items()})
+    found = [krippendorff(ratings, level) for level in ("nominal", "ordinal", "interval")]
+    assert found == pytest.approx([0.691, 0.807, 0.811], abs=0.0006)
+
+
 def test_ac1_stands_where_kappa_falls():
     """Two raters who agree on 95 of 100, nearly all of one kind: κ is near zero, AC1 is not."""
     pairs = [(1, 1)] * 95 + [(1, 0)] * 3 + [(0, 1)] * 2

@@ -15,7 +15,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from krippendorff import alpha
 from sklearn.metrics import cohen_kappa_score
 
 from perslib.errors import DataError, Problem, check_names
@@ -101,12 +100,18 @@ def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
     names = sorted(pd.unique(rated.stack().dropna()))
     if len(names) < 2:
         return float("nan")
-    values = rated if level == "interval" else rated.apply(lambda column: column.map(names.index, na_action="ignore"))
-    try:
-        numbers = floats(values)
-    except (TypeError, ValueError):
-        raise DataError(Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.') from None
-    return float(alpha(numbers.T, level_of_measurement=level))
+    counts = count_ratings(rated)
+    weighed = counts / (counts.sum(axis=1, keepdims=True) - 1)
+    pairs = weighed.T @ counts - np.diag(weighed.sum(axis=0))
+    chosen = pairs.sum(axis=0)
+    places = np.cumsum(chosen) - chosen / 2
+    if level == "interval":
+        try:
+            places = floats(names)
+        except (TypeError, ValueError):
+            raise DataError(Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.') from None
+    apart = 1 - np.eye(len(names)) if level == "nominal" else np.subtract.outer(places, places) ** 2
+    return float(1 - (chosen.sum() - 1) * (pairs * apart).sum() / (chosen @ apart @ chosen))
 
 
 def raters_agreement(ratings: pd.DataFrame) -> dict[str, float]:
