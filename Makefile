@@ -28,8 +28,9 @@ help: ## show this list
 report: $(READY) ## render the bundled studies with the embedded model into reports/
 	@$(RUN) -m perslib report $(ARGS)
 
-test: $(READY) ## run every test, two files at a time
-	@$(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
+# Without bytecode both processes would read all tests anew each time.
+test: $(READY) ## run the quick tests, two files at a time; ARGS=--rest the others, ARGS=--all every one
+	@env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would
 	@$(RUN) -m pre_commit run --all-files --show-diff-on-failure

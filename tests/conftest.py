@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import real
 from endpoint import HASTY, Endpoint
 from hypothesis import settings
 
@@ -19,36 +21,85 @@ settings.register_profile("explore", derandomize=False)
 settings.load_profile("same")
 
 
-#: Why a test marked `slow` is skipped: many simulations, or a whole page anew, for what quicker tests check in part.
-SLOW = "slow: make test ARGS=--all runs it"
-#: Where pytest's cache keeps the tests that were skipped because something was not there.
-LACKING = "perslib/lacking"
+#: What a test may need beyond an interpreter and a moment: each is a marker, explained in `pyproject.toml`.
+NEEDS = {
+    "browser", "cluster", "data", "engine", "extra", "kernel", "page", "process", "sample", "server", "simulation"
+}  # fmt: skip
+_marks: set[str] = set()
+"""Those of the test that runs."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--all`: the slow tests, too; and `--lacking`: those alone that lacked something before."""
-    parser.addoption("--all", action="store_true", help="also run the tests that are marked slow")
-    parser.addoption("--lacking", action="store_true", help="run only tests that earlier runs skipped, but not as slow")
+    """Add `--all`: every test; and `--rest`: those alone that a plain run leaves out."""
+    parser.addoption(
+        "--all", action="store_true", help="also run the tests that need more: kernels, engines, browsers …"
+    )
+    parser.addoption("--rest", action="store_true", help="run only the tests that need more")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the slow tests out unless they are asked for, and those that have run where only the others are wanted."""
-    if config.getoption("--lacking"):
-        lacking = set(config.cache.get(LACKING, []))  # type: ignore[union-attr]
-        items[:] = [item for item in items if {item.nodeid, item.nodeid.partition("::")[0]} & lacking]
-    if not config.getoption("--all"):
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason=SLOW))
+    """Leave out what needs more than a plain run gives, unless it is asked for by an option, a marker or its name."""
+    rest = config.getoption("--rest")
+    if not rest and not _leaves_out(config):
+        return
+    parted: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        parted[any(mark.name in NEEDS for mark in item.iter_markers())].append(item)
+    config.hook.pytest_deselected(items=parted[not rest])
+    items[:] = parted[rest]
+
+
+def _leaves_out(config: pytest.Config) -> bool:
+    """Tell whether only quick tests run: no option, no marker and no name asks for others."""
+    return not (
+        config.getoption("--all") or config.getoption("--rest") or config.getoption("-m") or "::" in str(config.args)
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose extra packages or public data sets are not there."""
+    _marks.clear()
+    _marks.update(mark.name for mark in item.iter_markers())
+    for mark in item.iter_markers("extra"):
+        for package in mark.args:
+            pytest.importorskip(package)
+    for mark in item.iter_markers("data"):
+        for name in mark.args:
+            if not (real.ROOT / name).exists():
+                pytest.skip(f"{name} is not at hand (set PERSLIB_REAL_DATA)")
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Report how many were left out, and remember which tests lacked a package or a data set."""
-    skipped = terminalreporter.stats.get("skipped", ())
-    lacking = {report.nodeid for report in skipped if SLOW not in str(report.longrepr)}
-    config.cache.set(LACKING, sorted(lacking.union(config.cache.get(LACKING, []))))  # type: ignore[union-attr]
-    if left := sum(SLOW in str(report.longrepr) for report in skipped):
-        terminalreporter.write_line(f"{left} slow tests were left out; `make test ARGS=--all` runs them.")
+    """Tell how to run what was left out."""
+    if _leaves_out(config):
+        terminalreporter.write_line(
+            "Quick tests only; `make test ARGS=--rest` runs those that need kernels, engines, browsers …"
+        )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def kernels_are_announced() -> Iterator[None]:
+    """Fail a test that starts a kernel without a mark of it: nothing costs a plain run more."""
+    from jupyter_client.manager import KernelManager
+
+    start = KernelManager._async_pre_start_kernel
+
+    async def start_if_announced(manager: KernelManager, **options: Any) -> Any:
+        assert _marks & NEEDS, "this test starts a kernel: mark it `kernel`"
+        return await start(manager, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(KernelManager, "_async_pre_start_kernel", start_if_announced)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupts() -> None:
+    """Take Ctrl-C, for tests and the processes they start, also where the shell that began them ignores it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="module")

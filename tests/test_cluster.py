@@ -29,7 +29,7 @@ from perslib.worlds import world
 
 VERDICT = {"score": 4, "reason": "satisfied", "rationale": "Fits."}
 TOLD = ["user", "scenario", "session", "turn", "raw", "reason", "rationale", "tokens_in", "tokens_out", "prompt"]
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,6 @@ def judged(corpus, url, home, **options):
     return evaluate(judge, corpus, model, split=None, limit=40, progress=False), model
 
 
-@pytest.mark.slow
 def test_the_table_is_the_one_of_this_process_and_the_ledger_adds_up(cluster, home, corpus):
     with Endpoint(lambda body: json.dumps(VERDICT)) as server:
         here, alone = judged(corpus, server.base_url, home / "here")
@@ -74,7 +73,6 @@ def test_the_table_is_the_one_of_this_process_and_the_ledger_adds_up(cluster, ho
     assert not list((home / "there" / ".perslib" / "spread").iterdir()), "nothing is left behind"
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_nothing_that_was_answered(cluster, home, corpus):
     with Endpoint(lambda body: json.dumps(VERDICT), latency=0.05) as server:
         here, _ = judged(corpus, server.base_url, home / "here")
@@ -118,7 +116,6 @@ def test_results_come_in_order_and_those_with_a_key_are_kept(cluster, home):
         assert list(spread(at, fails, chunks, keys=str, folder=kept)) == expected
 
 
-@pytest.mark.slow
 def test_a_run_whose_scheduler_is_lost_goes_on_under_the_next(home):
     """The scheduler in a thread of its own loop is stopped in mid-run; another one takes its place."""
     kept = home / "kept"

@@ -88,6 +88,7 @@ def test_a_judge_defined_in_a_cell_works_there_at_once():
     assert set(found["judge"]) == {"four"} and (found["raw"] == 4).all() and two.name == "user mean"
 
 
+@pytest.mark.kernel
 def test_a_command_uses_the_module_that_it_is_told_of(workspace):
     cell = nbformat.v4.new_code_cell('corpus = "sample/en"\nbackbone = "embedded"\njudges = ""\nout = ""\nseed = 42')
     cell.metadata = {"tags": ["parameters"], "choices": {"judges": ["perslib.judge:judge_names"]}}
@@ -108,6 +109,7 @@ def test_a_command_uses_the_module_that_it_is_told_of(workspace):
     assert "longer is better" in table.read_text("utf-8")
 
 
+@pytest.mark.cluster
 def test_modules_reach_other_processes_and_leave_the_environment_alone(workspace, tmp_path):
     """Kernels of pages get their names by their environment, workers by what they are sent."""
     before = dict(os.environ)

@@ -87,7 +87,7 @@ def licences(metadata: importlib.metadata.PackageMetadata) -> list[str]:
     classified = [
         line.rsplit(" :: ", 1)[-1] for line in metadata.get_all("Classifier", []) if line.startswith("License ::")
     ]
-    named = metadata["License-Expression"] or classified or (metadata["License"] or "").strip().partition("\n")[0]
+    named = metadata.get("License-Expression") or classified or metadata.get("License", "").strip().partition("\n")[0]
     return [named] if isinstance(named, str) else named
 
 
@@ -124,6 +124,7 @@ def wheel(tmp_path_factory):
     return next(folder.glob("perslib-*.whl"))
 
 
+@pytest.mark.process
 def test_a_wheel_carries_prompts_notebooks_and_the_sample(wheel):
     inside = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("prompts", "notebooks", "data/sample"):
@@ -132,6 +133,7 @@ def test_a_wheel_carries_prompts_notebooks_and_the_sample(wheel):
     assert {"perslib/llm/backbones.toml", "perslib/report/show/perslib.mplstyle"} <= inside
 
 
+@pytest.mark.process
 def test_an_installed_wheel_finds_what_it_carries(wheel, tmp_path):
     """Unpacked somewhere else, without the checkout in sight."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")

@@ -43,11 +43,10 @@ _ARGUMENTS = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything here carries the marks `browser` and `slow`."""
+    """Everything here needs a `browser`."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker("browser")
-            item.add_marker("slow")
 
 
 def _without_browser(why: str) -> None:

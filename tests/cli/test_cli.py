@@ -102,6 +102,7 @@ def test_import_writes_no_control_characters_to_the_terminal(run, tmp_path):
     assert not {"\x1b", "\x9b", "\u202e"} & {*done.output, *refused.output}
 
 
+@pytest.mark.kernel
 def test_what_the_disk_does_not_take_is_a_sentence(run, tmp_path, monkeypatch):
     table = tmp_path / "mine.jsonl"
     rows = [{"user": "ada", "request": "hi", "response": "hello", "score": 4, "scenario": s} for s in "ab"]
@@ -118,6 +119,7 @@ def test_what_the_disk_does_not_take_is_a_sentence(run, tmp_path, monkeypatch):
     assert done.stderr.splitlines()[-1] == "perslib: /somewhere/manifest.json: No space left on device"
 
 
+@pytest.mark.kernel
 def test_a_dry_run_asks_nobody_and_writes_nothing(run, tmp_path):
     done = run("report", "00", "--dry-run", "--limit", 2, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
@@ -218,6 +220,7 @@ def test_check_says_what_judging_the_sample_costs(run, mine, server):
     assert plainly and thinking and float(thinking[1]) > float(plainly[1]) > 0
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(("context", "judged", "beyond"), [
     (None, ("100", "few-shot"), None),
     (4096, ("100", "zero-shot"), None),

@@ -26,6 +26,7 @@ def run(home, server):
     return lambda *words: CliRunner().invoke(main, [str(word) for word in words], prog_name="perslib")
 
 
+@pytest.mark.sample
 def test_a_pal_set_is_estimated_written_and_imported(run, home, server, monkeypatch):
     words = ["synthesize", home / "set", "-b", "here", "--users", 1, "--language", "en"]
     told = run(*words, "--dry-run")

@@ -182,6 +182,7 @@ def wrong_ends(
     return [wrong for part in (odd[:half], odd[half:]) for wrong in wrong_ends(made, kind, given, part, folder)]
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("name", RELEASES)
 def test_odd_records_are_read_or_named(tmp_path, name):
     kind, made, given = RELEASES[name]

@@ -147,6 +147,7 @@ def table(path, user):
     return path
 
 
+@pytest.mark.process
 def test_an_import_that_is_killed_leaves_no_mixture(workspace, tmp_path):
     """Killed as `kill -9` does, before each file that is put in its place."""
     import_release("table", table(tmp_path / "a.jsonl", "old"), "mine")
@@ -178,6 +179,7 @@ import_release("table", pathlib.Path(sys.argv[2]), "mine")
     assert moves == 5 and load("mine").users["user"].tolist() == ["new"]
 
 
+@pytest.mark.process
 def test_a_full_disk_leaves_the_older_corpus(workspace, tmp_path):
     """Files of a process may have so many bytes and no more: the last of the frames does not fit."""
     folder = import_release("table", table(tmp_path / "a.jsonl", "old"), "mine").folder

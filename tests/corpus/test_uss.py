@@ -159,7 +159,7 @@ prices = {{ in = 0, out = 0 }}
 """
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_the_page_on_judges_takes_dialogues_that_are_their_own_users(home, server):
     """USS has one scenario a user: the page says so, and with `-p history=none` it judges without a history."""
     drawn = random.Random(1)

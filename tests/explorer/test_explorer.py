@@ -250,6 +250,7 @@ def every_html(widget):
     return (w.value for w in every(widget) if isinstance(w, (widgets.HTML, widgets.HTMLMath)))
 
 
+@pytest.mark.sample
 def test_text_of_strangers_is_only_text_everywhere(looking, corpus):
     users = corpus.users.assign(profile=[{**p, "occupation": NASTY} for p in corpus.users["profile"]])
     turns = corpus.turns.assign(request=NASTY, response=NASTY, reason=NASTY)
@@ -277,6 +278,7 @@ def test_the_whole_opens_in_both_languages_and_for_a_user_with_one_scenario(mode
         assert "pl-empty" in "".join(every_html(shown))
 
 
+@pytest.mark.sample
 def test_all_users_are_one_table_to_sort_search_and_open(looking, corpus):
     users = Users(looking)
     opens = [row.children[0] for row in users.rows.children]
@@ -304,6 +306,7 @@ def test_an_app_opens_the_user_that_its_address_names(model, corpus, monkeypatch
     assert explore(corpus, model(), "en").looking.user == corpus.users["user"][0]
 
 
+@pytest.mark.sample
 def test_the_learned_judge_scores_at_once_and_asks_nobody(looking, server):
     panel = Judging(looking)
     panel.quick.click()
@@ -397,6 +400,7 @@ def tour(shown):
 HAN = re.compile("[\u4e00-\u9fff]")
 
 
+@pytest.mark.sample
 def test_every_text_of_the_interface_is_in_its_language(home, corpus, monkeypatch):
     untranslated = set()
 

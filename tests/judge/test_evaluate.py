@@ -46,6 +46,7 @@ def drawn(corpus: Corpus, **how: object) -> list[tuple[str, str, int]]:
     return [(b.user, b.scenario, len(b)) for b in targets(corpus, **how)]  # type: ignore[arg-type]
 
 
+@pytest.mark.sample
 def test_a_limit_is_met_and_spread_evenly_over_all_users(sample):
     for limit in (60, 5):
         parts = drawn(sample, limit=limit)
@@ -72,6 +73,7 @@ def test_turns_are_drawn_at_random_and_not_the_first_ones(sample):
         assert places == sorted(places)  # in the order of the conversations
 
 
+@pytest.mark.sample
 def test_a_limit_beyond_the_corpus_is_the_whole_split(sample):
     every = drawn(sample)
     assert sorted(drawn(sample, limit=10**6)) == sorted(every)
@@ -173,6 +175,7 @@ def test_a_user_with_one_scenario_has_no_block_and_a_corpus_of_them_is_an_error_
         evaluate(Constant(4), corpus_of(rows), users=[])
 
 
+@pytest.mark.sample
 def test_users_with_one_scenario_can_be_judged_without_a_history():
     rows: list[Row] = [(f"u{i}", "all", "0", "q", "r" * i, 1 + i % 5) for i in range(20)]
     corpus = corpus_of(rows)
@@ -218,6 +221,7 @@ def test_a_judge_that_forgets_a_reply_is_an_error():
         evaluate(Short(), corpus_of(scored_past([4, 4])), split=None)
 
 
+@pytest.mark.sample
 def test_every_judge_gets_the_same_targets_and_every_reply_one_row(sample, server, model):
     server.reply = lambda body: json.dumps({"score": 2, "reason": "不够细致", "rationale": "so"})
     judges = [Generic(), Generic("few-shot"), Personal(None), Personal(Structured())]
@@ -254,6 +258,7 @@ def test_unscored_rows_are_rows(server, model):
     assert gifts["mode"].tolist() == ["schema", "unscored", "unscored", "schema"]
 
 
+@pytest.mark.sample
 def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
     monkeypatch.setattr("perslib.judge.base.TOGETHER", 50)  # so that a table is put together of parts
     held, most = 0, 0

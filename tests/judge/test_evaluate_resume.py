@@ -59,7 +59,7 @@ def finished(process: subprocess.Popen[str]) -> list[list]:
     return json.loads(out)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_killed_at_a_third_and_run_again(tmp_path):
     with Endpoint(reply, latency=0.05) as server:
         killed = start(server, tmp_path)

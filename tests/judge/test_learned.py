@@ -179,8 +179,9 @@ def small_world(seed: int, by_level: bool) -> Corpus:
     return replace(whole, sessions=kept.reset_index(drop=True), turns=turns, events=whole.events[:0])
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("by_level", [True, False])
-@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 5))])
+@pytest.mark.parametrize("seed", [1, 2, 3, 5])
 def test_few_train_users_do_not_turn_it_upside_down(seed, by_level):
     corpus = small_world(seed, by_level)
     r = {}
@@ -210,6 +211,7 @@ def test_advice_that_goes_against_the_scores_counts_nothing(sample, users):
     pd.testing.assert_frame_equal(judged(advised, few, users[4:]), before)
 
 
+@pytest.mark.sample
 def test_warns_of_few_train_users(sample, users):
     with pytest.warns(FewTrainUsers, match=r"few train users \(2, fewer than 10\)"):
         answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
@@ -239,6 +241,7 @@ def test_a_kernel_of_the_users_shows_warnings_as_before(sample, users, monkeypat
         assert warnings.showwarning is own and shown == [FewTrainUsers]
 
 
+@pytest.mark.sample
 def test_probabilities_and_what_more_train_users_add(sample, users):
     """A page's numbers: log loss as scikit-learn has it, and one point a share of the train users."""
     split = {"train": users[:8], "test": users[8:12]}
@@ -271,6 +274,7 @@ def test_real_users():
     assert golden == pytest.approx([0.159, 0.371, 4.292], abs=0.01)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(("share", "most"), [(0.999, 0.02), (0.5, 0.3)])
 def test_beyond_a_size_some_turns_stand_for_all(judge, sample, users, monkeypatch, share, most):
     """So that many train users can be learned from; the nearer to all turns, the nearer to the exact prediction."""

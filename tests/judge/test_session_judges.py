@@ -49,6 +49,7 @@ def of(rows: list[Row], ratings: list[float | None], **changes: Any) -> Corpus:
     return by_session(Corpus(corpus.name, corpus.language, corpus.users, sessions, corpus.turns))
 
 
+@pytest.mark.sample
 def test_every_session_with_a_reply_becomes_one_turn_under_its_rating(sample):
     made = by_session(sample)
     assert len(made.turns) == len(sample.turns.drop_duplicates(KEYS)) and (made.turns["turn"] == 0).all()
@@ -62,6 +63,7 @@ def test_every_session_with_a_reply_becomes_one_turn_under_its_rating(sample):
     assert made.turns["reason"].isna().all() and made.turns["feedback"].isna().all()
 
 
+@pytest.mark.sample
 def test_turns_may_be_numbered_from_one(sample):
     counted = Corpus(
         sample.name, sample.language, sample.users, sample.sessions, sample.turns.assign(turn=sample.turns["turn"] + 1)
@@ -71,6 +73,7 @@ def test_turns_may_be_numbered_from_one(sample):
     assert made.turns["response"].tolist() == usual.turns["response"].tolist()
 
 
+@pytest.mark.sample
 def test_the_conversation_comes_back_message_by_message(sample):
     made = by_session(sample)
     user, scenario = made.block_ids()[0]
@@ -78,6 +81,7 @@ def test_the_conversation_comes_back_message_by_message(sample):
         assert conversation(target) == sample.messages(user, scenario, target.session)
 
 
+@pytest.mark.sample
 def test_a_block_of_sessions_holds_no_rating_of_its_targets(sample):
     """The same block is made from a corpus whose target ratings and turn scores are others."""
     user, scenario = sample.block_ids()[0]
@@ -213,6 +217,7 @@ def test_a_limit_changes_how_many_are_asked_and_never_how(home, name):
     assert not extent(backbone(name, prompts="published"), 60).is_short
 
 
+@pytest.mark.sample
 def test_sessions_are_counted_in_the_limit(model, server):
     """60 used to be 60 replies for each judge and another 60 sessions for each judge of sessions."""
     sample = load("sample/en")

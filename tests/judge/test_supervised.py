@@ -91,6 +91,7 @@ def test_the_history_counts():
     assert high.raw - low.raw > 1.5
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_learned_and_applied_on_the_sample(language):
     corpus = load(f"sample/{language}")
@@ -160,6 +161,7 @@ def tiny(tmp_path_factory):
 QUICK = Training(epochs=12, rate=5e-3, batch=8)
 
 
+@pytest.mark.extra("torch", "transformers")
 @pytest.mark.parametrize("head", ["classes", "ordinal"])
 def test_bert_learns_what_is_rewarded(tiny, head):
     judge = fitted(Bert(head, tiny, length=48, training=QUICK))
@@ -170,6 +172,7 @@ def test_bert_learns_what_is_rewarded(tiny, head):
     assert judged(again, told("clear steps and prices"))[0].p == pytest.approx(good.p, abs=1e-5), "seeded"
 
 
+@pytest.mark.extra("torch", "transformers")
 def test_bert_keeps_the_reply_where_the_text_is_too_long(tiny):
     once = dataclasses.replace(QUICK, epochs=1, rate=0.0)
     block = told("steps " * 300 + "vague advice again")
@@ -179,6 +182,7 @@ def test_bert_keeps_the_reply_where_the_text_is_too_long(tiny):
     assert judge._tokens.decode(encoded).endswith("vague advice again [SEP]") and len(encoded) == 64
 
 
+@pytest.mark.extra("torch", "transformers")
 def test_bert_on_odd_blocks(tiny):
     judge = fitted(Bert("ordinal", tiny, length=64, training=dataclasses.replace(QUICK, epochs=1)))
     verdicts = judged(judge, told("", "x " * 25_000, "Это другой язык", "旅行计划", request=None))

@@ -51,6 +51,7 @@ def test_ask_works_where_a_loop_is_running(server, model):
     assert [answer.text for answer in asyncio.run(cell())] == ["ok"] * 4
 
 
+@pytest.mark.process
 def test_ask_works_in_a_plain_script_and_ends_cleanly(server, home):
     script = (
         "from perslib.llm import backbone\n"

@@ -265,6 +265,7 @@ def start(home):
     return subprocess.Popen([sys.executable, "-c", FETCH], stdout=subprocess.PIPE, text=True, env=dict(os.environ))
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 @pytest.mark.parametrize("phase", ["upload", "make", "made", "retrieve", "content"])
 def test_killed_at_each_phase_it_goes_on_and_pays_once(server, entry, made, home, phase):
@@ -284,6 +285,7 @@ def test_killed_at_each_phase_it_goes_on_and_pays_once(server, entry, made, home
     assert all(a.cached for a in ask(entry))
 
 
+@pytest.mark.process
 def test_two_processes_at_once_make_one(server, entry, made, home):
     server.looks = 5
     both = [start(home) for _ in range(2)]

@@ -253,7 +253,7 @@ def perslib(*words):
     return done.exit_code, done.output
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_a_report_in_batches_goes_round_by_round_and_asks_nothing_at_once(study, server, home):
     code, shown = perslib("report", study, "-b", "mine", "--batch")
     assert code == 0, shown
@@ -268,6 +268,7 @@ def test_a_report_in_batches_goes_round_by_round_and_asks_nothing_at_once(study,
     assert [line.split()[2] for line in shown.splitlines()] == ["read", "read"]
 
 
+@pytest.mark.kernel
 def test_the_price_of_a_batch_is_shown_and_nothing_is_sent(study, server, home):
     code, shown = perslib("report", study, "-b", "mine", "--batch", "--dry-run")
     assert code == 0, shown
@@ -276,6 +277,7 @@ def test_the_price_of_a_batch_is_shown_and_nothing_is_sent(study, server, home):
     assert batches.batches() == ([], [])
 
 
+@pytest.mark.kernel
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
 def test_a_report_that_was_left_goes_on_with_its_batch(study, server, home):
     words = [sys.executable, "-m", "perslib", "report", str(study), "-b", "mine", "--batch"]
@@ -296,7 +298,7 @@ def test_a_report_that_was_left_goes_on_with_its_batch(study, server, home):
     assert [len(lines) for lines in server.lines] == [3, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_two_reports_at_once_share_their_batches(study, server, home):
     words = [sys.executable, "-m", "perslib", "report", str(study), "-b", "mine", "--batch"]
     server.looks = 4
@@ -305,6 +307,7 @@ def test_two_reports_at_once_share_their_batches(study, server, home):
     assert [len(lines) for lines in server.lines] == [3, 3]
 
 
+@pytest.mark.kernel
 def test_a_batch_whose_file_is_gone_holds_up_no_other(study, server, home, monkeypatch):
     async def answer(request, body):
         return None
@@ -318,6 +321,7 @@ def test_a_batch_whose_file_is_gone_holds_up_no_other(study, server, home, monke
     assert [body for body in server.bodies if "remember" in str(body) or "judge by" in str(body)] == []
 
 
+@pytest.mark.kernel
 def test_questions_written_for_a_model_that_runs_offline_and_read_back(study, server, home):
     """As `vllm run-batch` does it: a file in, a file out, nobody listens."""
     (home / "backbones.toml").write_text('[mine]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n', "utf-8")

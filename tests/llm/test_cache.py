@@ -276,6 +276,7 @@ def read_only():
         Path(folder).chmod(0o755)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
 def test_a_read_only_folder_is_refused_before_anything_is_paid(read_only):
     said = as_nobody(
@@ -293,6 +294,7 @@ def test_a_read_only_folder_is_refused_before_anything_is_paid(read_only):
         assert f"Make {read_only.parent} writable, or set PERSLIB_HOME" in line and "'only'" in line
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
 def test_a_read_only_folder_can_be_read_from(read_only):
     said = as_nobody(

@@ -78,6 +78,7 @@ def stored(home: Path) -> set[str]:
         return {a["text"].removeprefix("the answer to ") for a in cache.get_many(keys).values()}
 
 
+@pytest.mark.process
 def test_killed_and_resumed_gives_the_same_table_and_asks_nothing_twice(slow, tmp_path):
     run = start(RUN, slow.base_url, 0, 80, home=tmp_path)
     while len(slow.bodies) < 30:
@@ -95,6 +96,7 @@ def test_killed_and_resumed_gives_the_same_table_and_asks_nothing_twice(slow, tm
     assert not kept & set(again) and len(again) == 80 - len(kept)
 
 
+@pytest.mark.process
 def test_an_answer_that_was_handed_out_survives_any_kill(slow, tmp_path):
     """Each answer is printed the moment the caller has it; after a kill, all that was printed is kept."""
     code = """
@@ -122,6 +124,7 @@ def test_an_answer_that_was_handed_out_survives_any_kill(slow, tmp_path):
     assert complete <= stored(tmp_path)
 
 
+@pytest.mark.process
 def test_killed_while_writing_at_full_speed_the_file_stays_whole(tmp_path):
     code = """
         import os, sys
@@ -146,6 +149,7 @@ def test_killed_while_writing_at_full_speed_the_file_stays_whole(tmp_path):
             assert cache.connection().execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
+@pytest.mark.process
 def test_two_runs_share_one_cache(slow, tmp_path):
     one = start(RUN, slow.base_url, 0, 60, home=tmp_path)
     other = start(RUN, slow.base_url, 30, 90, home=tmp_path)
@@ -160,6 +164,7 @@ def test_two_runs_share_one_cache(slow, tmp_path):
     assert len(slow.bodies) == before
 
 
+@pytest.mark.process
 def test_processes_that_make_the_same_new_file_at_once(tmp_path):
     code = """
         import sys, time
@@ -180,6 +185,7 @@ def test_processes_that_make_the_same_new_file_at_once(tmp_path):
         assert cache.get("shared/199") == {"n": 199}
 
 
+@pytest.mark.process
 def test_a_disk_that_fills_up_loses_nothing_while_the_run_lasts_and_says_so(tmp_path):
     """A limit on the size of files stands for the full disk."""
     limit = (
@@ -226,6 +232,7 @@ def test_a_cache_that_cannot_be_written_is_refused_before_anything_is_paid(slow)
     assert slow.bodies == []
 
 
+@pytest.mark.process
 def test_an_interrupt_keeps_what_was_answered(slow, tmp_path):
     run = start(RUN, slow.base_url, 0, 200, home=tmp_path)
     while len(slow.bodies) < 20:

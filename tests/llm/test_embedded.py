@@ -26,6 +26,8 @@ from perslib.llm import Patience, backbone, digit_distribution
 from perslib.llm.answerers import embedded
 from perslib.llm.answerers.completions import read
 
+pytestmark = pytest.mark.engine
+
 MEMORY = "The user travels with two small children, avoids crowds and keeps to a budget of 3000. " * 4
 REPLIES = [f"Day {n}: take the {n} o'clock train, rest at the lake, home for supper." * (1 + n % 3) for n in range(5)]
 SCHEMA = {
@@ -136,9 +138,7 @@ IN_MID_SENTENCE = """
 """
 
 
-@pytest.mark.parametrize(
-    ("end", "code"), [pytest.param("", 0, marks=pytest.mark.slow), ("os.kill(os.getpid(), signal.SIGKILL)", -9)]
-)
+@pytest.mark.parametrize(("end", "code"), [("", 0), ("os.kill(os.getpid(), signal.SIGKILL)", -9)])
 def test_it_is_quiet_and_ends_with_the_process_however_that_ends(end, code):
     done = child(f"{textwrap.dedent(IN_MID_SENTENCE)}\n{end}")
     assert (done.returncode, done.stderr) == (code, "")
@@ -154,7 +154,6 @@ def test_it_is_quiet_and_ends_with_the_process_however_that_ends(end, code):
     pytest.fail("the engine outlived its process")
 
 
-@pytest.mark.slow
 def test_an_engine_that_died_is_started_again():
     dead = embedded.engine(context=256)
     dead.process.kill()
@@ -164,7 +163,6 @@ def test_an_engine_that_died_is_started_again():
     assert chat(embedded.engine(context=256), "Hi", max_tokens=1)["choices"]
 
 
-@pytest.mark.slow
 def test_a_call_that_is_given_up_ends_the_engine_and_the_next_one_starts_another():
     asked = backbone("embedded", cache="off", timeout=0.5, patience=Patience(tries=1))
     embedded.engine()
@@ -178,7 +176,6 @@ def ask_from(queue: Any) -> None:
     queue.put((engine.process.pid, judged(engine, REPLIES[0])))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_starts_its_own():
@@ -197,7 +194,6 @@ def test_a_forked_child_starts_its_own():
 # -- the same answer every time ----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
     """Prefix cache, order and load change the speed and not one digit of a probability."""
     one, other = embedded.engine(context=2048), embedded.engine(context=2049)
@@ -210,7 +206,6 @@ def test_an_answer_does_not_depend_on_what_was_asked_before_or_beside_it():
         assert [p for _, p in beside[reply]] == pytest.approx(near, abs=1.1e-4), "the last digit may round"
 
 
-@pytest.mark.slow
 def test_the_beginning_of_a_prompt_is_read_once():
     """Measured by time: the second question has nearly all in common with the first."""
     engine = embedded.engine(context=8000)
@@ -341,7 +336,6 @@ def mirror(tmp_path, monkeypatch) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.mark.slow
 def test_a_model_is_fetched_from_a_hub_once(mirror, capfd, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     reference = "hub:someone/Small-GGUF:small.gguf"

@@ -37,6 +37,7 @@ def test_nearest_neighbours_are_right_in_chinese_and_english(home, pairs):
     assert similar.argmax(axis=1).tolist() == list(range(len(pairs)))
 
 
+@pytest.mark.engine
 def test_vectors_are_the_same_whatever_they_are_asked_with(home):
     model = embedder("embedded", cache="off")
     texts = ["一个", "two", "三" * 300, "", "two"]
@@ -56,6 +57,7 @@ def test_odd_texts_do_not_end_early(home):
     assert model.embed([]).shape[0] == 0
 
 
+@pytest.mark.engine
 def test_long_texts_are_read_up_to_a_bound(home):
     model = embedder("embedded", cache="off")
     start = "route planning " * 120

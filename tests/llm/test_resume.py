@@ -42,6 +42,7 @@ def start(url, folder, form="together"):
     )
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_killed_in_mid_run(server, tmp_path):
     server.latency = 0.02
@@ -71,6 +72,7 @@ def test_killed_in_mid_run(server, tmp_path):
     assert hits >= asked_before - 8
 
 
+@pytest.mark.process
 def test_started_again_after_the_end_it_asks_nothing(server, tmp_path):
     first, _ = start(server.base_url, tmp_path).communicate(timeout=60)
     asked = len(server.bodies)
@@ -85,6 +87,7 @@ def shown_by(process):
     return table, json.loads(counts)[0]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("form", ["together", "apart"])
 def test_two_processes_with_the_same_run_ask_each_question_once(server, tmp_path, form):
     server.latency = 0.02
@@ -97,6 +100,7 @@ def test_two_processes_with_the_same_run_ask_each_question_once(server, tmp_path
     assert hits + others == 120
 
 
+@pytest.mark.process
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_what_a_killed_process_was_asking_is_taken_over(server, tmp_path):
     server.latency = 0.05

@@ -110,6 +110,7 @@ def test_what_a_method_raises_comes_through(model, echoing):
         one.work([asking(["a"]), failing], progress=False)
 
 
+@pytest.mark.sample
 def test_later_methods_wait_for_room(model, echoing):
     """Methods are begun when their questions can be put, not all at once."""
     one = model()

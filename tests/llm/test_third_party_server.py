@@ -24,7 +24,7 @@ from perslib.judge import Manner, Personal, evaluate
 from perslib.llm import Backbone, Cache, backbone, digit_distribution
 from perslib.llm.answerers import embedded
 
-pytest.importorskip("xllamacpp", reason="needs the extra `server`")
+pytestmark = [pytest.mark.server, pytest.mark.extra("xllamacpp")]
 
 SCORE = {
     "type": "object",

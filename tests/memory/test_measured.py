@@ -100,6 +100,7 @@ def test_a_history_too_short_or_too_even_is_no_ground_for_conclusions() -> None:
         assert sum(memory.counts) == len(rows)
 
 
+@pytest.mark.sample
 def test_the_traits_of_a_reply_are_those_of_the_statements(sample: list[tuple[Block, UserMemory]]) -> None:
     """On every block of the sample: the same traits in the same order, and no direction but the correlation's."""
     blocks = 0

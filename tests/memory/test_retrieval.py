@@ -58,7 +58,7 @@ def test_similarities_are_scikit_learns(block, form):
 
 
 @pytest.mark.parametrize("language", ["zh", "en"])
-@pytest.mark.slow
+@pytest.mark.sample
 def test_one_count_serves_all_blocks_of_a_user(language):
     corpus = load(f"sample/{language}")
     for form in (ANCHORS, EPISODES):

@@ -116,6 +116,7 @@ def test_the_official_mapping_changes_recall_alone(three):
     assert mapped.name == "faultless H²Memory (official mapping)"
 
 
+@pytest.mark.sample
 def test_all_methods_are_served_without_a_model(monkeypatch):
     monkeypatch.setattr(study, "ALL_USERS", 2)
     _, asked, memories = study.prepare_without_model("en")

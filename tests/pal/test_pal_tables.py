@@ -134,6 +134,7 @@ def test_people_have_query_sessions_topics_and_scenes(who):
         people(load("sample/zh"))
 
 
+@pytest.mark.sample
 def test_from_answers_to_the_table_with_costs(who):
     memories = [Vanilla("zh", logs=False), Vanilla("zh"), baselines("zh", embedder=Letters())[5]]
     answers, served = run(memories, who, Model(knowing(who)), PromptSettings("zh"))

@@ -29,6 +29,7 @@ from perslib.prompts import prompt
 # -- whole runs --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_set_is_written_and_reads_as_the_release_does(monkeypatch, tmp_path, language):
     made = synthesize(Model(monkeypatch, language), users=2, language=language)
@@ -50,6 +51,7 @@ def test_a_set_is_written_and_reads_as_the_release_does(monkeypatch, tmp_path, l
     assert opened == (turns["assistant_action"] == "feedback_response").sum() == len(corpus.extras["topics"])
 
 
+@pytest.mark.sample
 def test_the_same_seed_asks_the_same_questions(monkeypatch):
     """So a run that was broken off takes from the answer cache what was answered."""
     first, second = Model(monkeypatch), Model(monkeypatch)
@@ -73,6 +75,7 @@ def test_independent_questions_go_together(monkeypatch):
     assert len(rounds) == 1 + 3 + months + 1 + 1 + 1 + 1 + 1 + 1
 
 
+@pytest.mark.sample
 def test_a_run_that_was_broken_off_asks_only_what_was_not_answered(monkeypatch, server, model):
     script = Model(monkeypatch)
     server.latency, live = 0.01, model(concurrency=8)
@@ -289,6 +292,7 @@ def test_how_many_are_wanted_is_said_by_the_schema(step, answer, language):
 # -- what it will take -------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample
 def test_the_estimate_is_near_what_the_published_programs_took():
     table = estimate(backbone("vllm-qwen3-8b"), 100, "zh")
     assert list(table.index[:3]) == ["profiles", "timeline", "requirements"] and table.loc["profiles", "calls"] == 10
@@ -302,6 +306,7 @@ def test_the_estimate_is_near_what_the_published_programs_took():
     )
 
 
+@pytest.mark.sample
 def test_a_rehearsal_asks_what_the_run_asks(monkeypatch):
     model = Model(monkeypatch)
     synthesize(model, users=2)

@@ -58,6 +58,7 @@ def agent():
     return learn(user2(), Settings(1500))
 
 
+@pytest.mark.simulation
 def test_an_agent_learns_to_answer_before_it_is_asked(agent, tmp_path):
     number = 1500
     own, asked = (try_policy(policy, user2(), number, seed=3) for policy in (agent, patient))
@@ -91,6 +92,7 @@ def test_least_cost_depends_on_what_a_slot_more_costs():
     assert len(set(costs)) == len(set(ACTIONS.slot_numbers))
 
 
+@pytest.mark.simulation
 def test_the_best_plan_is_estimated_on_goals_that_it_was_not_chosen_on():
     few, many = estimate_best_plan(200), estimate_best_plan(3000)
     assert 45 < many["success_low"] < many["success"] < many["success_high"] < 50
@@ -100,10 +102,8 @@ def test_the_best_plan_is_estimated_on_goals_that_it_was_not_chosen_on():
     assert set(DOMAINS) == {"attraction", "hospital", "police", "hotel", "restaurant", "taxi", "train"}
 
 
-@pytest.mark.parametrize("estimator", ["linear", "network"])
+@pytest.mark.parametrize("estimator", ["linear", pytest.param("network", marks=pytest.mark.extra("torch"))])
 def test_a_belief_has_the_estimates_on_the_scale_of_v_b(estimator):
-    if estimator == "network":
-        pytest.importorskip("torch")
     held = collect(exploring(rule, 0.4), user2(), 400, seed=1)
     model = Patience(v_b=-2.0, estimator=estimator, epochs=2).fit(held)
     belief = believe(model, held)
@@ -125,6 +125,7 @@ def tiny(monkeypatch):
     return module
 
 
+@pytest.mark.sample
 def test_the_pipeline_is_taken_up_where_it_stopped(tiny, tmp_path):
     run = tiny.Pipeline(tmp_path / "run", "tiny", progress=False).finish()
     table = run.success()

@@ -22,10 +22,8 @@ def quick(**more):
     return Patience(**{"estimator": "network", "epochs": 2, "hidden": (16,), **more})
 
 
-@pytest.fixture(params=["linear", "network"])
+@pytest.fixture(params=["linear", pytest.param("network", marks=pytest.mark.extra("torch"))])
 def estimator(request):
-    if request.param == "network":
-        pytest.importorskip("torch")
     return request.param
 
 
@@ -73,8 +71,10 @@ def test_frames_add_up(fitted, some):
     assert fitted.predict_status(some).tolist() == [1 if b >= 0 else -1 for b in ends["budget"]]
 
 
+@pytest.mark.extra("torch")
 def test_same_seed_same_fit_and_global_randomness_is_left_alone(some):
-    torch = pytest.importorskip("torch")
+    import torch
+
     fitted = quick().fit(some)
     torch.manual_seed(5)
     expected = torch.rand(1)
@@ -149,8 +149,8 @@ def test_looking_forward_leaves_less(some, estimator):
     assert (turns["ahead"] >= 0).all()
 
 
+@pytest.mark.extra("torch")
 def test_validation_keeps_the_best_epoch(some):
-    pytest.importorskip("torch")
     model = quick(epochs=5).fit(some, validation=made(60, seed=3))
     history = model.history_
     assert len(history) == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.extra("torch")
 
 from perslib.patience.networks import Estimate, expected_cost, losses  # noqa: E402
 

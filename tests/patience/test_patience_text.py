@@ -133,6 +133,7 @@ def test_a_small_network_learns_what_is_said_next():
         NextTurn().encode(pairs[:1])
 
 
+@pytest.mark.simulation
 def test_budgets_go_with_ratings_but_less_than_bare_success_does():
     train, validation, test = parts(crowd(600, "en", seed=5))
     test = validation + test

@@ -59,6 +59,7 @@ def test_patience_is_measured_against_the_task():
     assert found["true"].min() < 1.5 < found["true"].max()
 
 
+@pytest.mark.simulation
 def test_the_profile_recovers_who_is_patient():
     users = people(40, seed=3)
     dialogues = collect(exploring(rule, 0.3), list(users), 900, seed=1)

@@ -138,8 +138,8 @@ def fit(data, **more):
     return values(Patience(**{"epochs": 30, **more}).fit(data[0]), data[1])
 
 
+@pytest.mark.extra("torch")
 def test_quick_fit_recovers_user_2_on_the_scale_of_v_b_and_the_light_loss_does_not(collected):
-    pytest.importorskip("torch")
     data, net = collected["user2"], {"estimator": "network"}
     full, light, twice = fit(data, **net), fit(data, loss="light", **net), fit(data, v_b=-2.0, **net)
     assert full["step_r"] >= 0.88 and full["level_r"] >= 0.97 and 0.5 <= full["slope"] <= 0.95
@@ -150,6 +150,7 @@ def test_quick_fit_recovers_user_2_on_the_scale_of_v_b_and_the_light_loss_does_n
     assert full["slope_per_v_b"] == pytest.approx(twice["slope_per_v_b"], rel=0.25)
 
 
+@pytest.mark.simulation
 def test_a_linear_program_recovers_user_2_better_and_on_another_system_too(collected):
     train, test = collected["user2"]
     full, light, free = (fit((train, test), **how) for how in ({}, {"loss": "light"}, {"margin": 0.01}))
@@ -160,10 +161,9 @@ def test_a_linear_program_recovers_user_2_better_and_on_another_system_too(colle
     assert fit((train, test), v_b=-2.0)["slope_per_v_b"] == pytest.approx(full["slope_per_v_b"], rel=0.01)
 
 
-@pytest.mark.parametrize("estimator", ["linear", "network"])
+@pytest.mark.simulation
+@pytest.mark.parametrize("estimator", ["linear", pytest.param("network", marks=pytest.mark.extra("torch"))])
 def test_users_who_look_forward_need_the_losses_that_do(collected, estimator):
-    if estimator == "network":
-        pytest.importorskip("torch")
     forward, plain = (fit(collected["user3"], gamma=g, estimator=estimator) for g in (0.3, None))
     assert forward["step_r"] > plain["step_r"] + 0.05 and forward["step_r"] > 0.85
     assert forward["within_std"] < plain["within_std"]

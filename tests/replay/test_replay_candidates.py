@@ -171,6 +171,7 @@ def test_replay_turns_that_the_corpus_lacks_or_that_come_twice(corpus):
         originals(corpus, turns.assign(turn=[9, *turns["turn"][1:]]))
 
 
+@pytest.mark.sample
 def test_through_a_real_backbone(corpus, server, model):
     server.reply = lambda body: (
         completion("<think>Hm.</think>Go now", finish="length")

@@ -124,7 +124,7 @@ def recorded(sample: Corpus) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("make", [LearnedJudge, Supervised, Nearest])
-@pytest.mark.slow
+@pytest.mark.sample
 def test_no_verdict_depends_on_which_candidates_stand_beside(make: Any, sample: Corpus, recorded: pd.DataFrame) -> None:
     one = recorded["candidate"].unique()[0]
     judge = make()
@@ -134,6 +134,7 @@ def test_no_verdict_depends_on_which_candidates_stand_beside(make: Any, sample: 
     np.testing.assert_allclose(of_it["raw"].astype(float), alone["raw"].astype(float), atol=1e-9)
 
 
+@pytest.mark.sample
 def test_the_recorded_replies_as_a_candidate_tie_with_themselves(sample: Corpus, recorded: pd.DataFrame) -> None:
     judge = Nearest()
     twice = recorded[recorded["candidate"] == ORIGINAL]
@@ -143,7 +144,7 @@ def test_the_recorded_replies_as_a_candidate_tie_with_themselves(sample: Corpus,
     assert (wide[ORIGINAL] == wide["again"]).all() and wide[ORIGINAL].nunique() > 3
 
 
-@pytest.mark.slow
+@pytest.mark.sample
 def test_one_candidates_calibrated_scores_stand_whoever_is_in_the_table(sample: Corpus, recorded: pd.DataFrame) -> None:
     judge = LearnedJudge()
     verdicts, beside = scored(judge, sample, recorded), reference(judge, sample, recorded)
@@ -187,6 +188,7 @@ def test_a_reference_of_no_reply_is_none() -> None:
         reference(judge(), small(), replies(a="good"), Counts(), most=0)  # type: ignore[arg-type]
 
 
+@pytest.mark.sample
 def test_a_judge_is_fitted_once_for_candidates_and_reference(
     sample: Corpus, recorded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def test_ranks_that_the_data_rule_out():
     assert table["user_macro_low"].to_dict() == pytest.approx(means["user_macro_low"].to_dict())
 
 
+@pytest.mark.simulation
 def test_equal_candidates_are_nearly_always_all_tied_for_first():
     rng, full = np.random.default_rng(4), 0
     for _ in range(60):

@@ -177,6 +177,7 @@ def test_every_turn_is_drawn_as_often_as_stated(size):
     assert (np.abs(times - stated) <= 4.5 * np.sqrt(stated * (1 - stated) / draws)).all()
 
 
+@pytest.mark.simulation
 def test_weighted_sums_of_sets_are_unbiased():
     corpus, totals, counts = uneven(), [], []
     score = corpus.turns.set_index(TURN)["score"].astype(float)

@@ -39,6 +39,7 @@ def marked(corpus, turns, text_of):
     return name_differences(corpus, replies)
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("train", [None, 1])
 def test_nonsense_is_unlike_and_replies_to_other_users_are_not(corpus, train):
     """With four train users, and with one; the same reply is judged by what its own user asked."""
@@ -57,6 +58,7 @@ def test_nonsense_is_unlike_and_replies_to_other_users_are_not(corpus, train):
     assert marked(corpus, few, lambda row: None).isna().all()
 
 
+@pytest.mark.sample
 def test_a_users_own_history_is_not_unlike_and_few_replies_say_nothing():
     corpus = load("sample/en")
     user = corpus.split()["test"][0]
@@ -104,6 +106,7 @@ def test_the_first_leads_where_its_interval_says_so(lead, is_sure):
     assert results.measure_lead(verdicts, pd.DataFrame({"candidate": ["a"]})) is None
 
 
+@pytest.mark.sample
 def test_what_a_judge_goes_by_is_measured_where_it_costs_nothing():
     corpus = load("sample/en")
     own = LearnedJudge()

@@ -91,6 +91,7 @@ def compared(root: Path, *names: str) -> compare.Runs:
     return opened
 
 
+@pytest.mark.sample
 def test_three_good_runs(root):
     said = read_all(root)
     assert not said["runs"] + said["verdicts"] + said["replies"] and "damaged" not in said["index"].split("<body")[1]
@@ -119,6 +120,7 @@ def kind(value: object) -> str:
     return names.get(type(value), "number")
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("names", [FIELDS[n::6] for n in range(6)], ids=", ".join)
 def test_a_field_of_another_kind(root, names):
     folder = root / "tiny-en" / BAD
@@ -192,6 +194,7 @@ MANIFESTS: dict[str, Damage] = {
 }
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("damage", MANIFESTS.values(), ids=MANIFESTS)
 def test_a_damaged_manifest(root, damage):
     damage(root / "tiny-en" / BAD)
@@ -217,6 +220,7 @@ OUT = {
 }
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("name", OUT.values(), ids=OUT)
 def test_a_path_that_leads_out_of_the_folder_is_not_opened(root, name):
     folder, name = root / "tiny-en" / BAD, name.format(root=root.parent)
@@ -256,6 +260,7 @@ PARQUETS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("make", PARQUETS.values(), ids=PARQUETS)
 def test_a_file_of_rows_that_is_damaged(root, make):
     for name in ("verdicts/means.parquet", "replies/said.parquet"):
@@ -269,6 +274,7 @@ def test_a_file_of_rows_that_is_damaged(root, make):
         assert set(compared(root, *GOOD, BAD).verdicts["run"]) == {*GOOD}
 
 
+@pytest.mark.kernel
 def test_rows_with_a_few_bytes_cut_off_or_changed(root):
     file = root / "tiny-en" / BAD / "verdicts" / "means.parquet"
     content, runs = file.read_bytes(), perslib.runs(root).set_index("backbone", drop=False)
@@ -291,6 +297,7 @@ TABLES = {
 }
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
 def test_a_table_of_standings_that_is_damaged(root, make):
     other("tables/leaderboard.csv", make)(root / "tiny-en" / BAD)
@@ -319,6 +326,7 @@ def test_two_corpora_never_share_a_folder(tmp_path, monkeypatch):
         assert folders(tmp_path, "sample/zh") == ["sample-zh"]  # to be replaced
 
 
+@pytest.mark.kernel
 def test_a_folder_that_another_corpus_took_meanwhile_is_not_written_to(tmp_path, monkeypatch):
     monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
     save(tiny_corpus(), tmp_path / "data" / "a-b")
@@ -342,6 +350,7 @@ def test_backbones_never_share_a_folder():
     assert len(set(names)) == len(lists) and max(map(len, names)) < 100
 
 
+@pytest.mark.kernel
 def test_runs_that_nothing_but_their_folder_tells_apart_are_all_compared(root):
     shutil.copytree(root / "tiny-en", root / "copy")
     opened = compare.open_runs([root / corpus / GOOD[0] / "page" for corpus in ("tiny-en", "copy")])

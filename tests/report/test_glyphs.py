@@ -47,6 +47,7 @@ print(json.dumps({"fonts": used, "files": [p.suffix for p in paths]}))
 """
 
 
+@pytest.mark.process
 def test_a_bare_session_draws_chinese_without_any_font_of_the_system(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", SESSION], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8"
@@ -60,6 +61,7 @@ def test_a_bare_session_draws_chinese_without_any_font_of_the_system(tmp_path):
     assert b"NotoSansSC" in (tmp_path / "figures" / "zh.pdf").read_bytes()
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(("language", "own"), [("en", b"DejaVuSans"), ("zh", b"NotoSansSC")])
 def test_letters_and_quotes_are_of_the_font_of_the_language(tmp_path, language, own):
     report.begin(tmp_path, language)

@@ -159,6 +159,7 @@ def asked(port: int, path: str, host: str | None = None, *headers: str) -> tuple
     return int(said.split()[1]), said.decode("utf-8", "replace")
 
 
+@pytest.mark.kernel
 def test_an_app_answers_to_its_token_and_its_own_name_and_ends_its_kernels(served):
     port, process, opened = served
     token = re.search(r"/\?token=\w{40,}", opened.read_text())[0]
@@ -177,6 +178,7 @@ def test_an_app_answers_to_its_token_and_its_own_name_and_ends_its_kernels(serve
     wait_until(lambda: process.children() == [])
 
 
+@pytest.mark.kernel
 def test_an_app_shows_its_markdown_in_the_language_of_its_parameters(served):
     port, _, opened = served
     page = unescape(asked(port, re.search(r"/\?token=\w{40,}", opened.read_text())[0])[1])

@@ -200,6 +200,7 @@ def read(html: str) -> Loads:
     return parser
 
 
+@pytest.mark.kernel
 def test_pages_load_nothing_and_run_nothing(reports):
     for file in reports[0].rglob("*.html"):
         found = read(file.read_text("utf-8"))
@@ -210,6 +211,7 @@ def test_pages_load_nothing_and_run_nothing(reports):
         assert not re.search(r"@import|url\(\s*['\"]?(?!data:)", text)
 
 
+@pytest.mark.kernel
 def test_a_page_opens_with_its_answer_and_the_figure_that_leads(reports):
     html, entry = page(reports), manifest(reports)
     opening = html.split('<section class="opening">')[1].split("</section>")[0]
@@ -219,12 +221,14 @@ def test_a_page_opens_with_its_answer_and_the_figure_that_leads(reports):
     assert "Found <strong>2</strong> bars." in (reports[0] / "index.html").read_text("utf-8")
 
 
+@pytest.mark.kernel
 def test_code_is_there_and_folded(reports):
     html = page(reports)
     assert "tqdm" in html and '<details class="code">' in html
     assert read(html).bare_code == 0
 
 
+@pytest.mark.kernel
 def test_progress_and_noise_stay_out_and_warnings_come_in(reports):
     html = re.sub(r'<details class="code">.*?</details>', "", page(reports), flags=re.DOTALL)
     assert "never-on-the-page" not in html and "noise on the error stream" not in html and "3/3" not in html
@@ -233,6 +237,7 @@ def test_progress_and_noise_stay_out_and_warnings_come_in(reports):
     assert str(Path(__file__).parent) not in html
 
 
+@pytest.mark.kernel
 def test_narrative_and_labels_follow_the_language(reports):
     english, chinese = page(reports), page(reports, backbone="gguf")
     assert "In English." in english and "中文说明" not in english
@@ -243,6 +248,7 @@ def test_narrative_and_labels_follow_the_language(reports):
     assert "<h1>一页能展示的一切</h1>" in chinese
 
 
+@pytest.mark.kernel
 def test_the_head_says_what_was_run_and_links_resolve(reports):
     html = page(reports)
     for fact in ("tiny/en", "embedded (SmolLM2-135M-Instruct)", "English", "limit = 3"):
@@ -252,6 +258,7 @@ def test_the_head_says_what_was_run_and_links_resolve(reports):
         assert (folder / href).resolve().is_file(), href
 
 
+@pytest.mark.kernel
 def test_a_wide_table_scrolls_in_its_own_box(reports):
     html = page(reports)
     assert re.search(r"<div class=['\"]pl-scroll['\"]>\s*<table", html)
@@ -261,6 +268,7 @@ def test_a_wide_table_scrolls_in_its_own_box(reports):
 # -- figures and tables ------------------------------------------------------------------------------------
 
 
+@pytest.mark.kernel
 def test_figures_come_in_all_formats_with_their_numbers(reports):
     folder = reports[0] / "tiny-en" / "embedded"
     pdf = (folder / "figures" / "bars.pdf").read_bytes()
@@ -284,6 +292,7 @@ report.save_figure(fig, "bars", pd.DataFrame({"what": ["满意", "satisfied"]}))
 """
 
 
+@pytest.mark.process
 def test_the_same_figure_gives_the_same_bytes(tmp_path):
     """A Chinese page, whose fonts hold Latin letters too."""
     for run in ("1", "2"):
@@ -294,6 +303,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
         assert one == other, kind
 
 
+@pytest.mark.kernel
 def test_tables_keep_full_precision(reports):
     folder = reports[0] / "tiny-en" / "embedded" / "tables"
     assert pd.read_csv(folder / "wide.csv")["column 1"][0] == 1 / 7
@@ -303,6 +313,7 @@ def test_tables_keep_full_precision(reports):
 # -- failures ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.kernel
 def test_the_error_names_notebook_cell_and_line(reports):
     _, error = reports
     assert (error.notebook, error.cell) == ("fails", 3)
@@ -310,6 +321,7 @@ def test_the_error_names_notebook_cell_and_line(reports):
     assert "cell 3, line 10" in str(error) and "the server said: no entry" in str(error)
 
 
+@pytest.mark.kernel
 def test_a_failing_notebook_leaves_its_page_up_to_the_failure(reports):
     html = page(reports, "fails")
     assert 'id="failure"' in html and "Cell 3 failed" in html and 'href="#cell-3"' in html and 'id="cell-3"' in html
@@ -320,10 +332,12 @@ def test_a_failing_notebook_leaves_its_page_up_to_the_failure(reports):
     assert manifest(reports, "fails")["failure"]["cell"] == 3
 
 
+@pytest.mark.kernel
 def test_the_others_still_run(reports):
     assert manifest(reports)["status"] == "success"
 
 
+@pytest.mark.kernel
 def test_a_kernel_that_dies_is_a_failure_with_its_last_words(home):
     with pytest.raises(ReportError, match=r"dies with embedded: cell 2: the kernel stopped: gone for good"):
         run_report(FIXTURES / "dies.ipynb", corpus="tiny/en", out=home / "died")
@@ -331,6 +345,7 @@ def test_a_kernel_that_dies_is_a_failure_with_its_last_words(home):
     assert "The kernel stopped while cell 2 was running" in html
 
 
+@pytest.mark.kernel
 def test_ctrl_c_leaves_the_page_so_far_and_no_kernel(home):
     started = home / "started"
     code = (
@@ -374,7 +389,7 @@ def left_behind(home) -> list[Path]:
     return sorted((home / "tmp").glob("perslib-*"))
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_a_command_that_is_told_to_end_leaves_nothing_behind(home, tmp_path):
     folders = tmp_path / "terminated", tmp_path / "hung up"
     commands = waiting(home, *folders)
@@ -388,7 +403,7 @@ def test_a_command_that_is_told_to_end_leaves_nothing_behind(home, tmp_path):
     assert left_behind(home) == []
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_what_a_killed_command_left_behind_goes_with_the_next_one(home, tmp_path):
     killed, living = waiting(home, tmp_path / "killed", tmp_path / "lives")
     killed.kill()
@@ -412,6 +427,7 @@ def test_files_follow_the_umask(home, tmp_path, mask, mode):
     assert page.stat().st_mode & 0o777 == mode
 
 
+@pytest.mark.kernel
 def test_running_again_replaces_what_the_last_run_left(home, reports):
     folder = home / "again" / "tiny-en" / "embedded"
     shutil.copytree(reports[0] / "tiny-en" / "embedded", folder)
@@ -440,6 +456,7 @@ def study(folder: Path, *cells: str, tags: dict[int, str] | None = None, name: s
     return folder / name
 
 
+@pytest.mark.kernel
 def test_a_failed_run_keeps_the_last_good_page_and_its_files(home, tmp_path):
     own = study(
         tmp_path,
@@ -472,6 +489,7 @@ def test_a_failed_run_keeps_the_last_good_page_and_its_files(home, tmp_path):
     assert not list(folder.glob(".own-*"))  # where runs work is tidied up
 
 
+@pytest.mark.kernel
 def test_a_page_that_cannot_be_written_keeps_the_last_good_one(home, tmp_path, monkeypatch):
     own = study(tmp_path, 'out = ""', 'print("good words")')
     where = {"corpus": "tiny/en", "out": home / "kept"}
@@ -506,6 +524,7 @@ def test_names_in_parameters_are_checked_before_anything_runs(home):
     check_choices({"judges": "edited: mine, H²Memory, RAG"}, one)
 
 
+@pytest.mark.kernel
 def test_a_plan_that_takes_long_to_work_out_holds_up_no_run(home, tmp_path, capsys, monkeypatch):
     own = study(
         tmp_path,
@@ -520,6 +539,7 @@ def test_a_plan_that_takes_long_to_work_out_holds_up_no_run(home, tmp_path, caps
     assert "at least no calls; counting on took too long, `--dry-run` counts it all" in capsys.readouterr().err
 
 
+@pytest.mark.kernel
 def test_unscored_is_one_number_on_the_page_in_the_manifest_and_on_the_terminal(home, tmp_path, capsys):
     own = study(
         tmp_path,
@@ -538,6 +558,7 @@ def test_unscored_is_one_number_on_the_page_in_the_manifest_and_on_the_terminal(
     assert "5, 2 of them unscored" in (folder / "own.html").read_text("utf-8")
 
 
+@pytest.mark.kernel
 def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(home, tmp_path, capsys):
     own = study(
         tmp_path,
@@ -571,12 +592,14 @@ def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(ho
     assert "at most 3 calls" in said.split("FAILED")[0] and "about 1 s of answering" in said
 
 
+@pytest.mark.kernel
 def test_a_notebook_that_tags_nothing_is_gone_through_as_a_whole(home, tmp_path):
     asks = 'from perslib.llm import backbone\nbackbone("embedded").ask_many(["hi"])\nbackbone("embedded").probe()'
     said = next(rehearse_report(study(tmp_path, 'out = ""', asks), corpus="tiny/en"))
     assert "at least 1 calls" in said and "is not asked" in said
 
 
+@pytest.mark.kernel
 def test_what_a_page_computes_is_said_as_far_as_it_was_measured(home, tmp_path):
     own = study(tmp_path, 'out = ""', "from perslib.llm.ledger import note_computing\nnote_computing(30.0)")
     assert "asks no model; about 30 s of computing" in next(rehearse_report(own, corpus="tiny/en"))
@@ -587,6 +610,7 @@ def test_what_a_page_computes_is_said_as_far_as_it_was_measured(home, tmp_path):
     assert f"about {40 + turns} s of computing" in next(rehearse_report(own, corpus="tiny/en"))
 
 
+@pytest.mark.kernel
 def test_a_stage_cut_off_before_its_first_answer_has_no_time(home, tmp_path):
     said = {"ledger": 1, "backbone": "", "stage": "judge", "calls": 2, "hits": 0, "cost": 0.0}
     write = f"import os\nwith open(os.environ['PERSLIB_PROGRESS_FILE'], 'a') as file:\n    print({json.dumps(said)!r}, file=file)"
@@ -594,6 +618,7 @@ def test_a_stage_cut_off_before_its_first_answer_has_no_time(home, tmp_path):
     assert "at most 2 calls" in line and "time unknown: no answer of an unnamed model" in line
 
 
+@pytest.mark.kernel
 def test_pages_of_a_model_on_this_machine_run_side_by_side(home, tmp_path, capsys):
     """Each of two pages waits until the other has begun."""
     wait = (
@@ -630,6 +655,7 @@ def test_a_page_that_needs_what_is_not_installed_runs_only_by_name(home, monkeyp
         own.unlink()
 
 
+@pytest.mark.kernel
 def test_a_new_study_of_ones_own_renders(home):
     done = CliRunner().invoke(main, ["new", "my_question"])
     assert done.exit_code == 0 and "perslib report my_question" in done.output
@@ -683,6 +709,7 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
 # -- manifest, index, keys ---------------------------------------------------------------------------------
 
 
+@pytest.mark.kernel
 def test_the_manifest_says_what_was_run(reports):
     entry = manifest(reports)
     corpus = tiny_corpus()
@@ -698,6 +725,7 @@ def test_the_manifest_says_what_was_run(reports):
     assert "ledger" in entry
 
 
+@pytest.mark.kernel
 def test_the_index_lists_every_run(reports):
     html = (reports[0] / "index.html").read_text("utf-8")
     for href in ("tiny-en/embedded/shows.html", "tiny-en/embedded/fails.html", "tiny-en/gguf/shows.html"):
@@ -706,6 +734,7 @@ def test_the_index_lists_every_run(reports):
     assert "一页能展示的一切" in html and html.count("data:image/png;base64,") == 2
 
 
+@pytest.mark.kernel
 def test_no_key_in_any_file(reports):
     files = [f for f in reports[0].parent.rglob("*") if f.is_file()]
     assert len(files) > 15
@@ -715,6 +744,7 @@ def test_no_key_in_any_file(reports):
     assert KEY not in str(reports[1])
 
 
+@pytest.mark.kernel
 def test_nothing_is_left_in_the_temporary_folder(home, reports):
     assert not list((home / "tmp").glob("perslib-*"))
 

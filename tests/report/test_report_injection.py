@@ -72,11 +72,13 @@ def cell(page: str, number: int) -> str:
     return part.split('<details class="code">')[0]
 
 
+@pytest.mark.kernel
 def test_the_page_has_no_element_that_acts(page):
     assert Elements(page).harmless()
     assert "\x1b" not in page and "\u202e" not in page
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("number", [3, 4, 5, 6], ids=["conversation", "profile", "table", "repr and print"])
 def test_every_way_to_show_it_shows_it_as_text(page, number):
     shown = Elements(cell(page, number))
@@ -90,17 +92,20 @@ def test_every_way_to_show_it_shows_it_as_text(page, number):
     assert "$x^2$" in shown.text
 
 
+@pytest.mark.kernel
 def test_controls_are_marks_in_conversations(page):
     shown = Elements(cell(page, 3)).text
     assert "⟨U+001B⟩[31mred⟨U+001B⟩[0m" in shown and "⟨U+202E⟩evil⟨U+202C⟩" in shown
 
 
+@pytest.mark.kernel
 def test_long_replies_are_folded_and_complete(page):
     part = cell(page, 3)
     assert 'class="pl-more"' in part
     assert Elements(part).text.count("<script>alert(1)</script>") == 1 + 1 + 20 + 1  # title, request, reply, reason
 
 
+@pytest.mark.kernel
 def test_markdown_html_svg_and_javascript_outputs(page):
     part = cell(page, 7)
     assert "<script>alert(1)</script>" in Elements(part).text
@@ -109,6 +114,7 @@ def test_markdown_html_svg_and_javascript_outputs(page):
     assert "tracker.example" in Elements(part).text
 
 
+@pytest.mark.kernel
 def test_an_error_message_is_text_too(page):
     banner = page.split('id="failure"')[1].split("</aside>")[0]
     assert "<script>alert(1)</script>" in Elements(banner).text

@@ -41,6 +41,7 @@ def root(tmp_path_factory):
     return folder / "pages"
 
 
+@pytest.mark.kernel
 def test_runs_are_a_frame(root):
     found = perslib.runs(root).set_index("notebook")
     assert list(found.index) == ["means", "other"]
@@ -50,6 +51,7 @@ def test_runs_are_a_frame(root):
     assert found.loc["other", "verdicts"] == []
 
 
+@pytest.mark.kernel
 def test_verdicts_of_a_run(root):
     found = perslib.runs(root)
     verdicts = perslib.verdicts(found)
@@ -61,6 +63,7 @@ def test_verdicts_of_a_run(root):
         perslib.verdicts(found[found["notebook"] == "other"])
 
 
+@pytest.mark.kernel
 def test_replies_of_a_run(root):
     found = perslib.runs(root)
     replies = perslib.replies(found)
@@ -70,6 +73,7 @@ def test_replies_of_a_run(root):
         perslib.replies(found[found["notebook"] == "other"])
 
 
+@pytest.mark.kernel
 def test_the_notebook_as_it_ran_can_be_opened_and_run_again(root):
     page = perslib.runs(root).set_index("notebook").loc["means"]
     notebook = nbformat.read(page["executed"], as_version=4)

@@ -36,6 +36,7 @@ def page(tmp_path_factory):
     return (home / "reports" / "tiny" / "embedded" / "tables.html").read_text("utf-8")
 
 
+@pytest.mark.kernel
 def test_every_caption_has_its_table(page):
     folded, empty = (page.split(f'id="table-{name}"')[1].split("</table>")[0] for name in ("folded", "empty"))
     assert folded.index("Folded.") < folded.index("<details") < folded.index("<td") and "10 more rows" in page
@@ -60,6 +61,7 @@ def test_judges_without_a_readable_answer_leave_an_empty_table_not_a_failed_page
     assert pd.read_csv(csv).empty and "No rows: nothing to list. & " in tex.read_text("utf-8")
 
 
+@pytest.mark.sample
 def test_the_csv_keeps_the_numbers_that_the_page_rounds(tmp_path):
     corpus = load("sample/en")
     verdicts = pd.concat([evaluate(judge, corpus) for judge in (Constant(4), UserMean(), Nearest(2))])

@@ -36,4 +36,4 @@ def test_a_page_with_long_tables_lets_one_script_in_and_by_its_hash_only():
 
 def test_what_a_stranger_wrote_gets_no_script_of_its_own_in():
     html = rendered(long().assign(user="<script>alert(1)</script>"), before="<script>alert(2)</script>")
-    assert html.count("<script") == 1 and "&lt;script&gt;alert(2)" in html
+    assert html.count("<script") == 1 and "alert(2)" not in html

@@ -248,6 +248,7 @@ def test_parquet_gives_the_same_table(logs, name, rows):
     assert mined(frame, rows=rows).arrow.equals(whole.arrow)
 
 
+@pytest.mark.sample
 def test_written_and_in_parallel_it_is_the_same(logs, tmp_path):
     folder, whole = logs
     other = mined(folder / "log.jsonl", tmp_path / "out", size=2_000, processes=2)

@@ -21,7 +21,7 @@ from perslib.errors import DataError
 from perslib.signals import mined, mining
 from perslib.signals.mining import REJECTED, SHARDS, TABLE
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 ASKED = ["公积金怎么提取", "公积金怎么提取？", "太啰嗦了，说重点", "谢谢", "my mail is a.b@example.org", "never mind"]
 
 

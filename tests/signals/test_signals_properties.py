@@ -150,6 +150,7 @@ class Everything:
         return list(range(self.many))
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("lang", ["zh", "en"])
 @settings(deadline=None, max_examples=300)
 @given(st.data())

@@ -211,6 +211,7 @@ def moody(users, seed):
     return frame.assign(gold=1 + (index[:, None] > thresholds).sum(axis=1), **dict(zip(P, p)))
 
 
+@pytest.mark.simulation
 def test_sets_hold_the_score_of_new_users_as_often_as_promised():
     alpha, trials = 0.2, 300
     held = [
@@ -272,6 +273,7 @@ def of_moods(rng: np.random.Generator, users: int) -> pd.DataFrame:
     return pd.DataFrame({"user": user, "gold": gold.astype(int)}).assign(**p)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_conformal_sets_hold_the_scores_of_new_users(level):
     rng, held, size = np.random.default_rng(6), [], []

@@ -56,7 +56,7 @@ def sample(rng: np.random.Generator, by: str, noise: float | None, users: int = 
 
 @pytest.mark.parametrize("by", ["users", "turns"])
 @pytest.mark.parametrize("noise", [0.4, None], ids=["informative", "noise"])
-@pytest.mark.slow
+@pytest.mark.simulation
 def test_intervals_cover_as_they_say_and_a_good_judge_narrows_them(by, noise):
     rng, trials = np.random.default_rng(1), 300
     covered, narrower, weights = {(kind, level): 0 for kind in (0, 1) for level in (0.9, 0.95)}, [], []

@@ -155,6 +155,7 @@ def test_ranks_of_very_many_different_scores_are_nearly_exact():
     assert np.abs(coarse["wc_spearman"] - exact["wc_spearman"]).max() < 3e-3
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("users", [12, 40])
 def test_intervals_of_a_correlation_cover_the_truth_as_often_as_they_say(users):
     rng = np.random.default_rng(6)

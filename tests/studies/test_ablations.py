@@ -97,6 +97,7 @@ def test_ties_by_turn_number_make_a_judge_of_a_constant():
     assert rules["min", "f1_dsat"] == pytest.approx(2 / 3), "all 2: every dissatisfied reply found, half are"
 
 
+@pytest.mark.sample
 def test_the_published_protocol_is_a_switch(small):
     """Turn numbers break ties, baselines give whole scores, and of the test users the first as text are judged."""
     corpus = impatient()
@@ -109,6 +110,7 @@ def test_the_published_protocol_is_a_switch(small):
     assert set(few.users["user"]) == {*few.split()["test"], *few.split()["train"]}
 
 
+@pytest.mark.simulation
 def test_a_lot_deals_out_the_same_whole_scores_as_turn_numbers_do(small, computed, monkeypatch):
     seen: list[pd.DataFrame] = []
 
@@ -127,6 +129,7 @@ def test_a_lot_deals_out_the_same_whole_scores_as_turn_numbers_do(small, compute
             assert sorted(block[f"random{draw}"]) == sorted(block["turn_index"])
 
 
+@pytest.mark.sample
 def test_ties_hardly_matter_to_real_valued_scores(small, computed):
     by_rule = ablations.compare_tie_rules(computed[computed["judge"].isin(["constant 4", "learned"])], small)
     r = by_rule.query("metric == 'pearson' and judge == 'learned' and score != 'real'")["value"]
@@ -159,6 +162,7 @@ class Spy(Computed):
         return [float(len(self.known))] * len(block)
 
 
+@pytest.mark.sample
 def test_lessons_are_of_train_users_by_judges_that_had_not_learned_from_them(small, taught):
     assert set(taught["user"]) == set(small.split()["train"])
     own = small.turns[small.turns["user"].isin(small.split()["train"])]
@@ -169,6 +173,7 @@ def test_lessons_are_of_train_users_by_judges_that_had_not_learned_from_them(sma
         ablations.judge_train_users([Constant()], split(small, 1, 4))
 
 
+@pytest.mark.sample
 def test_calibrators_never_see_a_label_of_the_users_under_test(small, taught):
     test = small.turns["user"].isin(small.split()["test"])
     turned = small.turns.assign(score=small.turns["score"].where(~test, 6 - small.turns["score"]))
@@ -177,6 +182,7 @@ def test_calibrators_never_see_a_label_of_the_users_under_test(small, taught):
     pd.testing.assert_frame_equal(again, before.reset_index(drop=True))
 
 
+@pytest.mark.sample
 def test_crossed_calibration_of_a_user_does_not_hang_on_that_users_labels(small, taught):
     own = ablations.shrink_histories(small)
     lesson = taught[taught["judge"] == "learned"]
@@ -189,6 +195,7 @@ def test_crossed_calibration_of_a_user_does_not_hang_on_that_users_labels(small,
     assert crossed[0].get_group(other).tolist() != crossed[1].get_group(other).tolist()
 
 
+@pytest.mark.sample
 def test_every_way_of_calibrating(small, each_way):
     assert set(ablations.WAYS) <= set(each_way)
     for way in ("thresholds", "ordinal_thresholds"):
@@ -207,6 +214,7 @@ def test_every_way_of_calibrating(small, each_way):
         assert row["as_given"] == reading.xs("real", level="score").max()
 
 
+@pytest.mark.sample
 def test_score_sets_grow_with_what_they_state(small, each_way, taught):
     found = ablations.measure_score_sets(each_way, taught, small)
     assert found.groupby("judge")["size"].apply(lambda s: s.is_monotonic_increasing).all()
@@ -242,6 +250,7 @@ def test_variants_by_name():
         names("memory, colour", LOOK)
 
 
+@pytest.mark.sample
 def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, server):
     server.reply = answer
     made = ablations.make_variants(ablations.FAMILIES, Manner("en", False), USUAL.memory)
@@ -277,7 +286,7 @@ BACKBONES = "".join(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_the_notebook_runs_on_a_small_corpus(small, home):
     few = split(small, 2, 3)
     kept = few.sessions[few.sessions.groupby(["user", "scenario"]).cumcount() < 2]

@@ -50,9 +50,8 @@ def asked(home: Path) -> Iterator[Endpoint]:
         yield server
 
 
-@pytest.mark.parametrize(
-    "page", [page if page == "13" else pytest.param(page, marks=pytest.mark.slow) for page in PAGES]
-)
+@pytest.mark.kernel
+@pytest.mark.parametrize("page", PAGES)
 def test_calls_that_are_announced_are_those_made(page, small, home, asked):
     given = {"corpus": small, "backbones": "scripted", "out": home / "out", **PAGES[page]}
     (line,) = rehearse_report(page, **given)

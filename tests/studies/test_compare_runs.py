@@ -61,6 +61,7 @@ def runs(tmp_path_factory):
     return [folder / name / "sample-en" / "embedded" / "knows" for name in ("good", "bad")]
 
 
+@pytest.mark.kernel
 def test_settings_that_differ_and_no_others(runs):
     opened = study.open_runs(runs)
     table = study.list_settings(opened).set_index("setting")
@@ -69,6 +70,7 @@ def test_settings_that_differ_and_no_others(runs):
     assert all(str(run.parents[2]) in name for run, name in zip(runs, opened.pages))
 
 
+@pytest.mark.kernel
 def test_differences_are_paired_on_the_same_replies(runs):
     opened = study.open_runs(runs)
     pairs = study.pair_systems(opened.select_rated_replies())
@@ -88,6 +90,7 @@ def test_differences_are_paired_on_the_same_replies(runs):
     assert "Pearson r (knows" in study.describe_differences(table.reset_index())
 
 
+@pytest.mark.kernel
 def test_a_run_beside_itself_does_not_differ(runs, tmp_path):
     other = study_in(tmp_path)
     run_report(other, out=tmp_path / "again", skill=0.9)
@@ -103,6 +106,7 @@ def test_a_run_beside_itself_does_not_differ(runs, tmp_path):
     assert "**none**" in study.describe_differences(table)
 
 
+@pytest.mark.kernel
 def test_replies_that_differ_most(runs):
     opened = study.open_runs(runs)
     apart = study.find_different_scores(study.pair_systems(opened.select_rated_replies()), opened.corpus)
@@ -115,6 +119,7 @@ def test_replies_that_differ_most(runs):
     assert sides["score"].tolist() == apart.loc[0, ["score_a", "score_b"]].tolist()
 
 
+@pytest.mark.kernel
 def test_judges_of_one_run_are_compared_with_each_other(runs):
     opened = study.open_runs(runs[:1])
     assert study.pair_systems(opened.select_rated_replies()) == []
@@ -125,6 +130,7 @@ def test_judges_of_one_run_are_compared_with_each_other(runs):
     assert table["a"].eq("knows").all() and table["b"].eq("other").all() and table["judge"].eq("").all()
 
 
+@pytest.mark.kernel
 def test_the_page(runs, monkeypatch, capsys):
     page = compare_runs(runs)
     assert page == runs[0].parents[2] / "sample-en" / "embedded" / "compare.html"
@@ -135,12 +141,14 @@ def test_the_page(runs, monkeypatch, capsys):
     assert "Beyond chance" in entry["answer"][0]
 
 
+@pytest.mark.kernel
 def test_a_report_with_several_judges_named_ends_with_it(tmp_path):
     index = run_report(study_in(tmp_path), out=tmp_path / "pages", judges="a, b")
     page = tmp_path / "pages" / "sample-en" / "embedded" / "compare.html"
     assert page.is_file() and "compare.html" in index.read_text("utf-8")
 
 
+@pytest.mark.kernel
 def test_what_cannot_be_compared(runs, tmp_path, home, capsys):
     with pytest.raises(UnknownName, match="no run called 'nowhere/at/all'"):
         study.open_runs(["nowhere/at/all"])
@@ -157,6 +165,7 @@ def test_what_cannot_be_compared(runs, tmp_path, home, capsys):
     assert "perslib: There is no run called 'nowhere'" in capsys.readouterr().err
 
 
+@pytest.mark.kernel
 def test_replays_are_compared_by_a_judge_that_all_have(runs):
     opened = study.open_runs(runs)
     frame = opened.verdicts.assign(table="replayed", candidate=opened.verdicts["run"], judge="frozen", backbone=None)

@@ -164,6 +164,7 @@ def save_small(fig: Figure, path: Path, **_: object) -> None:
     path.touch()
 
 
+@pytest.mark.page
 @pytest.mark.parametrize(("kind", "language"), list(zip(CORPORA, LANGUAGES * len(CORPORA))))
 def test_the_page_of_every_corpus_draws_and_says_all_without_a_warning(kind, language, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("perslib.corpus.load", lambda *_: CORPORA[kind])
@@ -233,6 +234,7 @@ def entry_of(rendered, corpus: str, backbone: str) -> dict:
     return json.loads((rendered / corpus / backbone / "00_corpus.json").read_text("utf-8"))
 
 
+@pytest.mark.kernel
 def test_the_answers_of_an_endpoint_and_what_they_cost(rendered):
     table = pd.read_csv(rendered / "small" / "loop" / "tables" / "first_question.csv")
     assert table["model_score"].to_list() == [2, 2, 2]
@@ -244,12 +246,13 @@ def test_the_answers_of_an_endpoint_and_what_they_cost(rendered):
     assert "模型评分" in html and "3 条得到评分" in html
 
 
+@pytest.mark.kernel
 def test_the_key_of_the_endpoint_is_nowhere(rendered):
     for file in rendered.parent.rglob("*"):
         assert file.is_dir() or KEY.encode() not in file.read_bytes(), file
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_the_corpus_page_of_the_sample(home):
     run_report("00_corpus", corpus="sample/en", limit=2)
     folder = home / "reports" / "sample-en" / "embedded"
@@ -261,6 +264,7 @@ def test_the_corpus_page_of_the_sample(home):
     assert len(first) == 2 and first["mode"].notna().all()
 
 
+@pytest.mark.kernel
 def test_a_page_in_chinese_has_no_english_left(rendered):
     html = (rendered / "small" / "loop" / "00_corpus.html").read_text("utf-8")
     html = re.sub(r'<details class="code">.*?</div>', "", html.split("<body")[1], flags=re.DOTALL)

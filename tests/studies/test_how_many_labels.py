@@ -228,6 +228,7 @@ def test_elsewhere_the_recorded_replies_are_judged_by_who_gave_them(sample):
     assert heard["judged"].between(1, 5).all() and heard["gold"].equals(known["gold"].head(20))
 
 
+@pytest.mark.sample
 def test_replies_and_labels_of_ones_own(sample, tmp_path):
     bare = dataclasses.replace(sample, extras={})
     test = sample.split()["test"]
@@ -311,7 +312,7 @@ def test_what_the_page_shows_has_a_name_in_both_languages(measured):
         ("04_replay", {"others": "nearest", "contexts": "none", "judge": "user mean"}),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_pages_say_of_few_train_users_and_of_a_judge_below_zero(sample, home, page, settings):
     """Who is pleased in one scenario is not in the other: a user's mean misleads, the learned judge learns not to heed it."""
     two = sample.turns["scenario"].isin(sample.scenarios[:2])

@@ -108,6 +108,7 @@ def test_families_are_told_apart_without_colour():
     plt.close("all")
 
 
+@pytest.mark.sample
 def test_an_audit_names_who_goes_by_length(audit):
     assert audit.quality["judge"].tolist() == ["long", Constant(4).name, *study.BIAS_BASELINES]
     assert audit.list_biased_judges() == {"long": ["long"], "padded": ["long"], "placed": [], "own": None}
@@ -142,6 +143,7 @@ def of_families() -> Corpus:
     return replace(sample, sessions=sessions, extras={})
 
 
+@pytest.mark.sample
 def test_a_judge_that_prefers_its_own_family_is_named():
     corpus, model = of_families(), OfGPT()
     audit = study.audit_judges([Loyal(), Long()], corpus, model, limit=240)
@@ -191,6 +193,7 @@ def test_a_judge_whose_choices_cannot_be_read_has_no_position_bias():
     assert found["left_out"].tolist() == [1] and found["position_bias"].isna().all()
 
 
+@pytest.mark.sample
 def test_a_judge_of_pairs_is_audited_for_place_alone():
     class Pairwise(Long):
         name = "pairwise"

@@ -57,6 +57,7 @@ def test_the_parameter_says_which_memories(small):
         study.choose_memories("structurd", USUAL)
 
 
+@pytest.mark.sample
 def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, server: Endpoint):
     server.reply = answer
     backbone: Backbone = model()
@@ -95,6 +96,7 @@ def test_every_memory_meets_the_same_judge_on_the_same_replies(small, model, ser
     assert len(scores) == 60 and scores["gold"].between(1, 5).all() and "memory: structured" in scores
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("most", "named", "is_by_characters"), [(10**9, "", False), (0, "", True), (0, "tfidf", False)]
 )
@@ -128,7 +130,7 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     assert 0 < note.seconds < 60
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_what_building_takes_comes_home_from_other_processes(small, model, server: Endpoint, monkeypatch):
     server.reply = answer
     here = study.sum_costs(study.judge_memories("structured", small, model(), FIRST, "en")).set_index("judge")
@@ -149,6 +151,7 @@ def test_the_best_memories_are_surely_better_or_the_cheapest_for_their_r():
     assert best == {"better": ["b"], "worse": ["c"], "frontier": ["a", "b", "d"]}
 
 
+@pytest.mark.sample
 def test_a_first_look_has_scores_and_no_correlation(small, model, server: Endpoint):
     server.reply = answer
     found = study.judge_memories("scores", small, model(), FIRST, "en")
@@ -164,6 +167,7 @@ def told_the_average(body: dict[str, Any]) -> str:
     return "5" if average and float(average[1]) > 4.2 else "4"
 
 
+@pytest.mark.sample
 def test_a_judge_that_uses_what_it_is_told_gains_over_none(small, model, server: Endpoint):
     server.reply = told_the_average
     found = study.judge_memories("scores", small, model(), dataclasses.replace(USUAL, turns=120), "en")

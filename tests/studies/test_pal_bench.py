@@ -104,6 +104,7 @@ def test_another_corpus_is_stood_in_for_in_a_language_that_the_model_reads(corpu
     assert asked.counts["users"] and asked.counts["topics"] == asked.topics
 
 
+@pytest.mark.sample
 def test_methods_go_by_the_names_of_table_2(corpus):
     known = study.make_memories("", corpus, "tfidf")
     assert known[0].name == study.OURS
@@ -418,6 +419,7 @@ def fitting(body):
     return json.dumps(next(a for a in (MEMORIES | ANSWERS).values() if set(a) == wanted))
 
 
+@pytest.mark.kernel
 def test_the_page_on_a_small_release(home, tmp_path):
     folder = write_palset(tmp_path / "small", language="en")
     with Endpoint(fitting) as server:

@@ -30,6 +30,7 @@ def estimates(known):
     return study.estimate_turns(known)
 
 
+@pytest.mark.sample
 def test_success_is_read_from_the_end_and_that_turn_is_not_compared(world, known):
     last = world.turns.drop_duplicates(["user", "scenario", "session"], keep="last")
     assert len(known.dialogues) == len(world.sessions)
@@ -43,6 +44,7 @@ def test_success_is_read_from_the_end_and_that_turn_is_not_compared(world, known
         study.read_endings(world, "smile")
 
 
+@pytest.mark.simulation
 def test_no_rating_of_a_compared_turn_enters_the_fit(world, known):
     other = world.turns["score"].where(world.turns["score"] == 5, 5).astype("Int64")
     last = ~world.turns.duplicated(["user", "scenario", "session"], keep="last")
@@ -62,6 +64,7 @@ def test_success_without_any_rating(world):
     assert len(nothing.dialogues) == 0 and not nothing.has_both_endings and nothing.success_rate == 0
 
 
+@pytest.mark.simulation
 def test_estimates_stand_beside_their_controls(estimates, world):
     compared = study.compare_with_ratings(estimates, world)
     assert set(compared["judge"]) == set(study.PREDICTORS)
@@ -104,6 +107,7 @@ def test_users_who_hardly_return_are_not_known(known):
     assert known.has_returning_users and not replace(known, dialogues=once).has_returning_users
 
 
+@pytest.mark.simulation
 def test_the_fit_finds_costs_where_people_leave_because_of_them():
     assert study.correlate_simulated(400, "en") > 0.4
 

@@ -205,7 +205,7 @@ def test_presets_are_named():
         size_of("smok")
 
 
-@pytest.mark.slow
+@pytest.mark.page
 def test_the_notebook_is_whole_without_torch(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(SIZES, "smoke", TINY)

@@ -63,6 +63,7 @@ def rated():
     return rate(world(14, 3, "en", candidates=0.5), Scale(1, 100))
 
 
+@pytest.mark.sample
 def test_the_world_rates_by_its_truth_on_any_scale(rated):
     replies = rated.extras["candidates"]
     true = np.corrcoef(replies["given"].astype(float), replies["expected"].astype(float))[0, 1]
@@ -75,6 +76,7 @@ def test_the_world_rates_by_its_truth_on_any_scale(rated):
     assert again.digest == rated.digest
 
 
+@pytest.mark.sample
 def test_controls_do_not_know_the_rating_itself(rated):
     corpus, frame, origin = study.collect_rated_replies(rated)
     assert origin == "people" and corpus is rated
@@ -98,6 +100,7 @@ def test_controls_do_not_know_the_rating_itself(rated):
     assert not np.allclose(first.loc[~own, study.LIKED_BY_EVERYONE], second.loc[~own, study.LIKED_BY_EVERYONE])
 
 
+@pytest.mark.sample
 def test_earlier_evidence_gives_controls_nothing_later(rated):
     corpus = rated.with_evidence("earlier")
     _, frame, _ = study.collect_rated_replies(corpus)
@@ -114,6 +117,7 @@ def test_earlier_evidence_gives_controls_nothing_later(rated):
     )
 
 
+@pytest.mark.sample
 def test_a_judge_that_knows_the_truth_picks_best(rated):
     _, frame, _ = study.collect_rated_replies(rated)
     frame, _ = study.add_controls(frame, rated)
@@ -126,6 +130,7 @@ def test_a_judge_that_knows_the_truth_picks_best(rated):
     assert np.isnan(value(found, "tau", study.LIKED_BY_USER)) and value(found, "tau", study.ANY_REPLY) == 0
 
 
+@pytest.mark.sample
 def test_judges_score_every_reply_and_learn_from_all_of_them(rated):
     _, frame, _ = study.collect_rated_replies(rated)
     frame, _ = study.add_controls(frame, rated)
@@ -141,6 +146,7 @@ def test_judges_score_every_reply_and_learn_from_all_of_them(rated):
     assert costly["regret"].is_monotonic_decreasing and costly["regret"].max() > 0
 
 
+@pytest.mark.sample
 def test_every_rated_reply_becomes_a_turn_and_none_is_evidence_for_another(rated):
     corpus = rated.with_evidence("conversations")
     flat = by_reply(corpus)
@@ -159,6 +165,7 @@ def test_every_rated_reply_becomes_a_turn_and_none_is_evidence_for_another(rated
     assert by_reply(load("sample/en")).digest == load("sample/en").digest
 
 
+@pytest.mark.sample
 def test_page_12_draws_from_people_who_rated_several_replies(rated):
     known = how_many_labels.collect_ratings(rated, limit=-1)
     assert known["candidate"].nunique() == 5 and known["gold"].between(1, 5).all()
@@ -188,6 +195,7 @@ def likings(seed, taste, topic=0.0, users=20):
     return pd.DataFrame(rows)
 
 
+@pytest.mark.sample
 def test_tastes_are_found_where_they_are_and_not_where_topics_differ():
     _, chance = tastes(likings(0, taste=1.0))
     assert chance["p_holm"].min() < 0.05 and chance.loc["tau", "value"] < chance.loc["tau", "chance_low"]
@@ -255,6 +263,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.page
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_is_shown_or_told_what_is_missing(shape, home, capsys):
     rows, feeds, told = SHAPES[shape]
@@ -268,6 +277,7 @@ def test_every_shape_is_shown_or_told_what_is_missing(shape, home, capsys):
     assert [sentence for sentence in told if sentence not in shown] == []
 
 
+@pytest.mark.sample
 def test_judges_learn_from_preferences_what_is_preferred():
     corpus, frame, origin = study.collect_rated_replies(read_rows(list(preferences(20, ties=3)), "mine").corpus)
     assert origin == "preferences" and set(frame["gold"]) == {0, 0.5, 1} and str(corpus.scale) == "0–1"
@@ -278,7 +288,8 @@ def test_judges_learn_from_preferences_what_is_preferred():
     assert value(found, "best_reply", "learned") > 0.75 > value(found, "best_reply", study.ANY_REPLY)
 
 
-@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
+@pytest.mark.kernel
+@pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_says_what_its_tables_say(tmp_path, language, rated):
     only = dataclasses.replace(rated, name="mine", language=language)
     save(only, tmp_path / "mine")

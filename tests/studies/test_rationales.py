@@ -173,6 +173,7 @@ def known_origin(corpus: Corpus, seed: int = 0) -> tuple[pd.DataFrame, list[str]
     return pd.DataFrame(rows, columns=[*KEYS, "rationale"]), strange
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(("name", "precision", "recall"), [("sample/en", 0.93, 0.85), ("sample/zh", 0.95, 0.78)])
 def test_rationales_of_known_origin_are_told_apart(name, precision, recall):
     """Measured: en .96 and .89 (205 rationales of either kind), zh 1.00 and .82 (194)."""
@@ -307,6 +308,7 @@ def rendered(tmp_path_factory):
         return home / "reports", len(server.bodies)
 
 
+@pytest.mark.kernel
 def test_the_page_of_the_sample(rendered):
     folder = rendered[0] / "sample-en" / "loop"
     made = json.loads((folder / "03_rationales.json").read_text("utf-8"))
@@ -320,6 +322,7 @@ def test_the_page_of_the_sample(rendered):
     )
 
 
+@pytest.mark.kernel
 def test_showing_memories_asks_nothing_again(rendered):
     folder = rendered[0] / "sample-en" / "loop"
     made = json.loads((folder / "03_rationales.json").read_text("utf-8"))
@@ -327,6 +330,7 @@ def test_showing_memories_asks_nothing_again(rendered):
     assert made["ledger"]["total"]["calls"] == rendered[1] and rendered[1] <= 60 + memories
 
 
+@pytest.mark.page
 @pytest.mark.parametrize(("limit", "figures"), [(32, {"reason_confusion"}), (4, set())])
 def test_a_corpus_in_which_nobody_gave_a_reason_in_chinese(home, server, capsys, limit, figures):
     """Of four replies, cases are shown and no shares."""

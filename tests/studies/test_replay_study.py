@@ -63,6 +63,7 @@ def verdicts(sample: Corpus, run: study.Replay) -> pd.DataFrame:
     return study.judge_replies([Nearest()], small(sample), study.add_recorded_again(run))[0]
 
 
+@pytest.mark.sample
 def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: study.Replay) -> None:
     given = sample.extras["candidates"]
     test = set(small(sample).split()["test"])
@@ -72,6 +73,7 @@ def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: stud
     assert set(each) == {len(run.turns)} and {ORIGINAL, "aster-large", "scripted", "scripted · task"} <= set(each.index)
 
 
+@pytest.mark.sample
 def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
     drawn = collect(corpus, Extent(20, 5, "published", 6000, False), contexts="prefix")
@@ -82,6 +84,7 @@ def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None
         collect(corpus, selection="booth")
 
 
+@pytest.mark.sample
 def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
     size = Extent(10, 5, "published", 6000, False)
@@ -134,6 +137,7 @@ def test_both_sets_cannot_be_had_where_nothing_but_first_turns_is_rated(sample: 
         collect(corpus, contexts="none", selection="both")
 
 
+@pytest.mark.sample
 def test_a_first_look_asks_little_and_compares_on_the_same_turns(sample: Corpus) -> None:
     model = Scripted()
     looked = study.collect_replies(small(sample), model, LOOK)  # type: ignore[arg-type]
@@ -143,11 +147,13 @@ def test_a_first_look_asks_little_and_compares_on_the_same_turns(sample: Corpus)
     assert not looked.replies["candidate"].str.startswith("scripted").any()
 
 
+@pytest.mark.sample
 def test_the_recorded_replies_once_more_are_ties_throughout(verdicts: pd.DataFrame) -> None:
     again = against(verdicts).set_index("candidate").loc[study.RECORDED_AGAIN]
     assert again["tie"] == 1 and again["mean_delta"] == 0
 
 
+@pytest.mark.sample
 def test_every_candidate_stands_once_in_the_table_and_in_the_leaderboard(
     sample: Corpus, run: study.Replay, verdicts: pd.DataFrame
 ) -> None:
@@ -164,6 +170,7 @@ def test_every_candidate_stands_once_in_the_table_and_in_the_leaderboard(
     assert board["set_digest"].nunique() == 1 and not board["self_judged"].any()
 
 
+@pytest.mark.sample
 def test_a_few_turns_have_no_correlation_with_people(sample: Corpus, verdicts: pd.DataFrame) -> None:
     corpus = small(sample)
     (row,) = study.correlate_with_people(verdicts, corpus).to_dict("records")
@@ -172,6 +179,7 @@ def test_a_few_turns_have_no_correlation_with_people(sample: Corpus, verdicts: p
     assert study.correlate_with_people(few, corpus).empty
 
 
+@pytest.mark.sample
 def test_comparisons_stand_in_the_order_of_their_difference(verdicts: pd.DataFrame) -> None:
     compared = against(verdicts)
     found = results.order_outcomes(compared)
@@ -198,6 +206,7 @@ def test_few_labels_and_the_judge_give_narrower_intervals_than_the_labels_alone(
     assert row["powered_low"] < true.mean() < row["powered_high"]
 
 
+@pytest.mark.sample
 def test_turns_that_not_all_answer_are_an_error_unless_left_out(sample: Corpus) -> None:
     corpus = small(sample)
     brought = corpus.extras["candidates"]
@@ -210,6 +219,7 @@ def test_turns_that_not_all_answer_are_an_error_unless_left_out(sample: Corpus) 
     assert len(kept.turns) == len(lacking.drop_duplicates(TURN)) - 1
 
 
+@pytest.mark.sample
 def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
     limited = collect(small(sample), Extent(5, 5, "published", 6000, False), contexts="prefix")
     assert set(limited.context_replies.groupby("candidate").size()) == {5} and len(limited.turns) > 5
@@ -223,6 +233,7 @@ def test_judges_by_name_each_once() -> None:
         make_judges("oracle", Manner("en"))
 
 
+@pytest.mark.sample
 def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> None:
     corpus = dataclasses.replace(small(sample), extras={})
     turns = stratified_set(corpus, 15, seed=42)
@@ -238,6 +249,7 @@ def test_a_first_look_of_an_asking_judge_keeps_to_few_turns(sample: Corpus) -> N
     assert len(looked.turns) == study.LOOK_TURNS and looked.is_complete
 
 
+@pytest.mark.sample
 def test_memories_of_asking_judges_come_with_the_verdicts(sample: Corpus, run: study.Replay) -> None:
     judge = Personal(Measured(), Manner("en", written=False), name="measured")
     few = run.replies.groupby("candidate").head(1)
@@ -261,7 +273,7 @@ def answer(body: dict[str, Any]) -> str:
     return "4" if body.get("max_tokens") == 1 else "Take the early train, 12 euros; book table 4 for two."
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) -> None:
     save(dataclasses.replace(small(sample, extras=False), name="alone"), home / "data" / "alone")
     with Endpoint(answer) as server:
@@ -285,7 +297,7 @@ def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) 
     pd.testing.assert_frame_equal(again[[*TURN, "inclusion"]], listed[[*TURN, "inclusion"]])
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) -> None:
     save(dataclasses.replace(small(sample, extras=False), name="few"), home / "data" / "few")
     with Endpoint(answer) as server:

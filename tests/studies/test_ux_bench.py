@@ -183,6 +183,7 @@ def test_the_page_says_which_signals_are_above_the_base_rate_and_which_have_no_v
     assert "skim" in shown.lower() and "rephras" in without.lower() and "complain" not in without.lower()
 
 
+@pytest.mark.sample
 def test_no_correlation_is_given_for_fewer_than_thirty_replies(world):
     few = world.of_users(world.users["user"].iloc[:1])
     score = few.turns["score"].where(np.arange(len(few.turns)) < 29)
@@ -208,6 +209,7 @@ def test_some_are_drawn_in_their_order():
     assert len(set(some)) == 6 and some == sorted(some) == study.draw_places(100, 6)
 
 
+@pytest.mark.sample
 def test_judges_beside_the_wall(bench):
     quality = bench.quality.set_index("judge")
     assert set(study.BASELINES) < set(quality.index) and {"reward", study.ALL_RATED} < set(quality.index)
@@ -233,6 +235,7 @@ def test_neutral_is_a_way_out():
     assert out.set_index("side").loc["bad", "neutral_percent"] == 50
 
 
+@pytest.mark.sample
 def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world, rewards):
     for model, side in zip(rewards.models, (0, 1)):
         seen = model.card_["learned_from"]["users"] + model.card_["held_out"]["users"]
@@ -253,6 +256,7 @@ def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world
     assert (best["percent_low"] < best["percent"]).all()
 
 
+@pytest.mark.sample
 def test_the_reward_model_gives_account(rewards, bench):
     against = stats.compare_auroc(pd.concat([bench.verdicts.query("judge == 'reward'"), bench.wall]))
     assert against["judge"].iloc[0] == "reward" and against["auroc"].iloc[0] > 0.6
@@ -262,6 +266,7 @@ def test_the_reward_model_gives_account(rewards, bench):
     assert ux.swapped(rewards.models[0], own)["changed"] > 0.5
 
 
+@pytest.mark.sample
 def test_tasks_by_what_was_asked(world, rewards):
     asked, _ = parts.read_recorded_replies(world)
     complained, recoveries = parts.read_recoveries(world)
@@ -288,6 +293,7 @@ def test_tasks_by_what_was_asked(world, rewards):
     assert parts.summarize_breakdown(table, topics)["small"] == len(small)
 
 
+@pytest.mark.sample
 def test_rules_and_a_model_are_compared(bench):
     def reply(request):
         if "ux_topic" in request.prompt:
@@ -310,6 +316,7 @@ def test_rules_and_a_model_are_compared(bench):
     assert len(few) == 2 and parts.compare_labellers(few).empty
 
 
+@pytest.mark.sample
 def test_ways_of_asking_are_compared_with_the_first(bench):
     def reply(request):
         return Answer(data={"verdict": "good" if "ux_judge_user" in request.prompt else "bad"})
@@ -325,6 +332,7 @@ def test_ways_of_asking_are_compared_with_the_first(bench):
     assert table["gain_low"].iloc[2] < 0 < table["gain_high"].iloc[2]
 
 
+@pytest.mark.sample
 def test_replies_are_written_under_each_prompt(world, rewards):
     model = Scripted(reply=lambda request: Answer(text="Here is a plan: 1. the baths, 2. a walk.", finish="stop"))
     cases = parts.select_cases_to_answer(world, "task2")[:12]
@@ -333,6 +341,7 @@ def test_replies_are_written_under_each_prompt(world, rewards):
     assert (shares["cases"] == 10).all() and "liked_percent" not in shares
 
 
+@pytest.mark.sample
 def test_a_model_scores_replies_beside_the_reward_model_or_alone(world, rewards):
     def verdict(request):
         return Answer(data={"verdict": "good" if "A walk." in str(request.messages) else "bad"})

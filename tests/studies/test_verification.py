@@ -75,6 +75,7 @@ def test_a_limit_draws_among_rated_replies_where_there_are_any():
     assert found.merge(corpus.turns, on=TURN)["score"].notna().all() and len(found) == 40
 
 
+@pytest.mark.page
 def test_agreement_rests_on_thirty_rated_replies(page):
     said, tables = page(with_few_scores(made(), 3), judges="zero-shot", limit=40)
     asked = tables["agreement_with_model"].query("judge == 'zero-shot'")
@@ -84,6 +85,7 @@ def test_agreement_rests_on_thirty_rated_replies(page):
     assert tables["agreement"]["pearson"].isna().all() and tables["agreement"]["turns"].max() < 30
 
 
+@pytest.mark.sample
 def test_correlations_within_blocks_name_the_turns_they_rest_on():
     """Of one user in two a single reply in each scenario is rated: it says nothing within its block."""
     corpus = made()
@@ -105,12 +107,14 @@ def test_correlations_within_blocks_name_the_turns_they_rest_on():
     )
 
 
+@pytest.mark.page
 def test_conversations_alone_rated_some_of_them_not(page):
     said, tables = page(by_conversation(made()), judges="zero-shot", limit=40)
     assert "no ratings of whole sessions" not in said and "whole conversations are what users rated" in said
     assert tables["agreement_with_model"]["pearson"].notna().any() and "one_disagreement" in tables
 
 
+@pytest.mark.sample
 def test_without_a_correlation_within_blocks_the_others_are_told():
     """One conversation a scenario: nothing is within a block, and controls and judges correlate all the same."""
     corpus = made(scenarios="abc", sessions=1, turns=1)
@@ -124,6 +128,7 @@ def test_without_a_correlation_within_blocks_the_others_are_told():
     )
 
 
+@pytest.mark.page
 def test_without_a_history_the_control_knows_turn_and_assistant(page):
     corpus = made(scenarios="a", sessions=4, turns=2)
     found = evaluate(WithoutText(), corpus.with_history("none"))

@@ -15,4 +15,4 @@ ROOT = Path(os.environ.get("PERSLIB_REAL_DATA", Path(__file__).resolve().parents
 
 def needs(name: str) -> pytest.MarkDecorator:
     """Skip unless this file or folder is at hand."""
-    return pytest.mark.skipif(not (ROOT / name).exists(), reason=f"{name} is not at hand (set PERSLIB_REAL_DATA)")
+    return pytest.mark.data(name)

@@ -57,6 +57,7 @@ from perslib.ux.construction.taxonomy import KINDS, OBJECTIONS
 # -- from a log to files -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_synthetic_world_becomes_splits_that_the_loader_reads(tmp_path, language):
     corpus = load(f"sample/{language}")

@@ -223,6 +223,7 @@ def test_users_are_held_out_whole():
     assert fitted.card_["held_out"]["users"] == 6 and fitted.card_["learned_from"]["users"] == 20
 
 
+@pytest.mark.sample
 def test_few_users_are_held_out_in_turn(tmp_path):
     """All are learned from, all calibrate: ten users are enough for a promise that two of ten could not give."""
     few = made(10)
@@ -329,6 +330,7 @@ def test_the_encoder_of_the_workbench(tmp_path, monkeypatch):
     assert (Reward.load(model.save(tmp_path)).scores(new) == model.scores(new)).all()
 
 
+@pytest.mark.sample
 def test_it_judges_a_corpus_by_its_name():
     """Learned from train users, it judges test users' replies as any judge does; cases get the same verdicts either way."""
     corpus = load("sample/en")

@@ -159,6 +159,7 @@ def test_auroc_and_its_interval():
     np.testing.assert_array_equal(auroc_under(gold == 1, p, number, many), drawn)
 
 
+@pytest.mark.simulation
 def test_what_knows_the_selection_alone_is_not_ahead_of_the_request():
     """Good and bad depend on the request alone."""
     cases = [replace(c, query="how?" if c.gold == 1 else "why?", reply="the same for all") for c in made()]
@@ -168,6 +169,7 @@ def test_what_knows_the_selection_alone_is_not_ahead_of_the_request():
     assert not table.loc[2, "ahead_low"] > 0
 
 
+@pytest.mark.simulation
 def test_what_reads_replies_is_ahead():
     cases = made(wrong=0.1)
     found = out_of_fold(Reward(), cases)

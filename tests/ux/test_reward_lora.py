@@ -49,6 +49,7 @@ def model(tiny):
     return Reward(Lora(tiny, tuning=QUICK)).learn(made(16))
 
 
+@pytest.mark.extra("torch", "transformers", "peft")
 def test_it_learns_from_the_verdicts_place_alone(model):
     new = made(4, seed=9, prefix="new")
     assert (model.verdicts(new)["said"] == [c.gold for c in new]).mean() > 0.9
@@ -56,6 +57,7 @@ def test_it_learns_from_the_verdicts_place_alone(model):
     assert min(h["error"] for h in history) < 0.5 and history[0]["step"] == 4
 
 
+@pytest.mark.extra("torch", "transformers", "peft")
 def test_the_same_after_saving_and_loading(model, tmp_path):
     folder = model.save(tmp_path)
     assert (folder / "adapter" / "adapter_model.safetensors").stat().st_size < 200_000, "adapters only"
@@ -63,18 +65,21 @@ def test_the_same_after_saving_and_loading(model, tmp_path):
     assert Reward.load(folder).scores(new) == pytest.approx(model.scores(new), abs=1e-5)
 
 
+@pytest.mark.extra("torch", "transformers", "peft")
 def test_company_in_a_batch_changes_nothing(model):
     new = made(2, seed=9, prefix="new")
     apart = [model.backend.logits([c])[0] for c in new]
     assert model.backend.logits(new) == pytest.approx(apart, abs=1e-4)
 
 
+@pytest.mark.extra("torch", "transformers", "peft")
 def test_parts_are_told(model):
     told = model.explain((), "how do I plan a trip", "clear steps and then prices").set_index("part")
     assert told.loc["reply", "contribution"] > abs(told.loc["query", "contribution"])
     assert told.loc["history", "contribution"] == 0
 
 
+@pytest.mark.extra("torch", "transformers", "peft")
 def test_the_history_gives_way_first(model):
     lora = model.backend
     long = [{"role": "user", "content": "today " * 500}, {"role": "assistant", "content": "often " * 500}]
@@ -86,6 +91,7 @@ def test_the_history_gives_way_first(model):
     assert _without_middle(list(range(9)), 4) == [0, 1, 7, 8] and _without_middle([1, 2], 0) == []
 
 
+@pytest.mark.extra("torch", "transformers", "peft")
 def test_verdicts_that_look_alike_are_refused(tiny, monkeypatch):
     other = {**read_phrases("reward", "en"), "good": ["splendid"], "bad": ["dreadful"]}
     monkeypatch.setattr(lora, "read_phrases", lambda *_: other)

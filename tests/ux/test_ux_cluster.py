@@ -20,7 +20,7 @@ from perslib.prompts import PromptSettings
 from perslib.ux import Case, Recovery, UXJudge, answered, judged_by, strategies_of
 from perslib.ux.construction import construct
 
-pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
 TOOK = ["seconds", "cost", "backbone"]
 
 
@@ -45,7 +45,6 @@ def on(url, home, monkeypatch, **options):
     return backbone("vllm-qwen3-8b", base_url=url, structured="schema", concurrency=8, patience=HASTY, **options)  # fmt: skip
 
 
-@pytest.mark.slow
 def test_judging_answering_labelling_and_construction_are_spread(cluster, tmp_path, monkeypatch):
     cases = [
         Case(f"c{i}", f"Plan day {i}.", reply="Bath is a city.", complaint="I asked for a plan.", gold=-1)

@@ -98,12 +98,11 @@ LACKING_07 = {
     "one-signal": ("pressed a button after 1.", "Without a vote"),
     "one-scenario": ("each of the 8 users to be judged has sessions in one scenario only", NO_LEARNED),
 }
-#: What other rows check, too.
-SLOW = ("bad-only", "few-users", "three-users", "one-scenario", "no-likes", "no-signal", "one-signal")
 AUDIT = "what judges know of a user comes from the user's other scenarios"
 
 
-@pytest.mark.parametrize("corpus", [pytest.param(c, marks=pytest.mark.slow) if c in SLOW else c for c in LACKING_07])
+@pytest.mark.page
+@pytest.mark.parametrize("corpus", LACKING_07)
 def test_page_07_says_what_is_missing(home, capsys, tmp_path, corpus):
     said = said_on("07_ux_bench", capsys, tmp_path, corpus=corpus, answers=corpus == "log")
     for sentence in LACKING_07[corpus]:
@@ -111,6 +110,7 @@ def test_page_07_says_what_is_missing(home, capsys, tmp_path, corpus):
     assert not re.search(r"\bnan", said) and "ux_published_recovery" in said
 
 
+@pytest.mark.page
 @pytest.mark.parametrize(
     "corpus", ["benchmark", "no-likes", "few-users", "three-users", "one-scenario", "answers-only"]
 )
@@ -126,6 +126,7 @@ def test_page_08_says_what_is_missing(home, capsys, tmp_path, corpus):
         assert AUDIT in said
 
 
+@pytest.mark.page
 def test_one_judge_that_cannot_learn_leaves_the_others(home, capsys, tmp_path):
     given = {"corpus": "three-users", "judges": "learned, nearest"}
     said = said_on("08_judge_bias", capsys, tmp_path, "## Published", **given)
@@ -133,6 +134,7 @@ def test_one_judge_that_cannot_learn_leaves_the_others(home, capsys, tmp_path):
     assert "At equal gold labels, longer replies get higher scores from" in said and not re.search(r"\bnan", said)
 
 
+@pytest.mark.page
 def test_judges_by_name_judge_a_benchmark_of_ones_own(home, capsys, tmp_path):
     given = {"corpus": "benchmark", "judges": "UX judge, zero-shot, learned"}
     said = said_on("08_judge_bias", capsys, tmp_path, "## Published", **given)
@@ -160,7 +162,7 @@ def test_the_sentences_are_in_the_language_of_the_page(home, capsys, tmp_path, n
     assert "There is no" not in said and "Add " not in said
 
 
-@pytest.mark.slow
+@pytest.mark.kernel
 @pytest.mark.parametrize("notebook", ["07_ux_bench", "08_judge_bias"])
 def test_a_report_on_a_log_without_likes_is_whole(home, notebook):
     run_report(notebook, corpus="no-likes", backbones="loop")

@@ -315,6 +315,7 @@ def test_a_judge_of_recovery_sees_all_or_the_failed_reply_alone():
 # -- baselines ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample
 def test_the_wall_knows_what_each_baseline_sees():
     rng = np.random.default_rng(0)
     cases = []

@@ -55,6 +55,7 @@ def texts(corpus: Corpus) -> list[str]:
 # ---------------------------------------------------------------- like the published data (Table 5)
 
 
+@pytest.mark.simulation
 def test_scale_and_marginals_look_like_table_5(corpus: Corpus) -> None:
     turns, sessions = corpus.turns, corpus.sessions
     score = turns["score"].astype(float)
@@ -69,6 +70,7 @@ def test_scale_and_marginals_look_like_table_5(corpus: Corpus) -> None:
     assert sessions.groupby("scenario").size().gt(370).all()
 
 
+@pytest.mark.simulation
 def test_first_turns_are_rated_lower(corpus: Corpus) -> None:
     by_turn = corpus.turns["score"].astype(float).groupby(corpus.turns["turn"]).mean()
     assert by_turn[0] == pytest.approx(4.02, abs=0.1)
@@ -76,6 +78,7 @@ def test_first_turns_are_rated_lower(corpus: Corpus) -> None:
     assert by_turn[3] > 4.25
 
 
+@pytest.mark.simulation
 def test_reasons_keep_the_rule_and_roughly_the_published_proportions(worlds: dict[str, Corpus]) -> None:
     shares = []
     for language, corpus in worlds.items():
@@ -89,6 +92,7 @@ def test_reasons_keep_the_rule_and_roughly_the_published_proportions(worlds: dic
         assert both[key] == pytest.approx(count / 1261, abs=0.05), key
 
 
+@pytest.mark.simulation
 def test_users_differ_as_much_as_the_published_ones(corpus: Corpus) -> None:
     """Reply-blind mean of the other scenarios: r ≈ .36 in the published data."""
     turns = corpus.turns.assign(score=corpus.turns["score"].astype(float))
@@ -99,6 +103,7 @@ def test_users_differ_as_much_as_the_published_ones(corpus: Corpus) -> None:
     assert joined["score"].corr(joined["blind"]) == pytest.approx(0.36, abs=0.08)
 
 
+@pytest.mark.simulation
 def test_oracle_utility_explains_scores_within_users(corpus: Corpus) -> None:
     score = corpus.turns["score"].astype(float)
     utility = corpus.extras["truth_turns"]["utility"]
@@ -108,6 +113,7 @@ def test_oracle_utility_explains_scores_within_users(corpus: Corpus) -> None:
     assert score.corr(corpus.extras["truth_turns"]["expected"]) > 0.65
 
 
+@pytest.mark.simulation
 def test_conversations_have_the_published_irregularities(corpus: Corpus) -> None:
     earlier = corpus.turns["earlier"].map(len)
     trailing = corpus.sessions["trailing"].map(len)
@@ -164,6 +170,7 @@ def read_qualities(text: str, language: str) -> dict[str, float]:
     }
 
 
+@pytest.mark.sample
 def test_a_simple_reader_recovers_the_qualities_from_the_text(corpus: Corpus) -> None:
     truth = corpus.extras["truth_turns"]
     some = corpus.turns.index[::3]
@@ -172,6 +179,7 @@ def test_a_simple_reader_recovers_the_qualities_from_the_text(corpus: Corpus) ->
     assert all(r >= 0.7 for r in found.values()), found
 
 
+@pytest.mark.simulation
 def test_constraints_are_confirmed_or_contradicted_in_so_many_words(corpus: Corpus) -> None:
     """Every kept or broken constraint stands in the reply in one of its wordings, and only then."""
     words = book(corpus.language)
@@ -199,6 +207,7 @@ def _wording(template: str) -> re.Pattern[str]:
     return re.compile(".{1,40}?".join(pieces))
 
 
+@pytest.mark.simulation
 def test_numbers_show_the_violation(corpus: Corpus) -> None:
     """A broken budget names a price above the one in the task; a kept one stays below."""
     truth = corpus.extras["truth_turns"]
@@ -236,6 +245,7 @@ def test_menus_leave_out_what_must_be_left_out(language: str) -> None:
 # ---------------------------------------------------------------- text
 
 
+@pytest.mark.sample
 def test_text_has_no_seams(corpus: Corpus) -> None:
     seams = {
         "placeholder": r"[{}]|\bnan\b|\bNone,|: None\b",
@@ -251,6 +261,7 @@ def test_text_has_no_seams(corpus: Corpus) -> None:
             assert not found, f"{name}: …{text[max(0, found.start() - 40) : found.end() + 20]}…"
 
 
+@pytest.mark.simulation
 def test_occasions_fall_into_their_season(corpus: Corpus) -> None:
     words = book(corpus.language)
     for name in ("travel", "gift"):
@@ -260,12 +271,14 @@ def test_occasions_fall_into_their_season(corpus: Corpus) -> None:
             assert set(dates.dt.month) <= set(months), occasion
 
 
+@pytest.mark.simulation
 def test_languages_do_not_mix(worlds: dict[str, Corpus]) -> None:
     assert not any(re.search(r"[\u4e00-\u9fff]", text) for text in texts(worlds["en"])[::3])
     latin = [w for text in texts(worlds["zh"])[::3] for w in re.findall(r"[A-Za-z]{3,}", text)]
     assert set(latin) <= {"App", "Python"}
 
 
+@pytest.mark.simulation
 def test_replies_are_varied(corpus: Corpus) -> None:
     replies = corpus.turns["response"]
     assert replies.duplicated().mean() < 0.001
@@ -277,6 +290,7 @@ def test_replies_are_varied(corpus: Corpus) -> None:
 # ---------------------------------------------------------------- time, behaviour, sessions
 
 
+@pytest.mark.simulation
 def test_time_runs_forward(corpus: Corpus) -> None:
     turns = corpus.turns
     assert (turns["answered_at"] > turns["asked_at"]).all()
@@ -289,6 +303,7 @@ def test_time_runs_forward(corpus: Corpus) -> None:
     assert in_time.groupby("user")["position"].apply(lambda p: list(p) == list(range(len(p)))).all()
 
 
+@pytest.mark.simulation
 def test_behaviour_follows_satisfaction(corpus: Corpus) -> None:
     truth, score = corpus.extras["truth_turns"], corpus.turns["score"].astype(float)
     assert set(truth["behaviour"].explode().dropna()) == {
@@ -306,6 +321,7 @@ def test_behaviour_follows_satisfaction(corpus: Corpus) -> None:
     ).all()
 
 
+@pytest.mark.simulation
 def test_skimmed_replies_were_not_read(corpus: Corpus) -> None:
     turns, truth = corpus.turns, corpus.extras["truth_turns"]
     gap = (turns.groupby(KEY)["asked_at"].shift(-1) - turns["answered_at"]).dt.total_seconds()
@@ -316,6 +332,7 @@ def test_skimmed_replies_were_not_read(corpus: Corpus) -> None:
     assert fraction[~skimmed & gap.notna()].min() > 0.5
 
 
+@pytest.mark.simulation
 def test_repeated_requests_repeat(corpus: Corpus) -> None:
     truth, request = corpus.extras["truth_turns"], corpus.turns["request"]
     for i in truth.index[truth["behaviour"].map(lambda labels: "repeat" in labels)]:
@@ -324,6 +341,7 @@ def test_repeated_requests_repeat(corpus: Corpus) -> None:
         )
 
 
+@pytest.mark.simulation
 def test_sessions_succeed_when_users_are_content(corpus: Corpus) -> None:
     sessions, truth = corpus.sessions, corpus.extras["truth_sessions"]
     mean = corpus.turns["score"].astype(float).groupby([corpus.turns[k] for k in KEY]).mean()
@@ -338,6 +356,7 @@ def test_sessions_succeed_when_users_are_content(corpus: Corpus) -> None:
 # ---------------------------------------------------------------- logs, situations, candidates
 
 
+@pytest.mark.simulation
 def test_logs_have_the_eight_types_and_precede_their_task(corpus: Corpus) -> None:
     events = corpus.events
     assert set(events["kind"]) == set(book(corpus.language).life.KINDS)
@@ -349,6 +368,7 @@ def test_logs_have_the_eight_types_and_precede_their_task(corpus: Corpus) -> Non
     assert (linked["at"] < linked["started_at"]).all()
 
 
+@pytest.mark.simulation
 def test_situations_are_monthly_and_cover_the_four_aspects(corpus: Corpus) -> None:
     told = corpus.extras["situations"]
     assert set(told["aspect"]) == {"work", "health", "family", "leisure"}
@@ -358,6 +378,7 @@ def test_situations_are_monthly_and_cover_the_four_aspects(corpus: Corpus) -> No
     assert months.groupby("user").size().between(7, 10).all()
 
 
+@pytest.mark.simulation
 def test_candidates_answer_the_same_prefixes(corpus: Corpus) -> None:
     candidates = corpus.extras["candidates"]
     names = {assistant.name for assistant in ASSISTANTS}
@@ -372,6 +393,7 @@ def test_candidates_answer_the_same_prefixes(corpus: Corpus) -> None:
     assert best.nunique() >= 4  # which assistant is best depends on the user and the turn
 
 
+@pytest.mark.simulation
 def test_nothing_latent_stands_in_the_visible_frames(corpus: Corpus) -> None:
     hidden = {*QUALITIES, "utility", "expected", "behaviour", "strictness", "noise", "patience", "cost"}
     for frame in (corpus.turns, corpus.sessions, corpus.users, corpus.events):
@@ -424,6 +446,7 @@ def test_same_seed_same_bytes(language: str) -> None:
     assert world(3, 8, language).digest != GOLDEN[language]
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_smaller_world_is_the_beginning_of_a_larger_one(language: str, worlds: dict[str, Corpus]) -> None:
     large, small = worlds[language], world(5, 42, language)
@@ -434,6 +457,7 @@ def test_a_smaller_world_is_the_beginning_of_a_larger_one(language: str, worlds:
         pd.testing.assert_frame_equal(frame, large.extras[name].iloc[: len(frame)])
 
 
+@pytest.mark.process
 def test_hash_seed_and_process_do_not_matter() -> None:
     code = "from perslib.worlds import world; print(world(3, 7, 'en').digest)"
     run = subprocess.run(
@@ -446,6 +470,7 @@ def test_hash_seed_and_process_do_not_matter() -> None:
     assert run.stdout.strip() == GOLDEN["en"]
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_bundled_sample_is_what_the_code_makes(language: str) -> None:
     bundled = load(f"sample/{language}")

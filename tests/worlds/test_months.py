@@ -92,6 +92,7 @@ def test_the_same_seed_gives_the_same_bytes_and_more_users_change_nothing():
     assert digest == hashlib.sha256(json.dumps(palset_files(1, 3, "zh").files, ensure_ascii=False).encode()).hexdigest()
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_averages_are_near_the_published_ones(language):
     table = averages(palset(12, 42, language))
@@ -113,6 +114,7 @@ def test_candidates_follow_what_the_user_likes(corpus):
             assert label == wanted
 
 
+@pytest.mark.sample
 def test_a_solution_says_of_which_kind_it_is(corpus):
     """Each kind's solutions share no wording with those of another, so that they can be told apart."""
     styles = book(corpus.language).palset.STYLES
