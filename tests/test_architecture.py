@@ -93,7 +93,20 @@ def test_no_module_imports_itself_by_a_detour():
     list(graphlib.TopologicalSorter(graph).static_order())
 
 
-EXPORTING = "corpus judge llm memory stats pal patience replay report signals ux ux.construction".split()
+EXPORTING = [
+    "corpus",
+    "judge",
+    "llm",
+    "memory",
+    "stats",
+    "pal",
+    "patience",
+    "replay",
+    "report",
+    "signals",
+    "ux",
+    "ux.construction",
+]
 
 
 @pytest.mark.parametrize("name", [f"perslib.{package}" for package in EXPORTING])
