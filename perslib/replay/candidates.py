@@ -24,7 +24,7 @@ from perslib.judge.base import SPENT
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.backbone import Shown as Display
 from perslib.memory import MemorySystem
-from perslib.prompts import prompts
+from perslib.prompts import list_languages
 from perslib.replay.contexts import Context, Shown, make_context
 from perslib.replay.replies import blocks_of, known_turns
 
@@ -57,7 +57,7 @@ class Candidate:
     shows: Context = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_names("prompt language", self.language, set(prompts(self.prompts)["language"]))
+        check_names("prompt language", self.language, list_languages(self.prompts))
         object.__setattr__(self, "shows", make_context(self.context, self.language, self.prompts))
         if not (isfinite(self.temperature) and self.temperature >= 0):
             raise DataError(Problem("temperature", f"is {self.temperature}, expected a number from 0"))
