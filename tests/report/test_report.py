@@ -413,6 +413,11 @@ def test_what_a_killed_command_left_behind_goes_with_the_next_one(home, tmp_path
     run_report(study(tmp_path, 'out = ""', 'print("hi")'), corpus="tiny/en", out=tmp_path / "killed" / "ended")
     assert len(left_behind(home)) == 2, "those of the one that lives"
     assert (folder / "own.html").is_file() and not list(folder.rglob(".*"))
+    kernel, waited = int((tmp_path / "killed" / "started").read_text()), time.monotonic()
+    with pytest.raises(ProcessLookupError):  # it ends with the command that wanted it
+        while time.monotonic() < waited + 30:
+            os.kill(kernel, 0)
+            time.sleep(0.1)
     living.terminate()
     living.communicate(timeout=30)
 

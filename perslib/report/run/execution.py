@@ -115,12 +115,16 @@ def _client(nb: Any, folder: Path, begins: Callable[[Any, int], None]) -> Any:
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
 
+    from perslib.report.run.kernels import CAN_FORK, Forking
+
     command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
     class ThisPython(AsyncKernelManager):
         kernel_spec = KernelSpec(argv=command, display_name="Python", language="python")
 
     manager = ThisPython(connection_file=str(folder / "kernel.json"))
+    if CAN_FORK:
+        manager.provisioner = Forking(kernel_id="", kernel_spec=ThisPython.kernel_spec, parent=manager)
     # Output that does not come is an error, as in papermill, and not a page without it.
     options = {"raise_on_iopub_timeout": True, "on_cell_start": begins}
     return NotebookClient(nb, manager, resources={"metadata": {"path": str(workspace())}}, **options)
