@@ -49,6 +49,12 @@ def small(corpus: Corpus, extras: bool = True) -> Corpus:
     return few if extras else dataclasses.replace(few, extras={})
 
 
+def smaller(corpus: Corpus) -> Corpus:
+    """Six test users and two train users of it, without the replies of others, as for a whole page."""
+    split = corpus.split()
+    return dataclasses.replace(corpus.of_users([*split["test"][:6], *split["train"][:2]]), extras={})
+
+
 def collect(corpus: Corpus, look: Extent = WHOLE, **options: Any) -> study.Replay:
     return study.collect_replies(corpus, Scripted(), look, **options)  # type: ignore[arg-type]
 
@@ -275,10 +281,11 @@ def answer(body: dict[str, Any]) -> str:
 
 @pytest.mark.kernel
 def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) -> None:
-    save(dataclasses.replace(small(sample, extras=False), name="alone"), home / "data" / "alone")
+    alone = dataclasses.replace(smaller(sample), name="alone")
+    save(alone, home / "data" / "alone")
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
-        listed = stratified_set(small(sample), 30)
+        listed = stratified_set(alone, 30)
         listed.to_csv(home / "mine.csv", index=False)
         keys = listed[TURN].astype({"turn": int}).assign(pred_score=4, judge_model="j", model="j")
         replied = keys.assign(candidate_model="m", candidate_response="Yes.")
@@ -293,13 +300,13 @@ def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) 
     assert "the recorded replies have no comparison" in html and "the truth is not known" in html
     (versus,) = pd.read_csv(folder / "tables" / "compared_elsewhere.csv").to_dict("records")
     assert (versus["candidate"], versus["turns"]) == ("m", 30) and versus["tie"] == 1
-    again = read_turns(folder / "tables" / "turns_listed.csv", small(sample))
+    again = read_turns(folder / "tables" / "turns_listed.csv", alone)
     pd.testing.assert_frame_equal(again[[*TURN, "inclusion"]], listed[[*TURN, "inclusion"]])
 
 
 @pytest.mark.kernel
 def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) -> None:
-    save(dataclasses.replace(small(sample, extras=False), name="few"), home / "data" / "few")
+    save(dataclasses.replace(smaller(sample), name="few"), home / "data" / "few")
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         settings = {"judge": "nearest", "others": "no memory", "contexts": "prefix, structured"}

@@ -7,8 +7,10 @@ import json
 import matplotlib.pyplot as plt
 import nbformat
 import pandas as pd
+import pytest
 
 from perslib.paths import bundled
+from perslib.report.page import export
 from perslib.report.page.rendering import render_page
 from perslib.report.show.html import table_html
 
@@ -23,10 +25,12 @@ def run_cells(notebook: str, ends: str = "", **parameters: object) -> None:
     stop = next((i for i, own in enumerate(text) if ends and ends in own), len(cells))
     code = [i for i, cell in enumerate(cells[:stop]) if cell["cell_type"] == "code"]
     names: dict[str, object] = {}
-    for i in code:
-        exec(compile(text[i], f"{notebook}, cell {i}", "exec"), names)
-        if i == code[0]:
-            names |= parameters
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export, "FORMATS", {"png": {}})  # the others take most of the time of a small page
+        for i in code:
+            exec(compile(text[i], f"{notebook}, cell {i}", "exec"), names)
+            if i == code[0]:
+                names |= parameters
     plt.close("all")
 
 

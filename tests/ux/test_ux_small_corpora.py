@@ -16,7 +16,7 @@ from uxbench_made import KINDS, written
 
 from perslib import report
 from perslib.cli import main
-from perslib.corpus import load, save
+from perslib.corpus import SESSION, load, save
 from perslib.errors import DataError, NotEnough
 from perslib.report import run_report
 
@@ -30,6 +30,9 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small corpora")
     sample = load("sample/en")
     sample = sample.of_users(sorted(sample.users["user"])[:9])
+    few = sample.sessions[sample.sessions.groupby(["user", "scenario"]).cumcount() < 2].reset_index(drop=True)
+    given = sample.extras["candidates"].merge(few[SESSION])
+    sample = replace(sample, sessions=few, turns=sample.turns.merge(few[SESSION]), extras={"candidates": given})
     save(
         replace(sample.of_users(sorted(sample.users["user"])[:3]), name="three-users"), folder / "data" / "three-users"
     )

@@ -17,8 +17,8 @@ from perslib.text import translate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-#: The same figure gives the same bytes on every run: no dates, no program versions.
-_METADATA: dict[str, dict[str, None]] = {
+#: Formats of figures, and what keeps the same figure the same bytes on every run: no dates, no program versions.
+FORMATS: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
@@ -50,8 +50,8 @@ def save_figure(
         return Saved()
     caption = translate(caption)
     folder = current().folder("figures")
-    paths = [folder / f"{check_name(name)}.{kind}" for kind in _METADATA]
-    for path, metadata in zip(paths, _METADATA.values()):
+    paths = [folder / f"{check_name(name)}.{kind}" for kind in FORMATS]
+    for path, metadata in zip(paths, FORMATS.values()):
         fig.savefig(path, metadata=metadata)
     if data is not None:
         paths.append(_write_csv(data, folder / f"{name}.csv"))
@@ -63,7 +63,7 @@ def save_figure(
     body = fill(
         "figure",
         name=name,
-        picture=base64.b64encode(paths[2].read_bytes()).decode(),
+        picture=base64.b64encode((folder / f"{name}.png").read_bytes()).decode(),
         width=width,
         alt=caption or name,
         link=f"figures/{name}.svg" if record["files"] else "",  # a tap shows it at any size
