@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from endpoint import Endpoint
 from goldens import BACKBONE, answer
+from made import shortened
 
-from perslib.corpus import SESSION, save
+from perslib.corpus import save
 from perslib.report import rehearse_report, run_report
 from perslib.worlds import world
 
@@ -39,10 +39,7 @@ MORE, FEWER = 0.02, 0.25
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small corpus with several replies to half of its requests."""
     folder = tmp_path_factory.mktemp("small") / "mine"
-    whole = world(6, 3, "en", candidates=0.5)
-    sessions = whole.sessions[whole.sessions.groupby(["user", "scenario"]).cumcount() < 3]
-    turns = whole.turns[whole.turns["turn"] < 3].merge(sessions[SESSION])
-    save(replace(whole, sessions=sessions.reset_index(drop=True), turns=turns), folder)
+    save(shortened(world(10, 3, "en", candidates=0.5), sessions=2, turns=3), folder)
     return folder
 
 

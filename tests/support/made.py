@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 
 TRAVEL, GIFT, RECIPE, SKILL = "旅行规划", "礼物准备", "菜谱规划", "技能学习规划"
 
@@ -74,3 +75,11 @@ def tiny_corpus() -> Corpus:
     )
     extras = {"truth": pd.DataFrame({"user": ["ada", "bo"], "weights": [[0.5, 0.5], [1.0, 0.0]]})}
     return Corpus("tiny", "en", users, sessions, turns, events, extras, {"scenarios": ["gift", "travel"]})
+
+
+def shortened(corpus: Corpus, sessions: int, turns: int = 100) -> Corpus:
+    """The corpus with at most so many sessions a scenario and turns a session, and the candidates' replies to these."""
+    kept = corpus.sessions[corpus.sessions.groupby(["user", "scenario"]).cumcount() < sessions].reset_index(drop=True)
+    left = corpus.turns[corpus.turns["turn"] < turns].merge(kept[SESSION])
+    replies = corpus.extras["candidates"].merge(left[TURN])
+    return replace(corpus, sessions=kept, turns=left, extras={**corpus.extras, "candidates": replies})

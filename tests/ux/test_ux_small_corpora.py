@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from endpoint import Endpoint
+from made import shortened
 from pages import run_cells
 from uxbench_made import KINDS, written
 
 from perslib import report
 from perslib.cli import main
-from perslib.corpus import SESSION, load, save
+from perslib.corpus import load, save
 from perslib.errors import DataError, NotEnough
 from perslib.report import run_report
 
@@ -29,10 +30,7 @@ def home(tmp_path_factory):
     """A workspace with every kind imported, two slices of the sample with ratings, and an endpoint that answers."""
     folder = tmp_path_factory.mktemp("small corpora")
     sample = load("sample/en")
-    sample = sample.of_users(sorted(sample.users["user"])[:9])
-    few = sample.sessions[sample.sessions.groupby(["user", "scenario"]).cumcount() < 2].reset_index(drop=True)
-    given = sample.extras["candidates"].merge(few[SESSION])
-    sample = replace(sample, sessions=few, turns=sample.turns.merge(few[SESSION]), extras={"candidates": given})
+    sample = shortened(sample.of_users(sorted(sample.users["user"])[:9]), sessions=2)
     save(
         replace(sample.of_users(sorted(sample.users["user"])[:3]), name="three-users"), folder / "data" / "three-users"
     )
