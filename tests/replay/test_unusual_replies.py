@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from made import shortened
 
 from perslib.corpus import TURN, load
 from perslib.errors import FewTrainUsers
@@ -19,7 +20,7 @@ from perslib.studies import replay_standings as results
 
 @pytest.fixture(scope="module", params=["sample/en", "sample/zh"])
 def corpus(request):
-    return load(request.param)
+    return shortened(load(request.param), sessions=2)
 
 
 NONSENSE = {
@@ -46,8 +47,7 @@ def marked_each(corpus, turns, made):
     return {name: pd.Series(own) for name, own in zip(made, found)}
 
 
-@pytest.mark.sample
-@pytest.mark.parametrize("train", [None, 1])
+@pytest.mark.parametrize("train", [None, pytest.param(1, marks=pytest.mark.sample)])
 def test_nonsense_is_unlike_and_replies_to_other_users_are_not(corpus, train):
     """With four train users, and with one; the same reply is judged by what its own user asked."""
     split = corpus.split()
@@ -115,7 +115,7 @@ def test_the_first_leads_where_its_interval_says_so(lead, is_sure):
 
 @pytest.mark.sample
 def test_what_a_judge_goes_by_is_measured_where_it_costs_nothing():
-    corpus = load("sample/en")
+    corpus = shortened(load("sample/en"), sessions=2)
     own = LearnedJudge()
     with pytest.warns(FewTrainUsers) as warned:
         found = judge_bias.sum_up_bias(own, corpus, evaluate(own, corpus, limit=200, progress=False))

@@ -187,6 +187,8 @@ def test_the_arithmetic_of_skimming():
     assert reaction.gap == 4
     assert reaction.fraction == pytest.approx(2.4 / 96.39, abs=1e-4)  # 8 characters typed at 5 a second
     assert reaction.gap / reaction.n_chars == pytest.approx(0.005)
+    (reaction,) = round_(ANY, "帮我写一个请假条" * 10, n=800, gap=4).taken()
+    assert reaction.fraction == pytest.approx(2 / 96.39, abs=1e-4)  # what took half of the time or more was pasted
 
 
 @pytest.mark.parametrize("name", ["K6", "K8"])
