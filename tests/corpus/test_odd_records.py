@@ -217,6 +217,7 @@ def long(folder: Path, ending: str) -> None:
         stream.write(b"\n")
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize(
     ("kind", "ending", "make", "bound"),
     [

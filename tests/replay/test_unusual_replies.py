@@ -18,7 +18,7 @@ from perslib.studies import judge_bias
 from perslib.studies import replay_standings as results
 
 
-@pytest.fixture(scope="module", params=["sample/en", "sample/zh"])
+@pytest.fixture(scope="module", params=["sample/en", pytest.param("sample/zh", marks=pytest.mark.sample)])
 def corpus(request):
     return shortened(load(request.param), sessions=2)
 

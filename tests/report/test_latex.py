@@ -45,6 +45,7 @@ def test_a_symbol_is_written_in_ascii(character):
     assert escaped(character).isascii()
 
 
+@pytest.mark.page
 def test_every_english_word_of_ours_is_written_in_ascii():
     for message, file in catalogue.messages():
         for text in message if isinstance(message, tuple) else (message,):

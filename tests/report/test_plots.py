@@ -175,7 +175,8 @@ DRAWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.page)])
+@pytest.mark.page
+@pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("name", DRAWN)
 def test_files_are_the_same_each_time_and_type_is_smaller_in_a_column(tmp_path, name, language):
     report.begin(tmp_path, language)
