@@ -76,6 +76,15 @@ def test_the_world_rates_by_its_truth_on_any_scale(rated):
     assert again.digest == rated.digest
 
 
+def test_what_everyone_likes_is_the_mean_of_the_other_users_ratings():
+    liked = {"a": (1.0, 3.0), "b": (5.0,), "c": (7.0, 9.0)}
+    rows = [(user, f"s{i}", value) for user, values in liked.items() for i, value in enumerate(values)]
+    frame = pd.DataFrame(rows, columns=["user", "scenario", "liked"]).assign(model="m", response="r")
+    corpus = read_rows([{"user": u, "request": "q", "response": "r", "score": 3} for u in liked], "mine").corpus
+    found, _ = study.add_controls(frame, corpus)
+    assert found[study.LIKED_BY_EVERYONE].tolist() == pytest.approx([7, 7, 5, 3, 3])
+
+
 @pytest.mark.sample
 def test_controls_do_not_know_the_rating_itself(rated):
     corpus, frame, origin = study.collect_rated_replies(rated)
