@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html as markup
 import importlib.util
 import json
@@ -343,6 +344,22 @@ def test_a_kernel_that_dies_is_a_failure_with_its_last_words(home):
         run_report(FIXTURES / "dies.ipynb", corpus="tiny/en", out=home / "died")
     html = (home / "died" / "tiny-en" / "embedded" / "dies.html").read_text("utf-8")
     assert "The kernel stopped while cell 2 was running" in html
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux")
+def test_a_kernel_that_has_ended_already_can_be_told_to_end():
+    from jupyter_client.kernelspec import KernelSpec
+
+    from perslib.report.run.kernels import ForkedKernel, Forking
+
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    forking, kernel = Forking(kernel_id="", kernel_spec=KernelSpec()), ForkedKernel.__new__(ForkedKernel)
+    kernel.pid = forking.pid = forking.pgid = gone.pid
+    forking.process = kernel
+    assert kernel.poll() == 0
+    for end in (forking.kill, forking.terminate):
+        asyncio.run(end())
 
 
 @pytest.mark.kernel

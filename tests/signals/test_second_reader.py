@@ -10,10 +10,7 @@ from perslib.errors import DataError
 from perslib.llm import embeddings
 from perslib.signals import Settings, mined, reactions, second_reader, session
 
-pytestmark = [
-    pytest.mark.engine,
-    pytest.mark.skipif(not embeddings.is_available(), reason="the engine of the embeddings does not run here"),
-]
+pytestmark = pytest.mark.skipif(not embeddings.is_available(), reason="the engine of the embeddings does not run here")
 BOTH = Settings(reader="embeddings")
 
 
@@ -82,16 +79,18 @@ def test_a_log_is_read_the_same_however_it_is_cut(tmp_path):
     assert (whole["thanks"] > 0).sum() == 2
 
 
+@pytest.mark.slow
 def test_the_weights_are_those_of_the_examples():
     texts, labels = second_reader.examples()
     assert len(set(texts)) == len(texts) >= 900
     assert {"complaint", "thanks", "dismiss", "none"} == set(labels)
     weights, thresholds = second_reader._fitted()
-    labels = labels[::4]  # a quarter of them, to be quick
-    embedded = second_reader.vectors(texts[::4])
+    embedded = second_reader.vectors(texts)
+    # Vectors of eight-bit weights differ a little from processor to processor, so that the readings are compared.
     again = second_reader.fit(embedded, labels)
-    assert all(np.corrcoef(one, other)[0, 1] > 0.6 for one, other in zip(again, weights, strict=True))
-    chances = second_reader.probabilities(embedded, weights)
+    assert all(np.corrcoef(one, other)[0, 1] > 0.99 for one, other in zip(again, weights, strict=True))
+    assert np.allclose(*(second_reader.probabilities(embedded, rows) for rows in (again, weights)), atol=0.06)
+    chances = second_reader.left_out(embedded, labels)
     for place, label in enumerate(second_reader.NAMES):
         above = chances[:, place] >= thresholds[place]
         assert (labels[above] == label).mean() >= second_reader.PRECISE - 0.03

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,14 @@ class ForkedKernel:
     def send_signal(self, number: int) -> None:
         """Send a signal to it."""
         os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
 
 
 def _start(environment: dict[str, str]) -> subprocess.Popen[str]:
