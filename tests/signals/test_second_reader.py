@@ -10,7 +10,10 @@ from perslib.errors import DataError
 from perslib.llm import embeddings
 from perslib.signals import Settings, mined, reactions, second_reader, session
 
-pytestmark = pytest.mark.skipif(not embeddings.is_available(), reason="the engine of the embeddings does not run here")
+pytestmark = [
+    pytest.mark.engine,
+    pytest.mark.skipif(not embeddings.is_available(), reason="the engine of the embeddings does not run here"),
+]
 BOTH = Settings(reader="embeddings")
 
 
@@ -79,7 +82,6 @@ def test_a_log_is_read_the_same_however_it_is_cut(tmp_path):
     assert (whole["thanks"] > 0).sum() == 2
 
 
-@pytest.mark.slow
 def test_the_weights_are_those_of_the_examples():
     texts, labels = second_reader.examples()
     assert len(set(texts)) == len(texts) >= 900
