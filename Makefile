@@ -30,7 +30,7 @@ report: $(READY) ## render the bundled studies with the embedded model into repo
 	@$(RUN) -m perslib report $(ARGS)
 
 # Without bytecode both processes would read all tests anew each time.
-test: $(READY) ## run the quick tests, two files at a time; ARGS=--rest the others, ARGS=--all every one
+test: $(READY) ## run the quick tests, in two processes; ARGS=--rest the others, ARGS=--all every one
 	@env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
 
 lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would

@@ -42,17 +42,11 @@ def sample() -> Corpus:
     return load("sample/en")
 
 
-def small(corpus: Corpus, extras: bool = True) -> Corpus:
-    """Twelve test users and three train users of it."""
+def small(corpus: Corpus, extras: bool = True, test: int = 12, train: int = 3) -> Corpus:
+    """Some test users and train users of it."""
     split = corpus.split()
-    few = dataclasses.replace(corpus.of_users([*split["test"][:12], *split["train"][:3]]), name="few")
+    few = dataclasses.replace(corpus.of_users([*split["test"][:test], *split["train"][:train]]), name="few")
     return few if extras else dataclasses.replace(few, extras={})
-
-
-def smaller(corpus: Corpus) -> Corpus:
-    """Six test users and two train users of it, without the replies of others, as for a whole page."""
-    split = corpus.split()
-    return dataclasses.replace(corpus.of_users([*split["test"][:6], *split["train"][:2]]), extras={})
 
 
 def collect(corpus: Corpus, look: Extent = WHOLE, **options: Any) -> study.Replay:
@@ -281,7 +275,7 @@ def answer(body: dict[str, Any]) -> str:
 
 @pytest.mark.kernel
 def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) -> None:
-    alone = dataclasses.replace(smaller(sample), name="alone")
+    alone = dataclasses.replace(small(sample, False, 6, 2), name="alone")
     save(alone, home / "data" / "alone")
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
@@ -306,7 +300,7 @@ def test_the_page_of_a_corpus_with_nobody_to_compare(sample: Corpus, home: Any) 
 
 @pytest.mark.kernel
 def test_the_page_of_a_corpus_that_brings_no_replies(sample: Corpus, home: Any) -> None:
-    save(dataclasses.replace(smaller(sample), name="few"), home / "data" / "few")
+    save(small(sample, False, 6, 2), home / "data" / "few")
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
         settings = {"judge": "nearest", "others": "no memory", "contexts": "prefix, structured"}
