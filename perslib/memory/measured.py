@@ -159,8 +159,7 @@ class Traits:
         if TRAITS[name] == "mark":
             there = self.values[:, i] > 0.5
             return float(self.scores[there].mean()), float(self.scores[~there].mean()), 0
-        cuts = [int(s) for s in np.unique(self.scores)[1:]]
-        cut = min(cuts, key=lambda s: abs((self.scores >= s).mean() - 0.5))
+        cut = split_scores(self.scores)
         high = self.scores >= cut
         return float(self.values[high, i].mean()), float(self.values[~high, i].mean()), cut
 
@@ -168,6 +167,12 @@ class Traits:
         """The turns that say most of a trait: far from the mean in trait and score at once, as the weight says."""
         off = self._z[:, i] * (self.scores - self.scores.mean()) * np.sign(self.correlations[i])
         return sorted(int(k) for k in np.argsort(-off, kind="stable")[:CITED])
+
+
+def split_scores(scores: Array) -> int:
+    """The score from which on the user's scores are high: what splits them most evenly; 4 where all are alike."""
+    cuts = [int(s) for s in np.unique(scores)[1:]]
+    return min(cuts, key=lambda s: abs((scores >= s).mean() - 0.5), default=4)
 
 
 def _measured(said: list[Said]) -> Array:

@@ -119,7 +119,7 @@ def test_another_judge_can_advise(sample, users):
             said = [known[tuple(key)] for key in block.targets[KEYS].itertuples(index=False)]
             return [Verdict(raw=s) if i else Verdict(error="away") for i, s in enumerate(said)]
 
-    advised = LearnedJudge(Oracle())
+    advised = LearnedJudge([Oracle()])
     assert advised.name == "learned + oracle" and advised.sees.profile and advised.sees.train
     answered(partial(advised.fit, few.of_users(users[:4])))
     found = judged(advised, few, users[4:]).merge(few.turns[[*KEYS, "score"]], on=KEYS)
@@ -204,7 +204,7 @@ def test_advice_that_goes_against_the_scores_counts_nothing(sample, users):
             return [Verdict(raw=6 - known[tuple(key)] + self.shift) for key in keys]
 
     beside = Backwards()
-    advised = LearnedJudge(beside)
+    advised = LearnedJudge([beside])
     answered(partial(advised.fit, few.of_users(users[:4])))
     before = judged(advised, few, users[4:])
     beside.shift = -3.0

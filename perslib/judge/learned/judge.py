@@ -12,16 +12,20 @@ Three stages, all learned from train users in the cross-scenario form in which t
 
 Few train users say little, so there are priors. Stage 1's says that users differ in their level and that hardly anything
 else matters: the prediction starts from the user's mean, shrunk towards everybody's. Stage 3's says that the distribution
-stays as it is. No stage can turn a prediction, or advice, upside down.
+stays as it is. No stage can turn a prediction, or a panel's score, upside down.
+
+Stage 1 is linear in what it knows, so a score can be taken apart without a remainder: `explain` does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,7 +34,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
-from perslib.judge.base import Judge, Sees, Verdict, unfitted
+from perslib.judge.base import SPENT, Judge, Sees, Verdict, unfitted
+from perslib.judge.learned.explanation import Case, Explanation, explain_case
 from perslib.judge.learned.mixed import Population, Turns, estimate
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, Said, read, said_by, said_in, tokens
@@ -51,11 +56,11 @@ Array = np.ndarray
 class LearnedJudge(Judge):
     """Scores and their probabilities from the user's history, the reply, the request and where they stand.
 
-    `beside`, another judge, gives the ordinal stage two more features: that judge's expected (else raw) score, and
-    whether it is missing. Advice that goes against the scores of the train users counts nothing. Without a history
-    the population's prediction is given. With few train users it may add little to controls; below ten, `fit` warns
-    (`FewTrainUsers`). A user among the train users is judged with what their labels taught, so
-    keep train and test users apart.
+    Each judge of the `panel` gives the ordinal stage two more features: its expected (else raw) score, and whether that
+    is missing. Judges that learn are taught without the users whose turns they judge. Scores that go against those of the
+    train users count nothing. Without a history the population's prediction is given. With few train users it may add
+    little to controls; below ten, `fit` warns (`FewTrainUsers`). A user among the train users is judged with what their
+    labels taught, so keep train and test users apart.
 
     After `fit`, `held_out` holds verdicts on the train users' scored turns, gold beside them, each by a first
     stage that knew nothing of its user: what `perslib.stats.fit_thresholds` and its kin are fitted on.
@@ -66,13 +71,12 @@ class LearnedJudge(Judge):
     name = "learned"
     sees = Sees(reply=True, task=True, history=True, train=True)
 
-    def __init__(self, beside: Judge | None = None, *, name: str | None = None):
-        self.beside = beside
+    def __init__(self, panel: Sequence[Judge] = (), *, name: str | None = None):
+        self.panel = tuple(panel)
         self._population: Population | None = None
-        if beside is not None:
-            self.name = f"learned + {beside.name}"
-            self.sees = Sees(**{name: own or vars(beside.sees)[name] for name, own in vars(self.sees).items()})
-        self.name = name or self.name
+        self.name = name or " + ".join(["learned", *(judge.name for judge in self.panel)])
+        marks = [vars(sees) for sees in (type(self).sees, *(judge.sees for judge in self.panel))]
+        self.sees = Sees(**{mark: any(seen[mark] for seen in marks) for mark in marks[0]})
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Both stages, from the scored turns of these users."""
@@ -84,10 +88,15 @@ class LearnedJudge(Judge):
                 judge=self.name,
                 corpus=train.name,
             )
-        found = (await self._replies(train, ask)).merge(scored, on=TURN)
+        blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
+        replies = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
+        replies = replies.assign(said=[said_by(target) for block in blocks for target in block])
+        replies["panel"] = list(await self._teach_panel(train, blocks, ask))
+        found = replies.merge(scored, on=TURN)
         said, gold = list(found["said"]), found["gold"].to_numpy(float)
-        heard_scores = _scores(found["heard"])
-        self._usual = float(np.nanmean(heard_scores)) if np.isfinite(heard_scores).any() else float(gold.mean())
+        given = np.stack(found["panel"])
+        counts = np.isfinite(given).sum(axis=0)
+        self._usual = np.where(counts, np.nansum(given, axis=0) / counts.clip(1), gold.mean())
         if (users := scored["user"].nunique()) < FEW_TRAIN_USERS:
             few = FewTrainUsers(
                 "The judge “{judge}” learns from few train users ({users}, fewer than {least}), so it may add little to what "
@@ -103,72 +112,97 @@ class LearnedJudge(Judge):
         self._population = Population(turns, gold, estimate(turns.take(some), gold[some]))
         self._known: dict[Said, Array] = {}
         predicted = _held_out(turns, gold, self._population)
-        x = np.column_stack([predicted, self._advice(found["heard"])])
-        # More of a good prediction, or of good advice, is never worse.
-        self._thresholds, self._slopes = proportional_odds(x, gold.astype(int) - 1, rising=2)
+        x = self._with_panel(predicted, given)
+        # More of a good prediction, or of a good judge's score, is never worse.
+        self._thresholds, self._slopes = proportional_odds(x, gold.astype(int) - 1, rising=1 + len(self.panel))
         self._everybody = fit_population(train)
         past = self._everybody.shrink(histories(train))
-        shaped = _with_p(found.drop(columns=["said", "heard"]), self._shaped(x))
+        shaped = _with_p(found.drop(columns=["said", "panel"]), self._shaped(x))
         self._tilt = fit_tilt(shaped, past)
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
 
-    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """A verdict with a full distribution for every target."""
+    @property
+    def population(self) -> Population:
+        """What the train users taught; an error before `fit`."""
         if self._population is None:
             raise unfitted(self)
-        population = self._population
-        past, present = said_in(block)
-        scores = floats(block.evidence["score"])
-        rated = np.flatnonzero(~np.isnan(scores))
-        past = [past[i] for i in rated]
-        history, targets = (self._read(np.repeat(block.user, len(s)), s) for s in (past, present))
-        predicted = population.predict(
-            targets,
-            self._tied(population, present, targets),
-            history,
-            self._tied(population, past, history),
-            scores[rated],
-        )
-        heard = await self._heard([block], ask)
-        shaped = self._shaped(np.column_stack([predicted, self._advice(heard)]))
-        counts = np.bincount(scores[rated].astype(int), minlength=6)[1:] + self._everybody.imaginary
-        p = self._tilt.tilt(shaped, np.tile(counts, (len(block), 1)))
-        expected = p @ SCORES
+        return self._population
+
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """A verdict with a full distribution for every target."""
+        case = self._read_case(block)
+        answers, given = await self._ask_panel(block, ask)
+        predicted = self.population.predict(*case.given)
+        p = self._finish(case, self._with_panel(predicted, given))[1]
         return [
-            replace(
-                v, raw=float(e), expected=float(e), p=tuple(map(float, row)), mode="computed", error=None,
-                reason=None, rationale=None, evidence=(),  # they spoke for another score
-            )
-            for v, e, row in zip(heard, expected, p)
-        ]  # fmt: skip
+            replace(_merge(row), raw=float(e), expected=float(e), p=tuple(map(float, chances)), mode="computed")
+            for row, e, chances in zip(answers, p @ SCORES, p)
+        ]
 
-    async def _replies(self, train: Corpus, ask: Ask) -> pd.DataFrame:
-        """Every reply to train users: the keys of its turn, as it was said, and what the judge beside this one says."""
-        blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
-        turns = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
-        heard = await self._heard(blocks, ask, train)
-        return turns.assign(said=[said_by(target) for b in blocks for target in b], heard=heard)
+    async def explain(self, block: Block, ask: Ask) -> Explanation:
+        """Take the verdicts on a block apart, without a remainder: see `Explanation`."""
+        case = self._read_case(block)
+        parts = self.population.explain(*case.given)
+        _, given = await self._ask_panel(block, ask)
+        usual = self._shaped(self._with_panel(parts.prediction, np.broadcast_to(self._usual, given.shape))) @ SCORES
+        shaped, final = (p @ SCORES for p in self._finish(case, self._with_panel(parts.prediction, given)))
+        stages = {"panel": shaped - usual} if self.panel else {}
+        stages |= {"ordinal stage": usual - parts.prediction, "own shape": final - shaped}
+        return explain_case(case, parts, stages)
 
-    async def _heard(self, blocks: Sequence[Block], ask: Ask, train: Corpus | None = None) -> list[Verdict]:
-        """What the judge beside this one says of each target, block after block; empty verdicts without one."""
-        if self.beside is None:
-            return [Verdict()] * sum(map(len, blocks))
-        if train is not None:
-            await self.beside.fit(train, ask)
-        said = await asyncio.gather(*(self.beside.judge(block, ask) for block in blocks))
-        return [verdict for verdicts in said for verdict in verdicts]
+    def _read_case(self, block: Block) -> Case:
+        """Read the replies of a block and the rated turns of its user, with what ties both to the train users."""
+        population = self.population
+        past, present = said_in(block)
+        is_rated = block.evidence["score"].notna().to_numpy()
+        past = [turn for turn, rated in zip(past, is_rated) if rated]
+        history, targets = (self._read(np.repeat(block.user, len(s)), s) for s in (past, present))
+        scores = floats(block.evidence["score"])[is_rated]
+        tied = (self._tie(population, turns, said) for turns, said in ((targets, present), (history, past)))
+        return Case(block, present, past, targets, next(tied), history, next(tied), scores)
 
-    def _advice(self, heard: Iterable[Verdict]) -> Array:
-        """Features for the ordinal stage: the score that was heard, and whether there was none."""
-        scores = _scores(heard)
-        missing = np.isnan(scores)
-        return np.column_stack([np.where(missing, self._usual, scores), missing])[:, : 2 * bool(self.beside)]
+    def _finish(self, case: Case, x: Array) -> tuple[Array, Array]:
+        """Return the probabilities of 1–5 after the second and after the third stage."""
+        shaped = self._shaped(x)
+        counts = np.bincount(case.scores.astype(int), minlength=6)[1:] + self._everybody.imaginary
+        return shaped, self._tilt.tilt(shaped, np.tile(counts, (len(shaped), 1)))
+
+    async def _teach_panel(self, train: Corpus, blocks: Sequence[Block], ask: Ask) -> Array:
+        """Let the panel learn, and return its scores of the train users' replies, a column a judge.
+
+        A judge that learns gives them without having been taught by the user.
+        """
+        users = np.array([block.user for block in blocks])
+        given = [np.full((len(block), len(self.panel)), np.nan) for block in blocks]
+        for column, judge in enumerate(self.panel):
+            for fold in np.array_split(np.unique(users), FOLDS) if judge.sees.train else [np.unique(users)]:
+                held_out, teachers = copy(judge), sorted(set(users) - set(fold))
+                if judge.sees.train and not teachers:
+                    continue
+                await held_out.fit(train.of_users(teachers), ask)
+                theirs = np.flatnonzero(np.isin(users, fold))
+                answers = await asyncio.gather(*(held_out.judge(blocks[i], ask) for i in map(int, theirs)))
+                for i, verdicts in zip(theirs, answers):
+                    given[i][:, column] = [_score(verdict) for verdict in verdicts]
+            await judge.fit(train, ask)
+        return np.concatenate(given)
+
+    async def _ask_panel(self, block: Block, ask: Ask) -> tuple[list[tuple[Verdict, ...]], Array]:
+        """Return the panel's verdicts on each target, and their scores, a column a judge."""
+        answers = await asyncio.gather(*(judge.judge(block, ask) for judge in self.panel))
+        by_target: list[tuple[Verdict, ...]] = list(zip(*answers)) if answers else [()] * len(block)
+        return by_target, np.array([list(map(_score, v)) for v in by_target], float).reshape(len(block), len(answers))
+
+    def _with_panel(self, predicted: Array, given: Array) -> Array:
+        """Features of the ordinal stage: the prediction, the panel's scores, and which of these are missing."""
+        missing = np.isnan(given)
+        return np.column_stack([predicted, np.where(missing, self._usual, given), missing])
 
     def _shaped(self, x: Array) -> Array:
-        """Stage 2: probabilities of 1–5 from the prediction and the advice, one row a turn."""
+        """Stage 2: probabilities of 1–5 from the prediction and the panel, one row a turn."""
         return probabilities(self._thresholds, x @ self._slopes)
 
-    def _tied(self, population: Population, said: Sequence[Said], turns: Turns) -> Array:
+    def _tie(self, population: Population, turns: Turns, said: Sequence[Said]) -> Array:
         """Projections on the train users, computed once a turn although a turn is in several blocks."""
         new = np.array([i for i, s in enumerate(said) if s not in self._known], dtype=int)
         if len(self._known) + len(new) > KEPT:
@@ -182,8 +216,18 @@ def _with_p(turns: pd.DataFrame, p: Array) -> pd.DataFrame:
     return turns.assign(**dict(zip(P, p.T)), raw=p @ SCORES, expected=p @ SCORES)
 
 
-def _scores(heard: Iterable[Verdict]) -> Array:
-    return np.array([v.raw if v.expected is None else v.expected for v in heard], dtype=float)  # None is NaN
+def _score(verdict: Verdict) -> float:
+    """The expected score, else the raw one, else NaN."""
+    score = verdict.raw if verdict.expected is None else verdict.expected
+    return np.nan if score is None else score
+
+
+def _merge(answers: Sequence[Verdict]) -> Verdict:
+    """What the panel's answers took together and, of a single judge, where its answer is; no score of its own."""
+    one = answers[0] if len(answers) == 1 else Verdict()
+    spent = {name: [value for v in answers if (value := getattr(v, name)) is not None] for name in SPENT}
+    took: dict[str, Any] = {name: sum(values) if values else None for name, values in spent.items()}
+    return Verdict(memory=one.memory, prompt=one.prompt, asked=one.asked, **took)
 
 
 class Reading:

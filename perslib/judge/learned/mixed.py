@@ -202,11 +202,72 @@ class Population:
     @one_thread
     def predict(self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array) -> Array:
         """Expected scores of the targets given the train users' scores and the user's history."""
-        v = self.variances
         expected = self.mean + tied @ self._weights
         if not len(history):
             return expected
-        surprise = scores - self.mean - tied_history @ self._weights
+        among, between, surprise = self._meet(targets, tied, history, tied_history, scores)
+        return expected + between @ np.linalg.solve(among, surprise)
+
+    @one_thread
+    def explain(self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array) -> Parts:
+        """Take the expected scores apart, by group and trait and by the rated turns of the history."""
+        v = self.variances
+        among, between, surprise = self._meet(targets, tied, history, tied_history, scores)
+        inverse = np.linalg.inv(among)
+        weights = inverse @ surprise
+        of_train = self._weights - tied_history.T @ weights
+        if self._mixing is None:
+            of_train = solve_triangular(self._lower, of_train, lower=True, trans=1)
+        else:
+            of_train = self._mixing @ of_train
+        from_train, from_user = (weigh(targets, *given) for given in ((self.turns, of_train), (history, weights)))
+        together = (targets.user[:, None] == history.user) & (targets.session[:, None] == history.session)
+        return Parts(
+            mean=self.mean,
+            everybody=[s * (t + u) for s, t, u in zip(v.shared, from_train, from_user)],
+            own=[o * u for o, u in zip(v.own, from_user)],
+            level=v.level * weights.sum(),
+            session=v.session * together @ weights,
+            population=self.mean + tied @ self._weights,
+            turns=between @ inverse * surprise,
+        )
+
+    def _meet(
+        self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array
+    ) -> tuple[Array, Array, Array]:
+        """Return the covariance among the history's scores and with the targets', both less what train users explain, and
+        by how much the scores differ from what train users say."""
+        v = self.variances
         among = v.covariance(history, history, list(kernels(history, history))) - tied_history @ tied_history.T
         between = v.covariance(targets, history, list(kernels(targets, history))) - tied @ tied_history.T
-        return expected + between @ np.linalg.solve(among + v.noise * np.eye(len(history)), surprise)
+        return among + v.noise * np.eye(len(history)), between, scores - self.mean - tied_history @ self._weights
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Predictions taken apart. The first five add up to them, and so do the last two."""
+
+    mean: float
+    everybody: list[Array]
+    """What everybody likes: an array a group, a row a target, a column a trait; names and texts have one column."""
+    own: list[Array]
+    """Where this user differs from everybody, in the same form."""
+    level: float
+    session: Array
+    population: Array
+    """What train users alone say of each target."""
+    turns: Array
+    """What each rated turn of the history adds to it: a row a target, a column a turn."""
+
+    @property
+    def prediction(self) -> Array:
+        """The expected score of each target."""
+        traits = sum(group.sum(axis=1) for group in (*self.everybody, *self.own))
+        return self.mean + traits + self.level + self.session
+
+
+def weigh(a: Turns, b: Turns, weights: Array) -> list[Array]:
+    """Return Σ_j K_g(i, j) w_j over the turns j of `b` for each turn i of `a`, an array a group, its columns by trait."""
+    numbers = [x * (y.T @ weights) / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers)]
+    names = [(x[:, None] == y) @ weights for x, y in ((a.assistant, b.assistant), (a.scenario, b.scenario))]
+    return [*numbers, *(column[:, None] for column in (*names, a.text @ (b.text.T @ weights)))]

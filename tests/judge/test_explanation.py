@@ -1,0 +1,167 @@
+"""Explanations of the learned judge: parts and turns add up to the score, and a trait counts as explained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import real
+from made import shortened
+
+from perslib.corpus import TURN, Block, Corpus, load
+from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict, WithoutText
+from perslib.judge.learned.explanation import GROUPS, TRAITS
+from perslib.llm import answered
+from perslib.memory.features import NAMES
+
+STAGES = ["panel", "ordinal stage", "own shape"]
+
+
+@pytest.fixture(scope="module")
+def sample() -> Corpus:
+    return shortened(load("sample/en"), sessions=2)
+
+
+@pytest.fixture(scope="module")
+def users(sample: Corpus) -> list[str]:
+    return sorted(sample.users["user"])
+
+
+@pytest.fixture(scope="module")
+def judge(sample: Corpus, users: list[str]) -> LearnedJudge:
+    learned = LearnedJudge()
+    answered(partial(learned.fit, sample.of_users(users[:6])))
+    return learned
+
+
+@pytest.fixture(scope="module")
+def block(sample: Corpus, users: list[str]) -> Block:
+    return sample.block(users[10], sample.scenarios[0])
+
+
+def assert_adds_up(judge: LearnedJudge, block: Block) -> None:
+    found = answered(partial(judge.explain, block))
+    verdicts = answered(partial(judge.judge, block))
+    by_target = found.parts.groupby(TURN, sort=False)["points"].sum()
+    assert by_target.to_numpy() == pytest.approx([v.expected for v in verdicts], abs=1e-9)
+    first_stage = found.parts[~found.parts["side"].isin(STAGES)].groupby(TURN, sort=False)["points"].sum()
+    of_turns = found.turns.groupby(TURN, sort=False)["points"].sum()
+    assert of_turns.to_numpy() == pytest.approx(first_stage.to_numpy(), abs=1e-9)
+    assert len(found.turns) == len(block) * (1 + block.evidence["score"].notna().sum())
+
+
+@pytest.mark.parametrize("rated", [0, 1, 2, 1000])
+def test_parts_add_up_to_the_score_and_turns_to_the_prediction(judge, block, rated):
+    scores = block.evidence["score"].where(np.arange(len(block.evidence)) < rated)
+    assert_adds_up(judge, replace(block, evidence=block.evidence.assign(score=scores)))
+
+
+def test_thousands_of_rated_turns_add_up(judge, block):
+    again = [block.evidence.assign(session=block.evidence["session"] + f"-{i}") for i in range(50)]
+    many = replace(block, evidence=pd.concat(again, ignore_index=True))
+    assert many.evidence["score"].notna().sum() > 1000
+    assert_adds_up(judge, many)
+
+
+def test_a_summarised_population_adds_up(sample, users, block, monkeypatch):
+    monkeypatch.setattr("perslib.judge.learned.mixed.EXACT_TO", 60)
+    summarised = LearnedJudge()
+    answered(partial(summarised.fit, sample.of_users(users[:4])))
+    assert_adds_up(summarised, block)
+
+
+def test_a_block_without_history_has_no_side_of_its_own(judge, block):
+    found = answered(partial(judge.explain, replace(block, evidence=block.evidence.iloc[:0])))
+    assert not found.parts.query("side in ['this user', 'level']")["points"].any()
+    assert found.turns["evidence"].eq("").all()
+
+
+def test_each_part_stands_once_and_values_beside_the_usual_ones(judge, block):
+    found = answered(partial(judge.explain, block)).parts
+    one = found[found["turn"].eq(block.targets["turn"][0]) & found["session"].eq(block.targets["session"][0])]
+    assert one[["trait", "side"]].value_counts().max() == 1
+    assert set(one["trait"]) == {"", *TRAITS} and set(one["group"]) == {"", *GROUPS}
+    with_values = one.dropna(subset="value")
+    assert set(with_values["trait"]) == set(NAMES) and with_values["usual_high"].notna().all()
+
+
+def test_a_changed_trait_moves_the_prediction_by_what_its_part_changes(judge, block):
+    """Two replies that differ in one table: all other parts are as they were, and the table's says the difference."""
+    lines = "Here is the plan for the day.\n\nColumn:---\nMorning walk to the old town and lunch there."
+    given = replace(block, targets=block.targets.iloc[[0, 0]].assign(response=[lines, lines.replace(":---", "|---")]))
+    parts = answered(partial(judge.explain, replace(given, targets=given.targets.assign(turn=[0, 1])))).parts
+    stage = parts[~parts["side"].isin(STAGES) & parts["trait"].ne("words")]
+    plain, with_table = (part.set_index(["trait", "side"])["points"] for _, part in stage.groupby("turn"))
+    moved = (with_table - plain)[lambda change: change.abs() > 1e-12]
+    assert set(moved.index.get_level_values("trait")) == {"table"} and len(moved) == 2
+
+
+class Oracle(Judge):
+    """Knows the scores, less some noise of its own."""
+
+    sees = Sees()
+
+    def __init__(self, corpus: Corpus, seed: int, noise: float):
+        rng = np.random.default_rng(seed)
+        self.name, scores = f"oracle {seed}", corpus.turns.set_index(TURN)["score"].astype(float)
+        self.known = scores + noise * rng.normal(size=len(scores))
+
+    async def judge(self, block, ask):
+        return [Verdict(raw=self.known[tuple(key)], tokens_in=3) for key in block.targets[TURN].itertuples(index=False)]
+
+
+def test_a_panel_of_weak_judges_beats_the_best_of_them(sample, users):
+    weak = [Oracle(sample, seed, 1.5) for seed in range(3)]
+    scores = sample.turns.set_index(TURN)["score"].astype(float)
+
+    def measure(judge: Judge) -> float:
+        answered(partial(judge.fit, sample.of_users(users[:6])))
+        blocks = [sample.block(*pair) for pair in sample.block_ids(users[6:12])]
+        raw = [v.raw for block in blocks for v in answered(partial(judge.judge, block))]
+        return float(
+            np.corrcoef(raw, scores[pd.MultiIndex.from_frame(pd.concat([b.targets[TURN] for b in blocks]))])[0, 1]
+        )
+
+    whole = LearnedJudge(weak)
+    assert whole.name == "learned + oracle 0 + oracle 1 + oracle 2"
+    assert measure(whole) > max(measure(LearnedJudge([judge])) for judge in weak) + 0.02
+    block = sample.block(users[10], sample.scenarios[0])
+    assert_adds_up(whole, block)
+    assert answered(partial(whole.judge, block))[0].tokens_in == 9, "what the panel took together"
+
+
+def test_a_panel_that_learns_is_taught_without_the_users_it_judges(sample, users):
+    few, seen = sample.of_users(users[:6]), []
+
+    class Noting(Judge):
+        name, sees = "noting", Sees(train=True)
+
+        async def fit(self, train, ask):
+            self.taught = set(train.users["user"])
+
+        async def judge(self, block, ask):
+            seen.append((block.user, block.user in self.taught))
+            return [Verdict(raw=3.0)] * len(block)
+
+    answered(partial(LearnedJudge([Noting()]).fit, few))
+    assert {user for user, _ in seen} == set(users[:6]) and not any(knew for _, knew in seen)
+
+
+def test_judges_of_the_library_make_a_panel(sample, users):
+    judge = LearnedJudge([WithoutText(), Nearest()])
+    answered(partial(judge.fit, sample.of_users(users[:4])))
+    assert judge.sees.task and judge.name == "learned + level, turn, assistant + nearest 6, weighted"
+    assert_adds_up(judge, sample.block(users[10], sample.scenarios[0]))
+
+
+@pytest.mark.data("persturnbench/persturnbench_42users.tar.gz")
+def test_explanations_of_real_users_add_up():
+    corpus = load(real.ROOT / "persturnbench/persturnbench_42users.tar.gz")
+    split = corpus.split()
+    judge = LearnedJudge()
+    answered(partial(judge.fit, corpus.of_users(split["train"][:8])))
+    for pair in corpus.block_ids(split["test"][:3]):
+        assert_adds_up(judge, corpus.block(*pair))
