@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 from traitlets import Any as AnyValue
@@ -30,6 +30,7 @@ from perslib.memory import Draft, Given, MemorySystem, UserMemory, make_memory, 
 from perslib.paths import state
 from perslib.text import translate, using_language
 
+L = TypeVar("L", bound=Judge | MemorySystem)
 Key = tuple[str, str, str, int]
 What = Literal["gold", "past", "verdict"]
 
@@ -99,7 +100,7 @@ class Looking(HasTraits):
         self.prompts = corpus.language if corpus.language in ("zh", "en") else language
         self.extent: Extent = extent(backbone, 0)
         self.journal = Journal(corpus.name)
-        self._learned: dict[tuple[str, ...], Judge] = {}
+        self._taught: dict[tuple[str, ...], Any] = {}
         self._is_telling = self.is_filling = False
         pairs = corpus.block_ids() or list(corpus.sessions[BLOCK].itertuples(index=False, name=None))
         pairs = [(user, scenario) for user, scenario in pairs if scenario in self.scenarios.get(user, [])]
@@ -229,7 +230,8 @@ class Looking(HasTraits):
     def memory_system(self, name: str | None = None) -> MemorySystem:
         """The memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
         look = self.extent
-        return make_memory(name or self.system, self.prompts, evidence=look.evidence, budget=look.budget)
+        system = make_memory(name or self.system, self.prompts, evidence=look.evidence, budget=look.budget)
+        return Taught(system, self) if system.learns else system
 
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
         """The personal judge with this memory, as the studies ask it on this backbone."""
@@ -237,15 +239,20 @@ class Looking(HasTraits):
         return Personal(given, self.extent.manner(self.prompts, written=written), name="personal")
 
     async def judge_learned(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """The learned judge's verdicts, which ask no model; it has learned from the train users but this one."""
-        train = tuple(user for user in self.corpus.split().get("train", []) if user != block.user)
-        if train not in self._learned:
-            judge = LearnedJudge()
+        """The learned judge's verdicts, which ask no model."""
+        return await (await self.teach(LearnedJudge(), block.user, ask)).judge(block, ask)
+
+    async def teach(self, learner: L, user: str, ask: Ask) -> L:
+        """The judge or memory once it has learned from the train users but this one; of one name, the first that did."""
+        train = tuple(name for name in self.corpus.split().get("train", []) if name != user)
+        key = (type(learner).__name__, learner.name, *train)
+        if key not in self._taught:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FewTrainUsers)
-                await judge.fit(self.corpus.of_users(train), ask)
-            self._learned[train] = judge
-        return await self._learned[train].judge(block, ask)
+                await learner.fit(self.corpus.of_users(train), ask)
+            self._taught[key] = learner
+        found: L = self._taught[key]
+        return found
 
     def asked(self) -> Block | None:
         """The block with nothing to judge but the open reply, recorded or pasted."""
@@ -295,3 +302,14 @@ class Looking(HasTraits):
             return None, None
         row = among(self.corpus.turns, [self.key]).iloc[0]
         return (None if pd.isna(row["score"]) else int(row["score"])), row["reason"]
+
+
+class Taught(MemorySystem):
+    """A memory that learns, taught from the train users of what is open when it is first built."""
+
+    def __init__(self, system: MemorySystem, looking: Looking):
+        self.system, self.looking, self.name = system, looking, system.name
+
+    async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
+        """The system's own memory."""
+        return await (await self.looking.teach(self.system, block.user, ask)).build(block, ask, judged)

@@ -23,14 +23,15 @@ from perslib.judge.history import (
     nearest_baselines,
 )
 from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.preferences import FromStatements, Preferences
 from perslib.judge.learned.supervised import Supervised
 from perslib.judge.registry import asks_model, judge, judge_names, make_judge, make_judges
 from perslib.judge.sessions import OfSession, by_session, judgeable, session_judges
 from perslib.judge.tuned.bert import Bert, Training
 
 __all__ = [
-    "AskingJudge", "Bert", "Computed", "Constant", "Episodic", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
-    "OfPopulation", "OfSession", "OfTask", "Personal", "Random", "Sees", "Spur", "Supervised", "Training",
+    "AskingJudge", "Bert", "Computed", "Constant", "Episodic", "FromStatements", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
+    "OfPopulation", "OfSession", "OfTask", "Personal", "Preferences", "Random", "Sees", "Spur", "Supervised", "Training",
     "UserCdfByHash", "UserMajority", "UserMean", "UserMedian", "Verdict", "WithoutText", "asks_model",
     "by_session", "controls", "evaluate", "history_baselines", "judge", "judge_names", "judgeable", "like_for_like",
     "make_judge", "make_judges", "nearest_baselines", "session_judges", "targets",

@@ -24,6 +24,7 @@ from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Judge
 from perslib.judge.history import Nearest, UserMean
 from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.preferences import FromStatements
 from perslib.judge.learned.supervised import Supervised
 from perslib.judge.tuned.bert import Bert
 from perslib.memory import Measured, is_memory, make_memory
@@ -58,6 +59,7 @@ judge("RAG boundary-first")(
 judge("SPUR")(lambda manner: Spur(replace(manner, written=True)))
 judge("learned + measured")(lambda manner: LearnedJudge([Personal(Measured(manner.language), manner, name="measured")]))
 judge("learned")(lambda: LearnedJudge())
+judge("from statements")(lambda language: FromStatements(language=language))
 judge("supervised")(Supervised)
 judge("nearest")(Nearest)
 judge("user mean")(UserMean)

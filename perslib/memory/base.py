@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
-from perslib.corpus import Block, Target
+from perslib.corpus import Block, Corpus, Target
 from perslib.errors import check_names
 from perslib.llm import Answer, Ask, Request
 from perslib.memory.retrieval import turn_id
@@ -44,6 +44,12 @@ class Statement:
     """The kind of task that it holds for, where it is about one."""
     unfounded: tuple[str, ...] = ()
     """What was cited for it and is no turn that the model was shown."""
+    trait: str | None = None
+    """The trait of replies that it is about, where it is about one (`perslib.memory.preferences`)."""
+    points: float | None = None
+    """What the trait is worth to the user beyond what it is worth to everybody, in points of score."""
+    points_low: float | None = None
+    points_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -101,11 +107,24 @@ class UserMemory:
         """The same memory saying this instead."""
         return replace(self, statements=tuple(statements))
 
+    def scale(self, statement: Statement, by: float) -> Statement:
+        """The statement so many times as strong (negative: turned round); one without points stays as it is."""
+        return statement
+
+    def explain_effect(self, statement: Statement) -> str:
+        """How a statement that a person wrote is understood, where that matters."""
+        return ""
+
 
 class MemorySystem(ABC):
     """A way to build memories."""
 
     name: str
+    learns = False
+    """Whether it has to learn from train users before it builds."""
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:  # noqa: B027 - most memories have nothing to learn
+        """Learn from train users; the default has nothing to learn."""
 
     @abstractmethod
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
@@ -196,8 +215,12 @@ class Noting(MemorySystem):
     """A system that notes of every memory that another one builds what it is and what it took."""
 
     def __init__(self, system: MemorySystem):
-        self.system, self.name = system, system.name
+        self.system, self.name, self.learns = system, system.name, system.learns
         self.notes: dict[Key, Note] = {}
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Let the other system learn."""
+        await self.system.fit(train, ask)
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The system's own memory."""

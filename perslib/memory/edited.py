@@ -23,12 +23,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pandas as pd
 
-from perslib.corpus import Block
+from perslib.corpus import Block, Corpus
 from perslib.corpus.files.reading import parse_json
 from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.llm import Ask
 from perslib.memory.base import Counts, MemorySystem, Statement, UserMemory, as_counts
 from perslib.memory.measured import Measured, MeasuredMemory
+from perslib.memory.preferences import PreferenceMemory
 from perslib.memory.remembered import Recalled
 from perslib.paths import workspace
 from perslib.schemas import unfit
@@ -103,6 +104,15 @@ class Draft:
         number = next(n for n in range(len(taken) + 1, 2 * len(taken) + 2) if f"M{n}" not in taken)
         line = Line(Statement(f"M{number}", field, text.strip()), by_hand=True)
         return self._next("added", line.statement.id, lines=(*self.lines, line))
+
+    def scale(self, id: str, by: float) -> Draft:
+        """A preference so many times as strong: 0.5 is weaker, 2 stronger, −1 turned round."""
+        place = self._at(id)
+        scaled = self.built.scale(self.lines[place].statement, by)
+        if scaled == self.lines[place].statement:
+            return self
+        what = "turned round" if by < 0 else "made stronger" if by > 1 else "made weaker"
+        return self._with(place, replace(self.lines[place], statement=scaled, by_hand=True), what)
 
     def remove(self, id: str) -> Draft:
         """A statement less; one that was built is better switched off."""
@@ -199,7 +209,8 @@ def save_draft(draft: Draft, name: str) -> Path:
         "counts": draft.counts,
         "built_counts": memory.counts,
         "trait_of": dict(memory.trait_of) if isinstance(memory, MeasuredMemory) else {},
-        "language": memory.language if isinstance(memory, MeasuredMemory) else None,
+        "language": memory.language if isinstance(memory, MeasuredMemory | PreferenceMemory) else None,
+        "ranges": dict(memory.ranges) if isinstance(memory, PreferenceMemory) else None,
         "recalled": memory.to_json() if isinstance(memory, Recalled) else None,
         "lines": list(map(asdict, draft.lines)),
         "built": list(map(asdict, memory.statements)),
@@ -233,7 +244,11 @@ class Edited(MemorySystem):
         if not any(drafts_folder(name).glob("*.json")):
             raise UnknownName("edited memory", name, saved_names())
         self.saved, self.otherwise = name, otherwise
-        self.name = f"{otherwise.name}, {EDITED} ({name})"
+        self.name, self.learns = f"{otherwise.name}, {EDITED} ({name})", otherwise.learns
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Let the other system learn."""
+        await self.otherwise.fit(train, ask)
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The saved memory, fixed as it is; else the other system's."""
@@ -254,6 +269,9 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
     if record["trait_of"]:  # measured anew in the user's turns: a file keeps what is said, not what is counted
         again = Measured(record["language"]).measure(block)
         built = replace(made(MeasuredMemory, said), traits=again.traits)
+    elif record.get("ranges"):
+        ranges = {trait: (float(low), float(high)) for trait, (low, high) in record["ranges"].items()}
+        built = replace(made(PreferenceMemory, said), ranges=ranges)
     elif record.get("recalled"):
         built = Recalled.of_json(made(UserMemory, said), record["recalled"])
     else:

@@ -27,6 +27,8 @@ _CUES = read_toml(__file__, "cues.toml")
 #: Group → feature → meaning; the evaluator weighs groups.
 FEATURES: dict[str, dict[str, str]] = _CUES["features"]
 NAMES = [name for group in FEATURES.values() for name in group]
+#: Feature → whether it is a number ("count"), a share, there or not ("mark"), or a log ratio ("times").
+KINDS: dict[str, str] = {name: kind for name, kind in _CUES["traits"].items() if kind != "hidden"} | _CUES["kinds"]
 _MARKS = [name for name in FEATURES["marks"] if name != "complaints_before"]
 
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W\d_\u3400-\u9fff]+|\d+(?:[.,]\d+)*")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Block, Target
+from perslib.corpus import Block, Corpus, Target
 from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory, counted
 from perslib.memory.features import NAMES, Said, read, said_by, said_of
@@ -83,6 +83,12 @@ class Measured(MemorySystem):
     def __init__(self, language: str = "en", *, beside: MemorySystem | None = None, name: str | None = None):
         self.language, self.beside = check_language(language), beside
         self.name = name or ("measured" if beside is None else f"{beside.name} + measured")
+        self.learns = beside is not None and beside.learns
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Let the other memory learn, if there is one."""
+        if self.beside is not None:
+            await self.beside.fit(train, ask)
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Measure the rated turns; the other memory, if any, is built as it builds itself."""

@@ -25,12 +25,12 @@ from perslib.registry import Registry
 #: What the names of memories edited by hand begin with.
 EDITED = "edited:"
 #: Memories that are built at once, without a model or an embedder.
-FREE = ("measured", "scores")
+FREE = ("measured", "preferences", "scores")
 #: What `make_memory` can be told; a memory takes what it has a use for, long-term ones the last three.
 OPTIONS = ("evidence", "budget", "profile", "max_tokens", "seed", "prompts", "embedder")
 LONG_OPTIONS = OPTIONS[-3:]
 
-memory: Registry[MemorySystem | LongTermMemory] = Registry("memory")
+memory: Registry[MemorySystem | LongTermMemory] = Registry("memory", "perslib.judge.learned.preferences")
 """The memories that have a name; `@memory("name")` registers one."""
 
 

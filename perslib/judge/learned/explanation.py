@@ -58,7 +58,7 @@ class Explanation:
     stands beside its mean in replies that the user scored high and low; names and words have none.
 
     `turns` has for each target what the population alone says (evidence is empty) and a row for each of the user's
-    rated turns; together they are the prediction before the three stages. Columns: user, scenario, session, turn,
+    rated turns, of a judge from statements for each statement; together they are the prediction before the three stages. Columns: user, scenario, session, turn,
     evidence, score, points, share (of all that rated turns move, whichever way).
     """
 
@@ -103,15 +103,15 @@ def _of(case: Case, rows: Array) -> list[Said]:
 
 
 def _list_turns(case: Case, parts: Parts) -> pd.DataFrame:
-    names = ["", *(turn_ids(case))]
+    names = ["", *(turn_ids(case) if parts.evidence is None else parts.evidence)]
+    scores = case.scores if parts.evidence is None else np.full(len(names) - 1, np.nan)
     points = np.column_stack([parts.population, parts.turns])
     moved = np.abs(parts.turns).sum(axis=1, keepdims=True)
     share = np.column_stack([np.full(len(points), np.nan), np.abs(parts.turns) / np.where(moved, moved, 1)])
     keys = case.block.targets[TURN]
     frame = keys.iloc[np.repeat(np.arange(len(keys)), len(names))].reset_index(drop=True)
     evidence, score = (
-        np.tile(np.array(given, kind), len(points))
-        for given, kind in ((names, object), ([np.nan, *case.scores], float))
+        np.tile(np.array(given, kind), len(points)) for given, kind in ((names, object), ([np.nan, *scores], float))
     )
     return frame.assign(evidence=evidence, score=score, points=points.ravel(), share=share.ravel())
 

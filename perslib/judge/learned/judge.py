@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
@@ -36,9 +36,9 @@ from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
 from perslib.judge.base import SPENT, Judge, Sees, Verdict, unfitted
 from perslib.judge.learned.explanation import Case, Explanation, explain_case
-from perslib.judge.learned.mixed import Population, Turns, estimate
+from perslib.judge.learned.mixed import Parts, Population, Turns, estimate
 from perslib.llm import Ask
-from perslib.memory.features import FEATURES, Said, read, said_by, said_in, tokens
+from perslib.memory.features import FEATURES, KINDS, NAMES, Said, read, said_by, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, floats, histories
 from perslib.stats.calibrate.history import SCORES
 from perslib.stats.calibrate.ordinal import probabilities, proportional_odds
@@ -106,12 +106,12 @@ class LearnedJudge(Judge):
                 least=FEW_TRAIN_USERS,
             )
             warnings.warn(few, stacklevel=2)
-        self._read = Reading(said)
-        turns = self._read(found["user"].to_numpy(object), said)
+        self.reading = Reading(said)
+        turns = self.reading(found["user"].to_numpy(object), said)
         some = _some_users(turns.user)
         self._population = Population(turns, gold, estimate(turns.take(some), gold[some]))
         self._known: dict[Said, Array] = {}
-        predicted = _held_out(turns, gold, self._population)
+        predicted = _hold_out(turns, gold, self._population, self.predict_held_out)
         x = self._with_panel(predicted, given)
         # More of a good prediction, or of a good judge's score, is never worse.
         self._thresholds, self._slopes = proportional_odds(x, gold.astype(int) - 1, rising=1 + len(self.panel))
@@ -130,10 +130,10 @@ class LearnedJudge(Judge):
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """A verdict with a full distribution for every target."""
-        case = self._read_case(block)
+        case = self.read_case(block)
         answers, given = await self._ask_panel(block, ask)
-        predicted = self.population.predict(*case.given)
-        p = self._finish(case, self._with_panel(predicted, given))[1]
+        parts = await self.take_apart(case, ask)
+        p = self._finish(case, self._with_panel(parts.prediction, given))[1]
         return [
             replace(_merge(row), raw=float(e), expected=float(e), p=tuple(map(float, chances)), mode="computed")
             for row, e, chances in zip(answers, p @ SCORES, p)
@@ -141,8 +141,8 @@ class LearnedJudge(Judge):
 
     async def explain(self, block: Block, ask: Ask) -> Explanation:
         """Take the verdicts on a block apart, without a remainder: see `Explanation`."""
-        case = self._read_case(block)
-        parts = self.population.explain(*case.given)
+        case = self.read_case(block)
+        parts = await self.take_apart(case, ask)
         _, given = await self._ask_panel(block, ask)
         usual = self._shaped(self._with_panel(parts.prediction, np.broadcast_to(self._usual, given.shape))) @ SCORES
         shaped, final = (p @ SCORES for p in self._finish(case, self._with_panel(parts.prediction, given)))
@@ -150,13 +150,21 @@ class LearnedJudge(Judge):
         stages |= {"ordinal stage": usual - parts.prediction, "own shape": final - shaped}
         return explain_case(case, parts, stages)
 
-    def _read_case(self, block: Block) -> Case:
+    async def take_apart(self, case: Case, ask: Ask) -> Parts:
+        """The first stage's predictions, in parts."""
+        return self.population.explain(*case.given)
+
+    def predict_held_out(self, population: Population, *given: Any) -> Array:
+        """The first stage's predictions for a train user, by a population without that user."""
+        return population.predict(*given)
+
+    def read_case(self, block: Block) -> Case:
         """Read the replies of a block and the rated turns of its user, with what ties both to the train users."""
         population = self.population
         past, present = said_in(block)
         is_rated = block.evidence["score"].notna().to_numpy()
         past = [turn for turn, rated in zip(past, is_rated) if rated]
-        history, targets = (self._read(np.repeat(block.user, len(s)), s) for s in (past, present))
+        history, targets = (self.reading(np.repeat(block.user, len(s)), s) for s in (past, present))
         scores = floats(block.evidence["score"])[is_rated]
         tied = (self._tie(population, turns, said) for turns, said in ((targets, present), (history, past)))
         return Case(block, present, past, targets, next(tied), history, next(tied), scores)
@@ -251,6 +259,23 @@ class Reading:
         text = self._text([s.reply for s in said])
         return Turns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
 
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Trait → a low and a high value: a standard deviation below and above the mean; of a mark, absent and present."""
+        found = {}
+        for name, mean, spread in zip(NAMES, self._mean, self._spread):
+            low = mean - spread if KINDS[name] == "times" else max(mean - spread, 0.0)
+            high = min(mean + spread, 1.0) if KINDS[name] == "share" else mean + spread
+            found[name] = (0.0, 1.0) if KINDS[name] == "mark" else (float(low), float(high))
+        return found
+
+    def width(self, trait: str) -> float:
+        """How far a trait goes from low to high, as the model sees it; 1 for what is no number."""
+        if trait not in NAMES:
+            return 1.0
+        i = NAMES.index(trait)
+        low, high = (np.clip((end - self._mean[i]) / self._spread[i], -4, 4) for end in self.ranges()[trait])
+        return float(high - low)
+
     def _text(self, replies: Sequence[str]) -> csr_matrix:
         """Term weights, counted once a reply although a turn is in several blocks."""
         if not replies:
@@ -277,7 +302,7 @@ def _some_users(user: Array) -> Array:
     return np.flatnonzero(np.isin(user, taken))
 
 
-def _held_out(turns: Turns, gold: Array, whole: Population) -> Array:
+def _hold_out(turns: Turns, gold: Array, whole: Population, predict: Callable[..., Array]) -> Array:
     """Stage 1's prediction for every turn, learned without its user, from the user's other scenarios.
 
     Only μ is that of all train users. Without a generous user it would be lower, without a strict one higher: of few
@@ -295,5 +320,5 @@ def _held_out(turns: Turns, gold: Array, whole: Population) -> Array:
                 at = np.flatnonzero((turns.user == user) & (scenario == name))
                 past = np.flatnonzero((turns.user == user) & (scenario != name))
                 tied_at, tied_past = tied[row[at]], tied[row[past]]
-                mean[at] = population.predict(turns.take(at), tied_at, turns.take(past), tied_past, gold[past])
+                mean[at] = predict(population, turns.take(at), tied_at, turns.take(past), tied_past, gold[past])
     return mean

@@ -205,14 +205,14 @@ class Population:
         expected = self.mean + tied @ self._weights
         if not len(history):
             return expected
-        among, between, surprise = self._meet(targets, tied, history, tied_history, scores)
-        return expected + between @ np.linalg.solve(among, surprise)
+        among, surprise = self.meet(history, tied_history, scores)
+        return expected + self._between(targets, tied, history, tied_history) @ np.linalg.solve(among, surprise)
 
     @one_thread
     def explain(self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array) -> Parts:
         """Take the expected scores apart, by group and trait and by the rated turns of the history."""
         v = self.variances
-        among, between, surprise = self._meet(targets, tied, history, tied_history, scores)
+        among, surprise = self.meet(history, tied_history, scores)
         inverse = np.linalg.inv(among)
         weights = inverse @ surprise
         of_train = self._weights - tied_history.T @ weights
@@ -229,18 +229,19 @@ class Population:
             level=v.level * weights.sum(),
             session=v.session * together @ weights,
             population=self.mean + tied @ self._weights,
-            turns=between @ inverse * surprise,
+            turns=self._between(targets, tied, history, tied_history) @ inverse * surprise,
         )
 
-    def _meet(
-        self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array
-    ) -> tuple[Array, Array, Array]:
-        """Return the covariance among the history's scores and with the targets', both less what train users explain, and
-        by how much the scores differ from what train users say."""
-        v = self.variances
-        among = v.covariance(history, history, list(kernels(history, history))) - tied_history @ tied_history.T
-        between = v.covariance(targets, history, list(kernels(targets, history))) - tied @ tied_history.T
-        return among + v.noise * np.eye(len(history)), between, scores - self.mean - tied_history @ self._weights
+    def meet(self, history: Turns, tied: Array, scores: Array) -> tuple[Array, Array]:
+        """Return the covariance of a history's scores, less what train users explain, and by how much the scores differ
+        from what train users say."""
+        among = self._between(history, tied, history, tied) + self.variances.noise * np.eye(len(history))
+        return among, scores - self.mean - tied @ self._weights
+
+    def _between(self, targets: Turns, tied: Array, history: Turns, tied_history: Array) -> Array:
+        """Covariance of the targets' scores with the history's, less what train users explain."""
+        found = list(kernels(targets, history))
+        return self.variances.covariance(targets, history, found) - tied @ tied_history.T
 
 
 @dataclass(frozen=True)
@@ -258,6 +259,8 @@ class Parts:
     """What train users alone say of each target."""
     turns: Array
     """What each rated turn of the history adds to it: a row a target, a column a turn."""
+    evidence: Sequence[str] | None = None
+    """Names of the columns of `turns` where these are no turns but statements."""
 
     @property
     def prediction(self) -> Array:
