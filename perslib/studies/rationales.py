@@ -213,7 +213,8 @@ def move_rationales(classified: pd.DataFrame, corpus: Corpus, seed: int = SEED) 
 # -- reasons -----------------------------------------------------------------------------------------------
 
 #: The source of the reasons: the judge, or a control that reads nothing.
-ITSELF, BLIND = "itself", ("always the commonest", "drawn as train users give them")
+ITSELF, OWN = "itself", "the user's own commonest"
+BLIND = ("always the commonest", "drawn as train users give them", OWN)
 
 
 def count_reasons(corpus: Corpus) -> pd.Series:
@@ -229,19 +230,24 @@ def compare_to_blind(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     One row per judge and `named_by`. `accuracy` and `kappa` are measured on turns that user and judge found
     dissatisfying. `found` is measured on all turns that the user found dissatisfying, where a satisfied judge is wrong.
     `gain` is the judge's accuracy less the control's on the same turns. Each has `_low` and `_high`, with intervals
-    over users. κ of the controls is 0 by construction. The random control is not simulated: its expected accuracy is
-    the mean share of the users' reasons.
+    over users. Controls are the commonest reason of train users, reasons drawn as train users give them (not simulated:
+    the expected accuracy is the mean share of the users' reasons), and the user's own commonest reason in other
+    scenarios. κ of the first two is 0 by construction.
     """
     shares, rows = count_reasons(corpus), []
     for row, pairs in of_judges(reason_pairs(verdicts, corpus)):
         both = pairs["score"] <= 3
         gold, judge_reasons = (pairs.loc[both, c].to_numpy(object) for c in ("gold_reason", "reason"))
-        kappas = cohen_under(gold, judge_reasons, Resamples(pairs["user"][both]))
+        kappas = {
+            name: estimate(cohen_under(gold, given, Resamples(pairs["user"][both])), "kappa", "correlation")
+            for name, given in ((ITSELF, judge_reasons), (OWN, pairs["own_reason"][both].to_numpy(object)))
+        }
         right = (pairs["reason"] == pairs["gold_reason"]).astype(float)
         named = {ITSELF: right}
         if len(shares):
             named[BLIND[0]] = (pairs["gold_reason"] == shares.index[0]).astype(float)
             named[BLIND[1]] = pairs["gold_reason"].map(shares).fillna(0.0).astype(float)
+        named[OWN] = (pairs["gold_reason"] == pairs["own_reason"]).astype(float)
         users, of_both = (Resamples(u) for u in (pairs["user"], pairs["user"][both]))
         columns_of_judge = row._asdict() | {"turns": int(both.sum()), "low": len(pairs)}
         for name, is_right in named.items():
@@ -250,7 +256,7 @@ def compare_to_blind(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
             )
             line |= users.estimate(users.mean(is_right * both), "found", "share")
             gain = {"kappa": 0.0} | of_both.estimate(of_both.mean((right - is_right)[both]), "gain")
-            rows.append(line | (estimate(kappas, "kappa", "correlation") if name == ITSELF else gain))
+            rows.append(line | ({} if name == ITSELF else gain) | kappas.get(name, {}))
     columns = ["judge", "backbone", "turns", "low", "named_by"]
     return pd.DataFrame(rows, columns=[*columns, *_name_bounds("accuracy", "found", "kappa", "gain")])
 

@@ -14,6 +14,7 @@ from made import shortened
 from perslib.corpus import TURN, Block, Corpus, load
 from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict, WithoutText
 from perslib.judge.learned.explanation import GROUPS, TRAITS
+from perslib.judge.learned.reasons import ReasonModel
 from perslib.llm import answered
 from perslib.memory.features import NAMES
 
@@ -97,6 +98,51 @@ def test_a_changed_trait_moves_the_prediction_by_what_its_part_changes(judge, bl
     plain, with_table = (part.set_index(["trait", "side"])["points"] for _, part in stage.groupby("turn"))
     moved = (with_table - plain)[lambda change: change.abs() > 1e-12]
     assert set(moved.index.get_level_values("trait")) == {"table"} and len(moved) == 2
+
+
+def test_a_rationale_says_what_the_parts_say(judge, block):
+    verdicts, found = (answered(partial(how, block)) for how in (judge.judge, judge.explain))
+    rated = {f"{s}/{e}/{t}" for s, e, t in block.evidence[["scenario", "session", "turn"]].itertuples(index=False)}
+    parts = found.parts[found.parts["side"].isin(["everybody", "this user"]) & found.parts["group"].ne("")]
+    sums = parts.groupby([*TURN, "group"], sort=False)["points"].sum().unstack()
+    for verdict, (_, groups), (_, turns) in zip(verdicts, sums.iterrows(), found.turns.groupby(TURN, sort=False)):
+        assert verdict.rationale.startswith("Everybody gives ") and 2 <= verdict.rationale.count(". ") + 1 <= 4
+        assert ("for it: " in verdict.rationale.lower()) == bool(groups.max() >= 0.05)
+        assert ("against it: " in verdict.rationale.lower()) == bool(groups.min() <= -0.05)
+        assert set(verdict.evidence) <= rated
+        heaviest = turns.dropna(subset="share").nlargest(3, "share")["evidence"]
+        assert set(verdict.evidence) == set(heaviest)
+    bare = answered(partial(judge.judge, replace(block, evidence=block.evidence.iloc[:0])))[0]
+    assert "nothing is known of this user" in bare.rationale and bare.evidence == ()
+
+
+def test_a_low_score_has_a_reason_of_the_train_users(sample, users, block):
+    few = sample.of_users(users[:6])
+    low = few.turns["score"] <= 3
+    few = replace(few, turns=few.turns.assign(reason=np.where(low, "unusable", None)))
+    judge = LearnedJudge()
+    answered(partial(judge.fit, few))
+    strict = replace(block, evidence=block.evidence.assign(score=1, reason="unusable"))
+    for given in (strict, block):
+        for verdict in answered(partial(judge.judge, given)):
+            assert verdict.reason == ("unusable" if round(verdict.raw) <= 3 else None)
+    assert round(answered(partial(judge.judge, strict))[0].raw) <= 3
+    answered(partial(judge.fit, replace(few, turns=few.turns.assign(reason=None))))
+    assert answered(partial(judge.judge, strict))[0].reason is None
+
+
+def test_reasons_follow_the_reply_and_what_the_user_gave_elsewhere():
+    rng = np.random.default_rng(0)
+    traits, labels = rng.normal(size=(400, 3)), ["detail", "price"]
+    own = np.where(rng.random(400) < 0.5, 8.0, 0.0)[:, None] * [[1.0, -1.0]] + [[0.0, 8.0]]
+    reasons = [labels[int(t > (1.5 if o > 4 else -1.5))] for t, o in zip(traits[:, 0], own[:, 0])]
+    model = ReasonModel(traits, own, reasons, labels)
+    assert model.predict(np.array([[4.0, 0, 0], [-4.0, 0, 0]]), np.full((2, 2), 4.0)) == ["price", "detail"]
+    assert model.predict(np.zeros((2, 3)), np.array([[8.0, 0.0], [0.0, 8.0]])) == ["detail", "price"]
+    assert (
+        ReasonModel(traits[:5], own[:5], ["price"] * 3 + ["detail"] * 2, labels).predict(traits[:2], own[:2])
+        == ["price"] * 2
+    )
 
 
 class Oracle(Judge):

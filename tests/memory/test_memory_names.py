@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from made import shortened
 from scripted import Scripted
 
 from perslib.corpus import load
@@ -30,8 +31,9 @@ def test_every_memory_is_had_by_its_name(name):
 
 @pytest.mark.parametrize("name", FREE)
 def test_a_free_memory_asks_nothing(name, block):
-    model = Scripted()
-    model.work([partial(make_memory(name, "en").build, block)])
+    model, system = Scripted(), make_memory(name, "en")
+    model.work([partial(system.fit, shortened(load("sample/en"), sessions=1))])
+    model.work([partial(system.build, block)])
     assert not model.asked
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from perslib.stats import (
     measure,
     reason_agreement,
     reason_confusion,
+    reason_pairs,
     reliability,
 )
 
@@ -356,7 +358,7 @@ def test_reasons():
     turns = corpus.turns
     verdicts = turns[TURN].assign(judge="a", raw=turns["score"].astype(float), reason=turns["reason"])
     sure = reason_agreement(verdicts, corpus).set_index("metric")["value"]
-    assert sure.tolist() == [1, 1, 1]
+    assert sure[["accuracy", "kappa", "accuracy_all"]].tolist() == [1, 1, 1]
     low = np.flatnonzero(turns["score"].to_numpy(int) <= 3)
     verdicts.loc[low[:4], "raw"] = 5.0  # satisfied where the user was not
     verdicts.loc[low[4:6], "reason"] = "other"
@@ -370,6 +372,26 @@ def test_reasons():
     confusion = reason_confusion(verdicts, corpus).query("gold_reason != 'satisfied'")
     counted = confusion.groupby("reason")["turns"].sum()
     assert confusion["turns"].sum() == n and counted["satisfied"] == 4 and counted["other"] == 2
+
+
+def test_a_reason_is_measured_beside_the_users_usual_one_elsewhere():
+    corpus = rated()
+    gift, low = corpus.turns["scenario"] == "gift", corpus.turns["score"] <= 3
+    turns = corpus.turns.assign(reason=None)
+    turns.loc[low & ~gift, "reason"] = np.where(turns["user"] < "u06", "detail", "diversity")[low & ~gift]
+    turns.loc[low & gift, "reason"] = "detail"
+    corpus = replace(
+        corpus, turns=turns, meta={"splits": {"train": ["u00"], "test": [f"u{i:02d}" for i in range(1, 12)]}}
+    )
+    verdicts = turns[gift & turns["user"].gt("u00")][TURN].assign(judge="a", raw=2.0, reason="diversity")
+    found = reason_agreement(verdicts, corpus).set_index("metric")
+    pairs = reason_pairs(verdicts, corpus)
+    of_early = (pairs["user"] < "u06").mean()
+    assert set(pairs.loc[pairs["user"] < "u06", "own_reason"]) == {"detail"} and set(pairs["common_reason"]) == {
+        "detail"
+    }
+    assert found.loc["accuracy", ["value", "own", "common"]].tolist() == pytest.approx([0, of_early, 1])
+    assert found.loc["gain_own", "value"] == pytest.approx(-of_early) and found.loc["gain_common", "value"] == -1
 
 
 def test_reliability():

@@ -79,7 +79,7 @@ def test_satisfied_is_a_reason_on_either_side():
 
 def test_a_judge_beside_those_that_name_reasons_blindly():
     table = study.compare_to_blind(judged(), reasoned()).set_index("named_by")
-    itself, commonest, drawn = (table.loc[n] for n in (study.ITSELF, *study.BLIND))
+    itself, commonest, drawn, own = (table.loc[n] for n in (study.ITSELF, *study.BLIND))
     # Both are dissatisfied on four turns: users say detail, unmet, unmet, other; the judge detail ×3, unmet.
     assert itself["turns"] == 4 and itself["accuracy"] == 0.5 and itself["found"] == pytest.approx(2 / 5)
     chance = (1 * 3 + 2 * 1) / 16
@@ -87,6 +87,7 @@ def test_a_judge_beside_those_that_name_reasons_blindly():
     assert commonest["accuracy"] == 0.5 and commonest["gain"] == 0.0 and commonest["kappa"] == 0.0
     # tess gives unmet two times in three, detail once: (1/3 + 2/3 + 2/3 + 0) / 4
     assert drawn["accuracy"] == pytest.approx(5 / 12) and drawn["gain"] == pytest.approx(1 / 12)
+    assert own["accuracy"] == 0.5, "nobody has another scenario: the commonest stands in"
 
 
 def test_how_much_too_often_a_reason_is_named():

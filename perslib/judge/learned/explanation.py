@@ -12,12 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_matrix
 
 from perslib.corpus import TURN, Block
 from perslib.judge.learned.mixed import Array, Parts, Turns
-from perslib.memory.features import FEATURES, Said, read
+from perslib.memory.features import FEATURES, KINDS, NAMES, Said, read
 from perslib.memory.measured import split_scores
+from perslib.memory.preferences import show_value
 from perslib.memory.retrieval import turn_id
+from perslib.prompts import read_phrases
 
 #: Group → traits, as the mixed model has them: numbers first, then two names and the words of the reply.
 GROUPS: dict[str, list[str]] = {group: list(traits) for group, traits in FEATURES.items()}
@@ -78,17 +81,10 @@ def _list_parts(case: Case, parts: Parts, stages: Mapping[str, Array]) -> pd.Dat
     labels += [(*named, side) for side in ("everybody", "this user") for named in zip(GROUP_OF, TRAITS)]
     points = np.column_stack([*whole.values(), *parts.everybody, *parts.own])
     value, high, low = ((np.full((n, len(labels)), np.nan)) for _ in range(3))
-    numbers = len(TRAITS) - 3
-    cut = split_scores(case.scores)
-    for shown, said in (
-        (value, case.replies),
-        (high, _of(case, case.scores >= cut)),
-        (low, _of(case, case.scores < cut)),
-    ):
-        if said:
-            read_values = np.array([read(s) for s in said])
-            for begin in (len(whole), len(whole) + len(TRAITS)):
-                shown[:, begin : begin + numbers] = read_values if shown is value else read_values.mean(axis=0)
+    values = np.array([read(said) for said in case.replies]).reshape(n, len(NAMES))
+    for shown, found in zip((value, high, low), (values, *_mean_values(case))):
+        for begin in (len(whole), len(whole) + len(TRAITS)):
+            shown[:, begin : begin + len(NAMES)] = found
     keys = case.block.targets[TURN]
     frame = keys.iloc[np.repeat(np.arange(n), len(labels))].reset_index(drop=True)
     group, trait, side = (np.tile(np.array(names, object), n) for names in zip(*labels))
@@ -98,8 +94,117 @@ def _list_parts(case: Case, parts: Parts, stages: Mapping[str, Array]) -> pd.Dat
     )  # fmt: skip
 
 
-def _of(case: Case, rows: Array) -> list[Said]:
-    return [said for said, wanted in zip(case.rated, rows) if wanted]
+#: A rationale names so many groups of traits on either side, and a verdict cites so many turns.
+NAMED, CITED = 2, 3
+#: Groups that move less than so many points are not named.
+LEAST = 0.05
+
+
+class Wording:
+    """The words of rationales in one language."""
+
+    def __init__(self, language: str, terms: Sequence[str]):
+        self.terms = terms
+        self._said, self._named = read_phrases("rationale", language), read_phrases("traits", language)
+
+    def rationales(self, case: Case, parts: Parts) -> list[tuple[str, tuple[str, ...]]]:
+        """Return for each target a rationale in two or three sentences, and what it cites."""
+        if not len(case.block):
+            return []
+        groups = [a + b for a, b in zip(parts.everybody, parts.own)]
+        cited = self._list_cited(case, parts)
+        known = self._describe_user(case, parts)
+        values = np.array([read(said) for said in case.replies])
+        usual = _mean_values(case)
+        found = []
+        for i, (ids, rests) in enumerate(cited):
+            sums = np.array([group[i].sum() for group in groups])
+            sides = []
+            for side, order in (("for", np.argsort(-sums)), ("against", np.argsort(sums))):
+                sign = 1 if side == "for" else -1
+                picked = [int(g) for g in order[:NAMED] if sign * sums[g] >= LEAST]
+                words = [
+                    self._describe_group(g, groups[g][i], sums[g], values[i], usual, parts.terms[i], case.replies[i])
+                    for g in picked
+                ]
+                if words:
+                    sides.append((sums[picked].sum(), self._said[side].format(parts=self._said["join"].join(words))))
+            sides.sort(key=lambda part: -abs(part[0]))
+            text = self._said["both"].join(words for _, words in sides)
+            sentences = [known, self._said["sentence"].format(text=text[:1].upper() + text[1:]) if text else "", rests]
+            found.append((self._said["space"].join(filter(None, sentences)), ids))
+        return found
+
+    def _describe_user(self, case: Case, parts: Parts) -> str:
+        said, rated = self._said, len(case.scores)
+        if not rated:
+            return str(said["unknown"].format(mean=f"{parts.mean:.1f}"))
+        if abs(parts.level) < LEAST:
+            return str(said["alike"].format(mean=f"{parts.mean:.1f}", rated=rated))
+        side = said["more"] if parts.level >= 0 else said["less"]
+        return str(
+            said["known"].format(mean=f"{parts.mean:.1f}", level=f"{abs(parts.level):.1f}", side=side, rated=rated)
+        )
+
+    def _describe_group(
+        self,
+        group: int,
+        parts: Array,
+        points: float,
+        values: Array,
+        usual: tuple[Array, Array],
+        terms: csr_matrix,
+        reply: Said,
+    ) -> str:
+        """A group of traits by the trait that says most of its points."""
+        said, name = self._said, list(GROUPS)[group]
+        sign, shown = np.sign(points), f"{points:+.1f}".replace("-", "−")
+        if name == "words":
+            order = np.argsort(-sign * terms.data)[:3]
+            found = [self.terms[terms.indices[k]] for k in order if sign * terms.data[k] > 0]
+            quoted = said["comma"].join(said["quote"].format(term=shown_term(term)) for term in found)
+            return str(said["words"].format(terms=quoted, points=shown))
+        trait = GROUPS[name][int(np.argmax(sign * parts))]
+        if trait not in NAMES:
+            return str(said["alone"].format(trait=self._named[trait], value=getattr(reply, name), points=shown))
+        k = NAMES.index(trait)
+        high, low = (_show(trait, end[k], is_mean=True) for end in usual)
+        value = said["yes" if values[k] > 0.5 else "no"] if KINDS[trait] == "mark" else _show(trait, values[k])
+        form = "compared" if np.isfinite(usual[0][k] + usual[1][k]) else "alone"
+        return str(said[form].format(trait=self._named[trait], value=value, points=shown, high=high, low=low))
+
+    def _list_cited(self, case: Case, parts: Parts) -> list[tuple[tuple[str, ...], str]]:
+        """For each target the turns (or statements) that move it most, and a sentence on them."""
+        ids = turn_ids(case) if parts.evidence is None else list(parts.evidence)
+        order = np.argsort(-np.abs(parts.turns), axis=1, kind="stable")[:, :CITED]
+        found = []
+        for i, places in enumerate(order):
+            places = [int(k) for k in places if parts.turns[i, k]]
+            names = [f"{case.scores[k]:.0f}" if parts.evidence is None else ids[k] for k in places]
+            form = "rests" if parts.evidence is None else "rests_on_statements"
+            rests = self._said[form].format(names=self._said["comma"].join(names)) if places else ""
+            found.append((tuple(ids[k] for k in places), str(rests)))
+        return found
+
+
+def shown_term(term: str) -> str:
+    """A term as it stood in the text: Chinese has no blanks."""
+    return term if term.isascii() else term.replace(" ", "")
+
+
+def _show(trait: str, value: float, is_mean: bool = False) -> str:
+    if not np.isfinite(value):
+        return ""
+    return f"{value:.0%}" if is_mean and KINDS[trait] == "mark" else show_value(trait, value)
+
+
+def _mean_values(case: Case) -> tuple[Array, Array]:
+    """Mean traits of the replies that the user scored high, and of those scored low; NaN where there are none."""
+    is_high = case.scores >= split_scores(case.scores)
+    values = np.array([read(said) for said in case.rated]).reshape(len(case.rated), len(NAMES))
+    nothing = np.full(len(NAMES), np.nan)
+    high, low = (values[rows].mean(axis=0) if rows.any() else nothing for rows in (is_high, ~is_high))
+    return high, low
 
 
 def _list_turns(case: Case, parts: Parts) -> pd.DataFrame:

@@ -35,8 +35,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
 from perslib.judge.base import SPENT, Judge, Sees, Verdict, unfitted
-from perslib.judge.learned.explanation import Case, Explanation, explain_case
+from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
 from perslib.judge.learned.mixed import Parts, Population, Turns, estimate
+from perslib.judge.learned.reasons import ReasonModel, count_reasons
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, KINDS, NAMES, Said, read, said_by, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, floats, histories
@@ -97,15 +98,7 @@ class LearnedJudge(Judge):
         given = np.stack(found["panel"])
         counts = np.isfinite(given).sum(axis=0)
         self._usual = np.where(counts, np.nansum(given, axis=0) / counts.clip(1), gold.mean())
-        if (users := scored["user"].nunique()) < FEW_TRAIN_USERS:
-            few = FewTrainUsers(
-                "The judge “{judge}” learns from few train users ({users}, fewer than {least}), so it may add little to what "
-                "is known without the reply. Compare it with the controls of page 01, or give it more train users.",
-                judge=self.name,
-                users=users,
-                least=FEW_TRAIN_USERS,
-            )
-            warnings.warn(few, stacklevel=2)
+        _warn_of_few(self.name, scored["user"].nunique())
         self.reading = Reading(said)
         turns = self.reading(found["user"].to_numpy(object), said)
         some = _some_users(turns.user)
@@ -120,6 +113,8 @@ class LearnedJudge(Judge):
         shaped = _with_p(found.drop(columns=["said", "panel"]), self._shaped(x))
         self._tilt = fit_tilt(shaped, past)
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
+        self._wording = Wording(train.language, self.reading.terms)
+        self._reasons = _learn_reasons(train, found, turns)
 
     @property
     def population(self) -> Population:
@@ -134,10 +129,14 @@ class LearnedJudge(Judge):
         answers, given = await self._ask_panel(block, ask)
         parts = await self.take_apart(case, ask)
         p = self._finish(case, self._with_panel(parts.prediction, given))[1]
+        why = zip(self._wording.rationales(case, parts), self._find_reasons(case))
         return [
-            replace(_merge(row), raw=float(e), expected=float(e), p=tuple(map(float, chances)), mode="computed")
-            for row, e, chances in zip(answers, p @ SCORES, p)
-        ]
+            replace(
+                _merge(row), raw=float(e), expected=float(e), p=tuple(map(float, chances)), mode="computed",
+                reason=reason if round(e) <= 3 else None, rationale=rationale, evidence=cited,
+            )
+            for row, e, chances, ((rationale, cited), reason) in zip(answers, p @ SCORES, p, why)
+        ]  # fmt: skip
 
     async def explain(self, block: Block, ask: Ask) -> Explanation:
         """Take the verdicts on a block apart, without a remainder: see `Explanation`."""
@@ -168,6 +167,13 @@ class LearnedJudge(Judge):
         scores = floats(block.evidence["score"])[is_rated]
         tied = (self._tie(population, turns, said) for turns, said in ((targets, present), (history, past)))
         return Case(block, present, past, targets, next(tied), history, next(tied), scores)
+
+    def _find_reasons(self, case: Case) -> list[str | None]:
+        """The reason for each target, should its score be low; none where train users gave none."""
+        if self._reasons is None:
+            return [None] * len(case.block)
+        own = count_reasons(case.block.evidence, self._reasons.labels)
+        return [*self._reasons.predict(np.hstack(case.targets.numbers), np.tile(own, (len(case.block), 1)))]
 
     def _finish(self, case: Case, x: Array) -> tuple[Array, Array]:
         """Return the probabilities of 1–5 after the second and after the third stage."""
@@ -219,6 +225,32 @@ class LearnedJudge(Judge):
         return np.array([self._known[s] for s in said]).reshape(len(said), len(population.turns))
 
 
+def _warn_of_few(judge: str, users: int) -> None:
+    if users < FEW_TRAIN_USERS:
+        few = FewTrainUsers(
+            "The judge “{judge}” learns from few train users ({users}, fewer than {least}), so it may add little to what "
+            "is known without the reply. Compare it with the controls of page 01, or give it more train users.",
+            judge=judge,
+            users=users,
+            least=FEW_TRAIN_USERS,
+        )
+        warnings.warn(few, stacklevel=3)
+
+
+def _learn_reasons(train: Corpus, found: pd.DataFrame, turns: Turns) -> ReasonModel | None:
+    """Learn reasons from the low scores of train users; the user's own are those of other scenarios."""
+    given = found[TURN].merge(train.turns[[*TURN, "score", "reason"]], on=TURN, how="left")
+    is_low = (given["reason"].notna() & (given["score"] <= 3)).to_numpy(bool)
+    low = given[is_low]
+    if low.empty:
+        return None
+    labels = sorted(low["reason"].unique())
+    one = (low["reason"].to_numpy(object)[:, None] == np.array(labels, object)).astype(float)
+    counts = pd.DataFrame(one, index=low.index)
+    own = counts.groupby(low["user"]).transform("sum") - counts.groupby([low["user"], low["scenario"]]).transform("sum")
+    return ReasonModel(np.hstack(turns.numbers)[is_low], own.to_numpy(), list(low["reason"]), labels)
+
+
 def _with_p(turns: pd.DataFrame, p: Array) -> pd.DataFrame:
     """The turns with p1 … p5 and the expected score."""
     return turns.assign(**dict(zip(P, p.T)), raw=p @ SCORES, expected=p @ SCORES)
@@ -247,6 +279,7 @@ class Reading:
         self._words = TfidfVectorizer(analyzer=_terms, sublinear_tf=True, min_df=3 if len(said) > 100 else 1).fit(
             [s.reply for s in said]
         )
+        self.terms: list[str] = list(self._words.get_feature_names_out())
         self._counted: dict[str, csr_matrix] = {}
         self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
 

@@ -221,6 +221,7 @@ class Population:
         else:
             of_train = self._mixing @ of_train
         from_train, from_user = (weigh(targets, *given) for given in ((self.turns, of_train), (history, weights)))
+        terms = v.shared[-1] * self.turns.text.T @ of_train + (v.shared[-1] + v.own[-1]) * history.text.T @ weights
         together = (targets.user[:, None] == history.user) & (targets.session[:, None] == history.session)
         return Parts(
             mean=self.mean,
@@ -228,6 +229,7 @@ class Population:
             own=[o * u for o, u in zip(v.own, from_user)],
             level=v.level * weights.sum(),
             session=v.session * together @ weights,
+            terms=targets.text.multiply(terms).tocsr(),
             population=self.mean + tied @ self._weights,
             turns=self._between(targets, tied, history, tied_history) @ inverse * surprise,
         )
@@ -246,7 +248,7 @@ class Population:
 
 @dataclass(frozen=True)
 class Parts:
-    """Predictions taken apart. The first five add up to them, and so do the last two."""
+    """Predictions taken apart. Mean, everybody, own, level and session add up to them; so do population and turns."""
 
     mean: float
     everybody: list[Array]
@@ -255,6 +257,8 @@ class Parts:
     """Where this user differs from everybody, in the same form."""
     level: float
     session: Array
+    terms: csr_matrix
+    """What the words of the text group say by themselves: a row a target, a column a term."""
     population: Array
     """What train users alone say of each target."""
     turns: Array

@@ -2,15 +2,19 @@
 
 Reasons exist for dissatisfied turns only, so they are compared where the user was dissatisfied and gave a
 reason. There a judge may name the same reason, another one, or be satisfied (the reason is then "satisfied").
+
+Two controls read no reply: the reason that this user gave most often in other scenarios, and the most frequent one of
+train users. A judge's reasons are worth something where they are right more often than both, on the same turns.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import REASONS
 from perslib.corpus.schema import SATISFIED as IS_SATISFIED
 from perslib.stats.agreement.gold import WHO, of_judges, with_gold
@@ -25,13 +29,30 @@ SATISFIED, NO_REASON = "satisfied", "none given"
 def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Every dissatisfied turn with a reason, once for each judge that scored it.
 
-    Columns: user, scenario, session, turn, judge, backbone, gold (score), score, gold_reason, reason.
+    Columns: user, scenario, session, turn, judge, backbone, gold (score), score, gold_reason, reason, and the controls
+    own_reason (the user's most frequent one in other scenarios, else the common one) and common_reason (that of train
+    users; without any, of all users).
     """
     frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold_reason"])
     frame = frame[to_scale(floats(frame["gold"])) <= 3].assign(score=lambda kept: to_scale(floats(kept["raw"])))
     reason = frame["reason"].fillna(NO_REASON).where(frame["score"] <= 3, SATISFIED)
     keys = [*TURN, *WHO, "gold", "score", "gold_reason"]
-    return frame[keys].assign(reason=reason).reset_index(drop=True)
+    pairs = frame[keys].assign(reason=reason).reset_index(drop=True)
+    own, common = _find_usual_reasons(corpus, pairs[BLOCK])
+    return pairs.assign(own_reason=own, common_reason=common)
+
+
+def _find_usual_reasons(corpus: Corpus, blocks: pd.DataFrame) -> tuple[list[str], str]:
+    """For each block the user's most frequent reason in other scenarios; and the most frequent one of train users."""
+    given = corpus.turns[[*BLOCK, "reason"]][corpus.turns["reason"].notna() & (corpus.turns["score"] <= 3)]
+    of_train = given[given["user"].isin(corpus.split().get("train", []))]
+    usual = (of_train if len(of_train) else given)["reason"].mode()
+    common = str(usual.iloc[0]) if len(usual) else NO_REASON
+    found: dict[tuple[str, str], str] = {}
+    for user, scenario in blocks.drop_duplicates().itertuples(index=False):
+        elsewhere = given.loc[(given["user"] == user) & (given["scenario"] != scenario), "reason"].value_counts()
+        found[user, scenario] = str(elsewhere.index[0]) if len(elsewhere) else common
+    return [found[user, scenario] for user, scenario in blocks.itertuples(index=False)], common
 
 
 def order_of(corpus: Corpus) -> list[str]:
@@ -69,18 +90,34 @@ def reason_agreement(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """How often a judge names the user's reason, with intervals over users.
 
     Metrics: `accuracy` and Cohen's `kappa` on the turns that both found dissatisfying; `accuracy_all` on all
-    dissatisfied turns, where a satisfied judge is wrong. Columns: judge, backbone, metric, value, value_low,
-    value_high, turns, users.
+    dissatisfied turns, where a satisfied judge is wrong; `gain_own` and `gain_common`, the judge's accuracy less that of
+    each control on the same turns. Columns: judge, backbone, metric, value, value_low, value_high, own and common
+    (what the controls reach there), turns, users.
     """
     rows: list[dict[str, Any]] = []
     for row, own in of_judges(reason_pairs(verdicts, corpus)):
         both = own[own["score"] <= 3]
-        for name, part in (("accuracy", both), ("kappa", both), ("accuracy_all", own)):
+        for name, part in (
+            ("accuracy", both),
+            ("kappa", both),
+            ("accuracy_all", own),
+            ("gain_own", both),
+            ("gain_common", both),
+        ):
             users = Resamples(part["user"])
             gold, said = (part[c].to_numpy(object) for c in ("gold_reason", "reason"))
+            controls = {of: part[f"{of}_reason"].to_numpy(object) for of in ("own", "common")}
             if name == "kappa":
                 found = users.estimate(cohen_under(gold, said, users), scale="correlation")
+                reached = {of: cohen_under(gold, given, users)[0] for of, given in controls.items()}
             else:
-                found = users.estimate(users.mean(gold == said), scale="share")
-            rows.append({**row._asdict(), "metric": name, **found, "turns": len(part), "users": len(users)})
-    return pd.DataFrame(rows, columns=[*WHO, "metric", *name_bounds("value"), "turns", "users"])
+                right = (gold == said).astype(float)
+                reached = {of: (gold == given).mean() if len(gold) else np.nan for of, given in controls.items()}
+                if name.startswith("gain"):
+                    gained = right - (gold == controls[name.removeprefix("gain_")])
+                    found = users.estimate(users.mean(gained))
+                else:
+                    found = users.estimate(users.mean(right), scale="share")
+            rows.append({**row._asdict(), "metric": name, **found, **reached, "turns": len(part), "users": len(users)})
+    columns = [*WHO, "metric", *name_bounds("value"), "own", "common", "turns", "users"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,49 @@
+"""The reason that a user would give for a low score: learned from the reasons of train users and this user's own.
+
+Multinomial logistic regression on the traits of the reply and on the shares of the reasons that the user gave in other
+scenarios, drawn towards everybody's. The penalty is strong: a hundred reasons teach little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+
+from perslib.judge.learned.mixed import Array
+
+#: So many of everybody's reasons are added to the user's own.
+IMAGINARY = 10.0
+STRENGTH = 0.01
+#: Reasons below which the most frequent one is all that can be said.
+FEWEST = 20
+
+
+class ReasonModel:
+    """Traits of replies, and counts of the user's reasons elsewhere → a reason."""
+
+    def __init__(self, traits: Array, own: Array, reasons: Sequence[str], labels: Sequence[str]):
+        self.labels = np.array(labels, object)
+        self._shares = np.array([np.mean(np.array(reasons, object) == label) for label in labels])
+        self._model: LogisticRegression | None = None
+        if len(reasons) >= FEWEST and len(set(reasons)) > 1:
+            inputs = np.hstack([traits, self._weigh(own)])
+            self._model = LogisticRegression(C=STRENGTH, max_iter=1000).fit(inputs, list(reasons))
+
+    def predict(self, traits: Array, own: Array) -> list[str]:
+        """The most probable reason of each reply, if its score is low; `own` are counts a reply, by label."""
+        if self._model is None or not len(traits):
+            return [str(self.labels[self._shares.argmax()])] * len(traits)
+        return [str(reason) for reason in self._model.predict(np.hstack([traits, self._weigh(own)]))]
+
+    def _weigh(self, own: Array) -> Array:
+        counts = own + IMAGINARY * self._shares
+        return np.log(counts / counts.sum(axis=1, keepdims=True) + 1e-3)
+
+
+def count_reasons(turns: pd.DataFrame, labels: Iterable[str]) -> Array:
+    """How often each reason was given for a score of 3 or less."""
+    given = turns.loc[turns["score"].notna() & (turns["score"] <= 3), "reason"]
+    return np.array([(given == label).sum() for label in labels], float)
