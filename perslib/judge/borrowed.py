@@ -1,0 +1,48 @@
+"""A judge that is shown somebody else's evidence: see `perslib.memory.borrowed`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import overload
+
+from perslib.corpus import Block, Corpus
+from perslib.judge.base import Judge, Verdict
+from perslib.llm import Ask
+from perslib.memory import MemorySystem
+from perslib.memory.borrowed import BorrowedMemory, Lender, Whose
+
+
+class Borrowed(Judge):
+    """A judge of which nothing changes but whose history it sees."""
+
+    def __init__(self, judge: Judge, lender: Lender):
+        self.judge_itself, self.lender = judge, lender
+        self.name, self.sees, self.values = f"{judge.name}, {lender.whose}", judge.sees, judge.values
+
+    @property
+    def samples(self) -> int:
+        """How often a model is asked about each reply."""
+        return self.judge_itself.samples
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Let the judge learn."""
+        await self.judge_itself.fit(train, ask)
+
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """The judge's verdicts on the same replies."""
+        return await self.judge_itself.judge(self.lender.lend(block), ask)
+
+
+@overload
+def borrowed(what: Judge, pool: Corpus, whose: Whose = "nearest", seed: int = 42) -> Borrowed: ...
+@overload
+def borrowed(what: MemorySystem, pool: Corpus, whose: Whose = "nearest", seed: int = 42) -> BorrowedMemory: ...
+def borrowed(
+    what: Judge | MemorySystem, pool: Corpus, whose: Whose = "nearest", seed: int = 42
+) -> Borrowed | BorrowedMemory:
+    """Give a memory, or a judge with whatever it remembers, the evidence of another user of the pool.
+
+    `whose` is nearest, farthest, random, pooled, level or nothing: see `Lender`.
+    """
+    lender = Lender(pool, whose, seed)
+    return Borrowed(what, lender) if isinstance(what, Judge) else BorrowedMemory(what, lender)
