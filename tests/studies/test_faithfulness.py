@@ -1,0 +1,64 @@
+"""Faithful citations: scores move without the turns that are cited, more than without others."""
+
+from __future__ import annotations
+
+import pytest
+from histories import corpus_of
+from made import shortened
+
+from perslib.corpus import Corpus, load
+from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict
+from perslib.memory import turn_id
+from perslib.studies.faithfulness import compare_deletions, delete_cited_turns
+
+
+class Last(Judge):
+    """Scores as the user scored the last rated turn, and cites that one, or another one."""
+
+    sees = Sees(history=True)
+
+    def __init__(self, honest: bool):
+        self.name, self.place = ("honest", -1) if honest else ("dishonest", 0)
+
+    async def judge(self, block, ask):
+        rated = block.evidence[block.evidence["score"].notna()]
+        row = rated.iloc[self.place]
+        cited = turn_id(row["scenario"], row["session"], int(row["turn"]))
+        return [Verdict(raw=float(rated["score"].iloc[-1]), evidence=(cited, "M1", "nowhere/0/0"))] * len(block)
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    rows = [
+        (f"u{user:02}", scenario, "0", f"wish {turn}", f"reply {turn}", 1 + (user + turn) % 5)
+        for user in range(12)
+        for scenario in ("gift", "travel")
+        for turn in range(4)
+    ]
+    return corpus_of(rows)
+
+
+def test_who_cites_what_it_rests_on_is_told_from_who_does_not(corpus):
+    found = {}
+    for honest in (True, False):
+        moved = delete_cited_turns(Last(honest), corpus)
+        assert (moved["cited"] == 1).all() and len(moved)
+        found[honest] = compare_deletions(moved).iloc[0]
+    assert found[True]["cited"] > 0.9 and found[True]["others"] == 0 and found[True]["more_low"] > 0
+    assert found[True]["share"] == 1.0
+    assert found[False]["cited"] == 0 and found[False]["more"] < 0 and found[False]["share"] < 0.5
+
+
+def test_a_judge_that_cites_nothing_is_no_row(corpus):
+    class Silent(Last):
+        async def judge(self, block, ask):
+            return [Verdict(raw=3.0)] * len(block)
+
+    assert compare_deletions(delete_cited_turns(Silent(True), corpus)).empty
+
+
+def test_judges_of_the_library_rest_on_what_they_cite():
+    sample = shortened(load("sample/en"), sessions=2)
+    for judge in (LearnedJudge(), Nearest()):
+        row = compare_deletions(delete_cited_turns(judge, sample, limit=60)).iloc[0]
+        assert row["replies"] > 40 and row["more_low"] > 0 and row["share"] > 0.6
