@@ -116,22 +116,24 @@ def _invert(lower: Array) -> Array:
 @one_thread
 def estimate(turns: Turns, scores: Array) -> Variances:
     """Variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
-    n, found = len(turns), list(kernels(turns, turns))
-    same = (turns.user[:, None] == turns.user[None, :]).astype(float)
-    together = same * (turns.session[:, None] == turns.session[None, :])
+    n, found = len(turns), np.stack(list(kernels(turns, turns))).reshape(-1, len(turns) ** 2)
+    # What is a user's own is seen in pairs of the user's turns alone, a few of all.
+    same = np.flatnonzero(turns.user[:, None] == turns.user[None, :])
+    own_found, together = found[:, same], (turns.session[:, None] == turns.session[None, :]).ravel()[same]
 
     def loss(log: Array) -> tuple[float, Array]:
         v = Variances.of(log)
-        covariance = v.covariance(turns, turns, found) + v.noise * np.eye(n)
-        lower = cholesky(covariance, lower=True)
+        covariance = v.shared @ found
+        covariance[same] += v.own @ own_found + v.level + v.session * together
+        covariance[:: n + 1] += v.noise
+        lower = cholesky(covariance.reshape(n, n), lower=True)
         inverse = _invert(lower)
         weights = inverse.sum(axis=0)
         residual = scores - weights @ scores / weights.sum()
         alpha = inverse @ residual
-        slope = inverse - np.outer(alpha, alpha)
-        of_user = slope * same
-        d = [np.vdot(slope, k) for k in found] + [np.vdot(of_user, k) for k in found]
-        d += [of_user.sum(), np.vdot(slope, together), np.trace(slope)]
+        slope = (inverse - np.outer(alpha, alpha)).ravel()
+        of_user = slope[same]
+        d = np.r_[found @ slope, own_found @ of_user, of_user.sum(), of_user @ together, slope[:: n + 1].sum()]
         off = (log - prior) / PRIOR_SPREAD
         off[-1] = 0.0
         value = 0.5 * residual @ alpha + np.log(np.diag(lower)).sum() + 0.5 * off @ off
