@@ -18,7 +18,7 @@ from perslib.judge.learned.reasons import ReasonModel
 from perslib.llm import answered
 from perslib.memory.features import NAMES
 
-STAGES = ["panel", "ordinal stage", "own shape"]
+STAGES = ["panel", "own shape"]
 
 
 @pytest.fixture(scope="module")
@@ -83,27 +83,34 @@ def test_a_block_without_history_has_no_side_of_its_own(judge, block):
 def test_each_part_stands_once_and_values_beside_the_usual_ones(judge, block):
     found = answered(partial(judge.explain, block)).parts
     one = found[found["turn"].eq(block.targets["turn"][0]) & found["session"].eq(block.targets["session"][0])]
-    assert one[["trait", "side"]].value_counts().max() == 1
-    assert set(one["trait"]) == {"", *TRAITS} and set(one["group"]) == {"", *GROUPS}
+    assert one[["group", "trait", "side"]].value_counts().max() == 1
+    assert set(one["trait"]) == {"", *TRAITS}
+    assert set(one["group"]) == {"mean", "level", "session", "own shape", *GROUPS}
     with_values = one.dropna(subset="value")
     assert set(with_values["trait"]) == set(NAMES) and with_values["usual_high"].notna().all()
 
 
-def test_a_changed_trait_moves_the_prediction_by_what_its_part_changes(judge, block):
-    """Two replies that differ in one table: all other parts are as they were, and the table's says the difference."""
+def test_a_changed_trait_moves_the_score_by_what_its_part_changes(judge, block):
+    """Two replies that differ in one table: the table's part says the difference; all others grow by one factor at most."""
     lines = "Here is the plan for the day.\n\nColumn:---\nMorning walk to the old town and lunch there."
     given = replace(block, targets=block.targets.iloc[[0, 0]].assign(response=[lines, lines.replace(":---", "|---")]))
     parts = answered(partial(judge.explain, replace(given, targets=given.targets.assign(turn=[0, 1])))).parts
-    stage = parts[~parts["side"].isin(STAGES) & parts["trait"].ne("words")]
-    plain, with_table = (part.set_index(["trait", "side"])["points"] for _, part in stage.groupby("turn"))
-    moved = (with_table - plain)[lambda change: change.abs() > 1e-12]
-    assert set(moved.index.get_level_values("trait")) == {"table"} and len(moved) == 2
+    before_stages = parts[~parts["side"].isin(STAGES) & parts["trait"].ne("words")]
+    plain, with_table = (
+        part.set_index(["trait", "group", "side"])["points"] for _, part in before_stages.groupby("turn")
+    )
+    is_table = plain.index.get_level_values("trait") == "table"
+    moved = with_table.sum() - plain.sum()
+    assert abs(moved) > 0.005 and (with_table - plain)[is_table].sum() == pytest.approx(moved, rel=0.2)
+    others = plain[~is_table & (plain.abs() > 1e-9) & (plain.index.get_level_values("group") != "mean")].index
+    factors = with_table[others] / plain[others]
+    assert factors.to_numpy() == pytest.approx(factors.iloc[0]) and factors.iloc[0] == pytest.approx(1, abs=0.1)
 
 
 def test_a_rationale_says_what_the_parts_say(judge, block):
     verdicts, found = (answered(partial(how, block)) for how in (judge.judge, judge.explain))
     rated = {f"{s}/{e}/{t}" for s, e, t in block.evidence[["scenario", "session", "turn"]].itertuples(index=False)}
-    parts = found.parts[found.parts["side"].isin(["everybody", "this user"]) & found.parts["group"].ne("")]
+    parts = found.parts[found.parts["side"].isin(["everybody", "this user"]) & found.parts["group"].ne("mean")]
     sums = parts.groupby([*TURN, "group"], sort=False)["points"].sum().unstack()
     for verdict, (_, groups), (_, turns) in zip(verdicts, sums.iterrows(), found.turns.groupby(TURN, sort=False)):
         assert verdict.rationale.startswith("Everybody gives ") and 2 <= verdict.rationale.count(". ") + 1 <= 4

@@ -14,14 +14,13 @@ from scipy.stats import spearmanr
 from perslib.corpus import TURN, Block, Corpus, load
 from perslib.errors import PerslibError
 from perslib.judge import FromStatements, LearnedJudge, Preferences, evaluate, make_judge
+from perslib.judge.learned.mixed import Parts
 from perslib.judge.learned.preferences import Columns, weigh_columns
 from perslib.llm import answered
 from perslib.memory import Draft, Given, PreferenceMemory, Statement, make_memory, read_draft, save_draft, understand
 from perslib.memory.features import NAMES, _reply
 from perslib.memory.preferences import LEVEL, TYPED_POINTS
 from perslib.worlds import world
-
-STAGES = ["ordinal stage", "own shape"]
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +66,17 @@ def block_of(corpus: Corpus, memory: PreferenceMemory) -> Block:
     return corpus.block(memory.user, memory.scenario)
 
 
-def scores(judge: FromStatements, block: Block, memory: PreferenceMemory) -> np.ndarray:
-    """The prediction before the ordinal stage."""
+def apart(judge: FromStatements, block: Block, memory: PreferenceMemory) -> Parts:
+    """The first stage's prediction from this memory, in parts."""
     judge.memory = Given(memory)
     try:
-        parts = answered(partial(judge.explain, block)).parts
+        return answered(partial(judge.take_apart, judge.read_case(block)))
     finally:
         judge.memory = None
-    return parts[~parts["side"].isin(STAGES)].groupby(TURN, sort=False)["points"].sum().to_numpy()
+
+
+def scores(judge: FromStatements, block: Block, memory: PreferenceMemory) -> np.ndarray:
+    return apart(judge, block, memory).prediction
 
 
 def agreement(judge: LearnedJudge, corpus: Corpus, tastes: pd.DataFrame, users: list[str], rated: int) -> list[float]:
@@ -160,10 +162,8 @@ def test_a_statement_switched_off_takes_away_what_it_added(judge, planted, memor
     corpus, _ = planted
     block = block_of(corpus, memory)
     strongest = memory.statements[1]
-    judge.memory = Given(memory)
-    turns = answered(partial(judge.explain, block)).turns
-    judge.memory = None
-    added = turns.loc[turns["evidence"] == strongest.id, "points"].to_numpy()
+    parts = apart(judge, block, memory)
+    added = parts.turns[:, parts.evidence.index(strongest.id)]
     draft = Draft.of(memory)
     before, off = scores(judge, block, memory), scores(judge, block, draft.switch(strongest.id, on=False).memory)
     assert np.abs(added).max() > 0.01 and before - off == pytest.approx(added, abs=1e-9)

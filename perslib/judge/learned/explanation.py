@@ -55,14 +55,14 @@ class Explanation:
     `parts` has for each target a row a part, in points of score; together they are the verdict's expected score.
     Columns: user, scenario, session, turn, group, trait, side, points, value, usual_high, usual_low. Side is
     `everybody` (their mean, and what each trait of the reply adds for everybody), `this user` (what it adds or takes
-    away for this user alone), `level` (how much higher or lower this user scores any reply), `session`, and three stages
-    that follow: `panel` (what other judges add), `ordinal stage` (scores end at 1 and 5, and a prediction is trusted as
-    far as held-out train users allow) and `own shape` (the shape of the user's own scores). The value of a trait
-    stands beside its mean in replies that the user scored high and low; names and words have none.
+    away for this user alone), `level` (how much higher or lower this user scores any reply), `session`, and two stages
+    that follow: `panel` (what other judges add) and `own shape` (the shape of the user's own scores). What is no trait of a
+    group is a group by itself: mean, level, session, and the stages. The value of a trait stands beside its mean in replies
+    that the user scored high and low; names and words have none.
 
     `turns` has for each target what the population alone says (evidence is empty) and a row for each of the user's
-    rated turns, of a judge from statements for each statement; together they are the prediction before the three stages. Columns: user, scenario, session, turn,
-    evidence, score, points, share (of all that rated turns move, whichever way).
+    rated turns, of a judge from statements for each statement; together they are the score before these two stages.
+    Columns: user, scenario, session, turn, evidence, score, points, share (of all that rated turns move, whichever way).
     """
 
     parts: pd.DataFrame
@@ -76,8 +76,8 @@ def explain_case(case: Case, parts: Parts, stages: Mapping[str, Array]) -> Expla
 
 def _list_parts(case: Case, parts: Parts, stages: Mapping[str, Array]) -> pd.DataFrame:
     n = len(case.block)
-    whole = {"everybody": np.full(n, parts.mean), "level": np.full(n, parts.level), "session": parts.session, **stages}
-    labels = [("", "", side) for side in whole]
+    whole = {"mean": np.full(n, parts.mean), "level": parts.level, "session": parts.session, **stages}
+    labels = [(name, "", "everybody" if name == "mean" else name) for name in whole]
     labels += [(*named, side) for side in ("everybody", "this user") for named in zip(GROUP_OF, TRAITS)]
     points = np.column_stack([*whole.values(), *parts.everybody, *parts.own])
     value, high, low = ((np.full((n, len(labels)), np.nan)) for _ in range(3))
@@ -113,7 +113,6 @@ class Wording:
             return []
         groups = [a + b for a, b in zip(parts.everybody, parts.own)]
         cited = self._list_cited(case, parts)
-        known = self._describe_user(case, parts)
         values = np.array([read(said) for said in case.replies])
         usual = _mean_values(case)
         found = []
@@ -131,20 +130,19 @@ class Wording:
                     sides.append((sums[picked].sum(), self._said[side].format(parts=self._said["join"].join(words))))
             sides.sort(key=lambda part: -abs(part[0]))
             text = self._said["both"].join(words for _, words in sides)
-            sentences = [known, self._said["sentence"].format(text=text[:1].upper() + text[1:]) if text else "", rests]
+            sentences = [
+                self._describe_user(case, parts, i),
+                self._said["sentence"].format(text=text[:1].upper() + text[1:]) if text else "",
+                rests,
+            ]
             found.append((self._said["space"].join(filter(None, sentences)), ids))
         return found
 
-    def _describe_user(self, case: Case, parts: Parts) -> str:
-        said, rated = self._said, len(case.scores)
-        if not rated:
-            return str(said["unknown"].format(mean=f"{parts.mean:.1f}"))
-        if abs(parts.level) < LEAST:
-            return str(said["alike"].format(mean=f"{parts.mean:.1f}", rated=rated))
-        side = said["more"] if parts.level >= 0 else said["less"]
-        return str(
-            said["known"].format(mean=f"{parts.mean:.1f}", level=f"{abs(parts.level):.1f}", side=side, rated=rated)
-        )
+    def _describe_user(self, case: Case, parts: Parts, i: int) -> str:
+        level, rated = parts.level[i], len(case.scores)
+        form = "unknown" if not rated else "alike" if abs(level) < LEAST else "known"
+        side = self._said["more" if level >= 0 else "less"]
+        return str(self._said[form].format(mean=f"{parts.mean:.1f}", level=f"{abs(level):.1f}", side=side, rated=rated))
 
     def _describe_group(
         self,

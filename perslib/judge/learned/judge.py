@@ -48,6 +48,7 @@ from perslib.stats.calibrate.tilt import P
 FOLDS = 5
 TURNS_AT_MOST = 1_500
 """Variances are estimated on train users with about so many turns together: the work grows with the cube."""
+TINY, LEAST_STRETCH = 1e-4, 0.05
 KEPT = 2_000
 """So many turns' projections are remembered, so that the blocks of one user share them."""
 
@@ -129,6 +130,7 @@ class LearnedJudge(Judge):
         answers, given = await self._ask_panel(block, ask)
         parts = await self.take_apart(case, ask)
         p = self._finish(case, self._with_panel(parts.prediction, given))[1]
+        parts = self._in_points_of_score(parts)
         why = zip(self._wording.rationales(case, parts), self._find_reasons(case))
         return [
             replace(
@@ -143,11 +145,27 @@ class LearnedJudge(Judge):
         case = self.read_case(block)
         parts = await self.take_apart(case, ask)
         _, given = await self._ask_panel(block, ask)
-        usual = self._shaped(self._with_panel(parts.prediction, np.broadcast_to(self._usual, given.shape))) @ SCORES
         shaped, final = (p @ SCORES for p in self._finish(case, self._with_panel(parts.prediction, given)))
-        stages = {"panel": shaped - usual} if self.panel else {}
-        stages |= {"ordinal stage": usual - parts.prediction, "own shape": final - shaped}
-        return explain_case(case, parts, stages)
+        parts = self._in_points_of_score(parts)
+        stages = {"panel": shaped - parts.prediction} if self.panel else {}
+        return explain_case(case, parts, {**stages, "own shape": final - shaped})
+
+    def _in_points_of_score(self, parts: Parts) -> Parts:
+        """The parts stretched to what they do to the expected score, around that of the mean prediction.
+
+        The second stage goes by the sum of the parts alone, so each has the share of its effect that it has of the sum.
+        """
+        off = parts.prediction - parts.mean
+        ends = np.r_[parts.mean, parts.mean + np.where(np.abs(off) < TINY, TINY, off)]
+        expected = self._shaped(self._with_panel(ends, np.full((len(ends), len(self.panel)), self._usual))) @ SCORES
+        return parts.stretch(float(expected[0]), (expected[1:] - expected[0]) / (ends[1:] - ends[0]))
+
+    @property
+    def stretch(self) -> float:
+        """How many points of score a point of the first stage's prediction is worth, around the mean."""
+        at = self.population.mean + np.array([-0.1, 0.1])
+        low, high = self._shaped(self._with_panel(at, np.full((2, len(self.panel)), self._usual))) @ SCORES
+        return max(float(high - low) / 0.2, LEAST_STRETCH)
 
     async def take_apart(self, case: Case, ask: Ask) -> Parts:
         """The first stage's predictions, in parts."""

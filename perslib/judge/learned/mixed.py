@@ -20,7 +20,7 @@ of one user what they share in full. All scores count, and the work grows with t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -216,7 +216,7 @@ class Population:
         v = self.variances
         among, surprise = self.meet(history, tied_history, scores)
         inverse = np.linalg.inv(among)
-        weights = inverse @ surprise
+        weights, n = inverse @ surprise, len(targets)
         of_train = self._weights - tied_history.T @ weights
         if self._mixing is None:
             of_train = solve_triangular(self._lower, of_train, lower=True, trans=1)
@@ -229,7 +229,7 @@ class Population:
             mean=self.mean,
             everybody=[s * (t + u) for s, t, u in zip(v.shared, from_train, from_user)],
             own=[o * u for o, u in zip(v.own, from_user)],
-            level=v.level * weights.sum(),
+            level=np.full(n, v.level * weights.sum()),
             session=v.session * together @ weights,
             terms=targets.text.multiply(terms).tocsr(),
             population=self.mean + tied @ self._weights,
@@ -257,7 +257,8 @@ class Parts:
     """What everybody likes: an array a group, a row a target, a column a trait; names and texts have one column."""
     own: list[Array]
     """Where this user differs from everybody, in the same form."""
-    level: float
+    level: Array
+    """How much higher this user scores any reply."""
     session: Array
     terms: csr_matrix
     """What the words of the text group say by themselves: a row a target, a column a term."""
@@ -267,6 +268,21 @@ class Parts:
     """What each rated turn of the history adds to it: a row a target, a column a turn."""
     evidence: Sequence[str] | None = None
     """Names of the columns of `turns` where these are no turns but statements."""
+
+    def stretch(self, mean: float, by: Array) -> Parts:
+        """Return the parts around another mean, each target's so many times as large."""
+        column = by[:, None]
+        return replace(
+            self,
+            mean=mean,
+            everybody=[column * group for group in self.everybody],
+            own=[column * group for group in self.own],
+            level=by * self.level,
+            session=by * self.session,
+            terms=self.terms.multiply(column).tocsr(),
+            population=mean + by * (self.population - self.mean),
+            turns=column * self.turns,
+        )
 
     @property
     def prediction(self) -> Array:

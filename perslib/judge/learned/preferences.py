@@ -12,7 +12,7 @@ low to a high value, one standard deviation below and above the mean; of a mark,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Corpus
 from perslib.judge.learned.explanation import GROUP_OF, Case, turn_ids
-from perslib.judge.learned.judge import LearnedJudge, Reading
+from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.mixed import Array, Parts, Population, Turns
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Statement, memory
@@ -155,13 +155,13 @@ def list_preferences(judge: LearnedJudge, case: Case, memory: PreferenceMemory, 
     """Return the memory with its statements."""
     columns = Columns(judge.population)
     weights, remaining, level = weigh_columns(judge.population, columns, case.history, case.tied_history, case.scores)
-    ids, ranges = turn_ids(case), judge.reading.ranges()
+    ids, ranges, stretch = turn_ids(case), judge.reading.ranges(), judge.stretch
     memory = replace(memory, ranges=ranges, turns=tuple(ids))
     statements: list[Statement] = []
     differences = find_differences(columns, weights, remaining, most)
     differences.sort(key=lambda d: -abs(d.weight) * judge.reading.width(d.trait))
     for found in (level, *differences):
-        width = judge.reading.width(found.trait)
+        width = stretch * judge.reading.width(found.trait)
         if found is not level and abs(width * found.weight) < LEAST_POINTS:
             continue
         low, high = sorted(width * (found.weight + side * Z95 * found.error) for side in (-1, 1))
@@ -223,7 +223,11 @@ class FromStatements(LearnedJudge):
             found = await self.memory.build(case.block, ask)
         parts = self.population.explain(*case.given)
         columns = Columns(self.population)
-        return say_statements(parts, columns, columns(case.targets), found.statements, self.reading)
+        return say_statements(parts, columns, columns(case.targets), found.statements, self.width)
+
+    def width(self, trait: str) -> float:
+        """How many points of score a unit of a trait's weight is worth, from low to high."""
+        return self.stretch * self.reading.width(trait)
 
     def predict_held_out(self, population: Population, *given: Any) -> Array:
         """The same for a train user, by a population without that user."""
@@ -239,7 +243,7 @@ class FromStatements(LearnedJudge):
 
 
 def say_statements(
-    parts: Parts, columns: Columns, values: Array, statements: Sequence[Statement], reading: Reading
+    parts: Parts, columns: Columns, values: Array, statements: Sequence[Statement], width: Callable[[str], float]
 ) -> Parts:
     """Return the parts with what the statements say in place of the user's own weights and level."""
     own, level = np.hstack([np.zeros_like(group) for group in parts.own]), 0.0
@@ -248,7 +252,7 @@ def say_statements(
         trait = statement.trait
         if trait is None or statement.points is None:
             continue
-        weight = statement.points / reading.width(trait)
+        weight = statement.points / width(trait)
         if trait == LEVEL:
             said[:, number], level = weight, level + weight
         elif trait in columns.traits:
@@ -260,7 +264,7 @@ def say_statements(
     return replace(
         parts,
         own=np.split(own, ends, axis=1),
-        level=level,
+        level=np.full(len(values), level),
         population=everybody,
         turns=said,
         evidence=[statement.id for statement in statements],

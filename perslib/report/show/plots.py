@@ -45,7 +45,7 @@ from perslib.report.show.style import FAINT, INK, RULE, label_rows, literal_name
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["curves", "heatmap", "intervals", "points", "shares", "stack"]
+__all__ = ["contributions", "curves", "heatmap", "intervals", "points", "shares", "stack"]
 
 
 def intervals(
@@ -140,6 +140,29 @@ def shares(
         ax.tick_params(axis="y", length=0)
         label_rows(ax, names)
     return chart.finish(lambda _, *own: mark_handle(1, *own), names=labels)
+
+
+def contributions(
+    frame: pd.DataFrame, x: str = "points", rows: str = "group", parts: str = "side", **look: Unpack[Look]
+) -> Figure:
+    """Draw what adds to a number and what takes from it: a bar a row, to the right and to the left, a colour a part.
+
+    Rows and parts that are nothing are left out.
+    """
+    frame = frame[frame[x].abs() > 1e-9]
+    names = values_of(frame, rows, look.get("order"))
+    chart = Chart(frame, look, lambda _: 0.9 + 0.3 * len(names), values_of(frame, parts), parts)
+    for ax, own in chart.panels():
+        ends = {1: np.zeros(len(names)), -1: np.zeros(len(names))}
+        for _, color, part in chart.parts(own):
+            sizes = part.groupby(rows)[x].sum().reindex(names).fillna(0).to_numpy(float)
+            for sign, start in ends.items():
+                size = np.where(sign * sizes > 0, sizes, 0.0)
+                ax.barh(range(len(names)), size, left=start, color=color, height=0.7)
+                ends[sign] = start + size
+        ax.axvline(0, color=FAINT, linewidth=0.7)
+        label_rows(ax, names)
+    return chart.finish(lambda _, *own: mark_handle(1, *own))
 
 
 def curves(
