@@ -184,7 +184,7 @@ class Life:
 
 def _weights(dice: Dice) -> dict[str, float]:
     raw = {q: dice.normal(mean, spread) for q, (mean, spread) in _TASTE.items()}
-    raw = {q: w if q == "brevity" else max(0.0, w) for q, w in raw.items()}
+    raw = {q: w if q in ("brevity", "format") else max(0.0, w) for q, w in raw.items()}
     length = math.sqrt(math.fsum(w * w for w in raw.values()))
     return {q: w / length for q, w in raw.items()}
 

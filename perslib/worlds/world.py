@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from calendar import monthrange
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.corpus import FRAMES, Corpus
+from perslib.corpus import BLOCK, SESSION
+from perslib.corpus.corpus import FRAMES, Corpus, group_shuffle_split
 from perslib.corpus.store import save
 from perslib.paths import bundled, read_toml
 from perslib.worlds.chats.assistants import ASSISTANTS
@@ -17,7 +19,7 @@ from perslib.worlds.chats.conversation import Rows, converse
 from perslib.worlds.chats.tasks import DAY, before_task, situations, task
 from perslib.worlds.lives import LANGUAGES, MODEL, NOISE, SCENARIOS, STRICTNESS_SPREAD, Book, Dice, Life, book, life
 
-VERSION = 1
+VERSION = 2
 _SESSIONS = MODEL["sessions"]
 #: Frame → its columns in order.
 COLUMNS: dict[str, list[str]] = read_toml(__file__, "frames.toml")["columns"]
@@ -101,12 +103,35 @@ def _frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-USERS, SEED, CANDIDATES = 24, 42, 0.2
+SEED, CANDIDATES = 42, 0.2
+#: Users of the sample who are judged or learned from, with all that they said; and train users with part of it.
+WHOLE, TAUGHT = 24, 20
+#: Conversations in each scenario that are kept of the latter.
+CONVERSATIONS = 2
 
 
 def sample(language: str) -> Corpus:
-    """The sample in one language, as `load("sample/en")` gives it."""
-    return world(USERS, SEED, language, candidates=CANDIDATES, name=f"sample/{language}")
+    """The sample in one language, as `load("sample/en")` gives it: 20 users to judge, 24 to learn from."""
+    corpus = world(WHOLE + TAUGHT, SEED, language, candidates=CANDIDATES, name=f"sample/{language}")
+    users = list(corpus.users["user"])
+    split = group_shuffle_split(set(users[:WHOLE]))
+    split = {"train": [*split["train"], *users[WHOLE:]], "test": split["test"]}
+    sessions = corpus.sessions
+    is_kept = sessions["user"].isin(users[:WHOLE]) | (sessions.groupby(BLOCK).cumcount() < CONVERSATIONS)
+    kept = sessions.loc[is_kept, SESSION]
+
+    def cut(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.merge(kept, on=SESSION) if set(SESSION) <= set(rows) and rows["session"].notna().all() else rows
+
+    extras = {name: cut(rows) for name, rows in corpus.extras.items()}
+    extras["candidates"] = extras["candidates"][extras["candidates"]["user"].isin(users[:WHOLE])].reset_index(drop=True)
+    return replace(
+        corpus,
+        sessions=sessions[is_kept].reset_index(drop=True),
+        turns=cut(corpus.turns),
+        extras=extras,
+        meta=corpus.meta | {"splits": split},
+    )
 
 
 def write_sample(folder: Path | None = None) -> list[Path]:

@@ -27,8 +27,8 @@ from perslib.worlds.world import sample
 KEY = ["user", "scenario", "session"]
 LANGUAGES = ["zh", "en"]
 GOLDEN = {  # digest of world(3, 7, language); changes only when the world is changed on purpose
-    "zh": "8aa52b76c57000d913094096069e8094346f7300d2031f8db162f06c80e13ba7",
-    "en": "c16526d49b3f9b52649103721c8fafac0dc0bf96693cac62c9beeb101c280af2",
+    "zh": "bce147a02b73029929d236d6d474f3eb9c1c0fa03f36ba7c12e05fff916f66db",
+    "en": "db7cd48f520f10b6035f52d09578d7f90522ebc6e8bc77064b131c3fb0cc33e0",
 }
 
 
