@@ -49,7 +49,7 @@ def marked_each(corpus, turns, made):
 
 @pytest.mark.parametrize("train", [None, pytest.param(1, marks=pytest.mark.sample)])
 def test_nonsense_is_unlike_and_replies_to_other_users_are_not(corpus, train):
-    """With four train users, and with one; the same reply is judged by what its own user asked."""
+    """With all train users, and with one; the same reply is judged by what its own user asked."""
     split = corpus.split()
     if train is not None:
         kept = {"train": split["train"][:train], "test": split["test"]}
@@ -116,6 +116,8 @@ def test_the_first_leads_where_its_interval_says_so(lead, is_sure):
 @pytest.mark.sample
 def test_what_a_judge_goes_by_is_measured_where_it_costs_nothing():
     corpus = shortened(load("sample/en"), sessions=2)
+    split = corpus.split()
+    corpus = dataclasses.replace(corpus, meta={"splits": {**split, "train": split["train"][:4]}})
     own = LearnedJudge()
     with pytest.warns(FewTrainUsers) as warned:
         found = judge_bias.sum_up_bias(own, corpus, evaluate(own, corpus, limit=200, progress=False))

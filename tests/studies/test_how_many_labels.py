@@ -320,8 +320,15 @@ def test_pages_say_of_few_train_users_and_of_a_judge_below_zero(sample, home, pa
     number = turns["user"].str[1:].astype(int) + turns["scenario"].map(sample.scenarios.index)
     turns = turns.assign(score=pd.array(number % 2 * 3 + 1 + turns["turn"] % 2, "Int64"))
     sessions = sample.sessions.merge(turns[SESSION].drop_duplicates(), on=SESSION)
+    split = sample.split()
     odd = dataclasses.replace(
-        sample, name="odd", turns=turns.reset_index(drop=True), sessions=sessions, events=sample.events[:0], extras={}
+        sample,
+        name="odd",
+        meta={"splits": {"train": split["train"][:4], "test": split["test"]}},
+        turns=turns.reset_index(drop=True),
+        sessions=sessions,
+        events=sample.events[:0],
+        extras={},
     )
     save(odd, home / "data" / "odd")
     run_report(page, corpus="odd", language="zh", seed=1, **settings)

