@@ -32,6 +32,8 @@ class Page:
 
     out: Path | None = None
     numbers: dict[str, dict[str, int]] = field(default_factory=dict)
+    warned: set[str] = field(default_factory=set)
+    """Warnings that the page has in words."""
 
     @property
     def language(self) -> str:
@@ -60,7 +62,7 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
     """Open a page: set the style of figures, the language of labels, and the folder that files go to.
 
     Of `data` it says on which scale people rated and what judges know of a user, where that is not the usual. On a page that
-    is rendered, the warning that a judge has few train users is a sentence; in a kernel of the user's, warnings are theirs.
+    is rendered, the warning that a judge has few train users is a sentence, once; in a kernel of the user's, warnings are theirs.
     """
     global _current
     from perslib.llm.ledger import PROGRESS
@@ -109,7 +111,9 @@ _show_as_usual = warnings.showwarning
 
 def _show_warning(message: Warning | str, *where: Any, **more: Any) -> None:
     if isinstance(message, FewTrainUsers):
-        say(translate(message.message, **message.values))
+        if str(message) not in _current.warned:
+            say(translate(message.message, **message.values))
+        _current.warned.add(str(message))
     else:
         _show_as_usual(message, *where, **more)
 
