@@ -17,7 +17,19 @@ from perslib.judge import Computed, LearnedJudge, Sees, UserMean, borrowed
 from perslib.llm import answered
 from perslib.memory import make_memory
 from perslib.memory.borrowed import Lender
-from perslib.studies.whose_memory import OTHERS, compare_owners, judge_with_memories_of
+from perslib.studies.whose_memory import (
+    ALL,
+    LEVEL,
+    NEAREST,
+    NOTHING,
+    OTHERS,
+    STATEMENTS,
+    compare_owners,
+    compare_sizes,
+    describe_memories,
+    judge_with_memories_of,
+    judge_without_model,
+)
 
 LEVELS = {"ada": (5, 5, 4), "bo": (5, 4, 4), "cy": (1, 2, 2), "di": (3, 3, 4)}
 
@@ -154,3 +166,22 @@ def test_what_is_a_persons_own_is_found_and_nothing_where_all_are_alike():
         found[differ] = signs
     assert found[True].count(1) == 20, "where people differ, their own memory beats the nearest other's"
     assert np.count_nonzero(found[False]) <= 3, "where all are alike, 5 % by chance"
+
+
+@pytest.mark.sample
+def test_memories_without_a_model_are_measured_by_size_and_by_owner():
+    sample = shortened(load("sample/en"), sessions=2)
+    judged = judge_without_model(sample, limit=200)
+    sizes, owners = compare_sizes(judged, sample), compare_owners(judged.owners, sample)
+    r = sizes[sizes["metric"] == "pearson"].set_index("memory")
+    assert list(r.index) == [NOTHING, LEVEL, *STATEMENTS, NEAREST, ALL]
+    read = r.loc[[NOTHING, LEVEL, *STATEMENTS, ALL], "characters"]
+    assert read.is_monotonic_increasing and read[NOTHING] == 0 and read[ALL] > 10_000
+    assert r.loc["5 statements", "value"] > r.loc[NOTHING, "value"]
+    facts = describe_memories(sizes, owners)
+    assert facts["gain"] == pytest.approx(r.loc[ALL, "value"] - r.loc[NOTHING, "value"])
+    own = owners[(owners["whose"] == "nearest") & (owners["metric"] == "pearson")].iloc[0]
+    assert facts["own"] == pytest.approx(own["less"]) and facts["is_sure"] == (own["less_low"] > 0)
+    assert facts["reached"] >= facts["all"] - 0.1 * facts["gain"]
+    same = owners[owners["whose"] == "nothing"].merge(sizes[sizes["memory"] == NOTHING], on="metric")
+    assert same["value_x"].tolist() == same["value_y"].tolist()

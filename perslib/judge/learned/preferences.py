@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,16 @@ class Columns:
         """The columns of these turns, around the mean of the train users'."""
         names = turns.assistant.astype(str)[:, None] == self.assistants
         return np.hstack([*turns.numbers, names]) - self.mean
+
+
+_COLUMNS: WeakKeyDictionary[Population, Columns] = WeakKeyDictionary()
+
+
+def columns_of(population: Population) -> Columns:
+    """Return the columns of a population, which are laid out once."""
+    if population not in _COLUMNS:
+        _COLUMNS[population] = Columns(population)
+    return _COLUMNS[population]
 
 
 def find_differences(columns: Columns, weights: Array, remaining: Array, most: int = STATEMENTS) -> list[Difference]:
@@ -153,7 +164,7 @@ class Preferences(MemorySystem):
 
 def list_preferences(judge: LearnedJudge, case: Case, memory: PreferenceMemory, most: int) -> PreferenceMemory:
     """Return the memory with its statements."""
-    columns = Columns(judge.population)
+    columns = columns_of(judge.population)
     weights, remaining, level = weigh_columns(judge.population, columns, case.history, case.tied_history, case.scores)
     ids, ranges, stretch = turn_ids(case), judge.reading.ranges(), judge.stretch
     memory = replace(memory, ranges=ranges, turns=tuple(ids))
@@ -208,6 +219,16 @@ class FromStatements(LearnedJudge):
         super().__init__(name="from statements")
         self.memory, self.language, self.most = memory, check_language(language), most
 
+    @classmethod
+    def from_learned(cls, judge: LearnedJudge, **options: Any) -> FromStatements:
+        """Return a judge that knows what this one has learned, and trusts predictions as it does."""
+        made = cls(**options)
+        own = vars(made)
+        vars(made).update(
+            {name: value for name, value in vars(judge).items() if name not in own or name == "_population"}
+        )
+        return made
+
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn as the learned judge does, trusting predictions as far as statements allow."""
         await super().fit(train, ask)
@@ -222,7 +243,7 @@ class FromStatements(LearnedJudge):
         else:
             found = await self.memory.build(case.block, ask)
         parts = self.population.explain(*case.given)
-        columns = Columns(self.population)
+        columns = columns_of(self.population)
         return say_statements(parts, columns, columns(case.targets), found.statements, self.width)
 
     def width(self, trait: str) -> float:
@@ -234,7 +255,7 @@ class FromStatements(LearnedJudge):
         parts, (targets, _, history, tied, scores) = population.explain(*given), given
         if not len(history):
             return parts.prediction
-        columns = Columns(population)
+        columns = columns_of(population)
         weights, remaining, level = weigh_columns(population, columns, history, tied, scores)
         found = find_differences(columns, weights, remaining, self.most)
         everybody = parts.prediction - sum(group.sum(axis=1) for group in parts.own) - parts.level
