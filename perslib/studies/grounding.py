@@ -89,10 +89,12 @@ def extract_terms(text: str) -> set[str]:
 class Grounding:
     """The corpus statistics that locate the terms of one judge's rationales.
 
-    `rationales` has the columns user, scenario and rationale.
+    `rationales` has the columns user, scenario and rationale; `measured` are words for what the judge measures in the
+    reply itself, which are near whatever the reply's own words are.
     """
 
-    def __init__(self, corpus: Corpus, rationales: pd.DataFrame):
+    def __init__(self, corpus: Corpus, rationales: pd.DataFrame, measured: str = ""):
+        self._measured = extract_terms(measured)
         term_sets = [extract_terms(text) for text in rationales["rationale"]]
         wanted = set().union(*term_sets)
         texts = _collect_session_texts(corpus)
@@ -109,7 +111,9 @@ class Grounding:
     def trace_terms(self, rationale: str, block: Block, target: Target, memory: Iterable[str] = ()) -> Grounds:
         """Return the sources of the terms of a rationale on a reply; `memory` has the statements behind it."""
         messages = [message["content"] for message in target.prefix]
-        near = extract_terms("\n".join([target.scenario, target.task or "", *messages, target.response]))
+        near = (
+            extract_terms("\n".join([target.scenario, target.task or "", *messages, target.response])) | self._measured
+        )
         remembered = extract_terms("\n".join(memory))
         sources = {s: remembered | extract_terms(s) for s in dict.fromkeys(block.evidence["scenario"])}
         for scenario, session in dict.fromkeys(zip(block.evidence["scenario"], block.evidence["session"])):

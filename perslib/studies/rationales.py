@@ -28,6 +28,7 @@ from perslib.judge.noted_memories import Memories, collect_memories
 from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import turns_by_id
+from perslib.prompts import read_phrases
 from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
 from perslib.stats.agreement.gold import of_judges, with_gold
 from perslib.stats.agreement.reasons import order_of
@@ -41,9 +42,14 @@ SATISFIED = "judge satisfied"
 def judge_with_memories(
     judges: Iterable[Judge], corpus: Corpus, backbone: Backbone, *, limit: int | None, seed: int
 ) -> tuple[pd.DataFrame, Memories]:
-    """Return the judges' verdicts on the same replies, in one frame, and the memories behind them."""
-    blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True)) if limit is not None else None
-    return collect_memories(judges, lambda judge: evaluate(judge, corpus, backbone, blocks=blocks))
+    """Return the judges' verdicts, in one frame, and the memories behind them.
+
+    Judges that ask a model judge the same `limit` replies, others all.
+    """
+    drawn = list(targets(corpus, limit=limit, seed=seed, has_score=True)) if limit is not None else None
+    return collect_memories(
+        judges, lambda judge: evaluate(judge, corpus, backbone, blocks=drawn if judge.sees.model else None)
+    )
 
 
 # -- patterns ----------------------------------------------------------------------------------------------
@@ -59,7 +65,7 @@ def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memori
     frame = frame.dropna(subset=["raw", "gold"]).rename(columns={"raw": "score"}).drop(columns="place")
     grounds_by_row: dict[Any, Grounds] = {}
     for row, judge_rows in of_judges(frame[frame["rationale"].notna()]):
-        grounding = Grounding(corpus, judge_rows)
+        grounding = Grounding(corpus, judge_rows, "" if row.backbone else _name_what_is_measured(corpus))
         for key, part in judge_rows.groupby(BLOCK, sort=False):
             block, memory = corpus.block(*key), memories.get((row.judge, *key))
             statements = [s.text for s in memory.statements] if memory else []
@@ -73,6 +79,13 @@ def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memori
     pattern = pd.Series(named, index=frame.index, dtype="str")
     frame = frame.assign(**shown, off_task=[g.is_off_task for g in grounds], pattern=pattern)
     return frame.reset_index(drop=True)
+
+
+def _name_what_is_measured(corpus: Corpus) -> str:
+    """The names of all traits, and of assistants: a judge that computes its rationales measures them in the reply."""
+    phrases = [read_phrases(group, corpus.language) for group in ("traits", "rationale")]
+    assistants = corpus.sessions["assistant"].dropna().unique()
+    return "\n".join([*(str(text) for group in phrases for text in group.values()), *map(str, assistants)])
 
 
 def _find_pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:

@@ -14,11 +14,12 @@ import pytest
 from elsewhere import each_elsewhere
 from endpoint import Endpoint
 from histories import corpus_of
+from made import shortened
 from pages import run_cells
 from said import rationale
 
 from perslib.corpus import Corpus, coerce, load, save
-from perslib.judge import Manner, Personal
+from perslib.judge import LearnedJudge, Manner, Personal, evaluate
 from perslib.llm import Backbone, compute
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
 from perslib.memory.base import Noting
@@ -316,7 +317,9 @@ def test_the_page_of_the_sample(rendered):
     assert made["status"] == "success" and len(made["figures"]) == 3
     assert {"reason_agreement", "reason_bias", "patterns", "citations", "case_1"} <= set(made["tables"])
     listed = pd.read_csv(folder / "tables" / "rationales.csv")
-    assert len(listed) == 60 and set(listed["rationale"]) <= set(SAID)
+    asked, learned = listed[listed["judge"] == "personal"], listed[listed["judge"] == "learned"]
+    assert len(asked) == 60 and set(asked["rationale"]) <= set(SAID)
+    assert len(learned) == load("sample/en").of_users(load("sample/en").split()["test"]).turns["score"].notna().sum()
     html = (folder / "03_rationales.html").read_text("utf-8")
     assert (
         "Do rationales say why?" in html and "Wants exact times" in html and ">nan" not in html and "[nan" not in html
@@ -339,7 +342,8 @@ def test_a_corpus_in_which_nobody_gave_a_reason_in_chinese(home, server, capsys,
     bare = corpus_of([(f"u{i:02}", s, "0", "问", "答", 5) for i in range(20) for s in ("travel", "gift")], "bare", "zh")
     save(bare, home / "data" / "bare")
     (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
-    run_cells("03_rationales", corpus="bare", backbone="loop", limit=limit, out=str(home / "page"))
+    out = str(home / "page")
+    run_cells("03_rationales", corpus="bare", backbone="loop", judges="personal", limit=limit, out=out)
     said = capsys.readouterr().out
     assert {file.stem for file in (home / "page").rglob("*.png")} == figures
     if limit == 32:
@@ -347,3 +351,13 @@ def test_a_corpus_in_which_nobody_gave_a_reason_in_chinese(home, server, capsys,
     else:
         assert "有分数的被评回复不足 30 条" in said
         assert {file.stem for file in (home / "page" / "tables").glob("*.csv")} == {"citations", "rationales"}
+
+
+def test_what_the_learned_judge_measures_in_a_reply_is_near():
+    """Names of traits and assistants occur in other scenarios, too; they are no content from there."""
+    corpus = shortened(load("sample/en"), sessions=2)
+    verdicts = evaluate(LearnedJudge(), corpus, progress=False)
+    found = study.classify_rationales(verdicts, corpus, {})
+    assert found["rationale"].notna().all() and found["off_task"].mean() < 0.02
+    named = verdicts.assign(backbone="a model")
+    assert study.classify_rationales(named, corpus, {})["off_task"].mean() > 0.05
