@@ -30,10 +30,14 @@ SHOWN_TURNS = 3
 
 
 def pick_cases(rationales: pd.DataFrame) -> pd.DataFrame:
-    """Return up to two cases of each pattern: the clearest first, one per user, ties by place in the corpus."""
-    parts = []
+    """Return up to two cases of each pattern: the clearest first, one per user, ties by place in the corpus.
+
+    Rationales that a model wrote come before those that a judge computed.
+    """
+    parts, written = [], rationales["backbone"].notna()
     for pattern, by in CLEAREST_BY.items():
-        rows = rationales[rationales["pattern"] == pattern].sort_values(by, ascending=False, kind="stable")
+        rows = rationales.assign(written=written)[rationales["pattern"] == pattern]
+        rows = rows.sort_values(["written", by], ascending=False, kind="stable").drop(columns="written")
         parts.append(rows.drop_duplicates("user").head(2))
     return pd.concat(parts, ignore_index=True)
 
