@@ -39,7 +39,7 @@ MORE, FEWER = 0.02, 0.25
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small corpus with several replies to half of its requests."""
     folder = tmp_path_factory.mktemp("small") / "mine"
-    save(shortened(world(10, 3, "en", candidates=0.5), sessions=2, turns=3), folder)
+    save(shortened(world(14, 3, "en", candidates=0.5), sessions=2, turns=3), folder)
     return folder
 
 

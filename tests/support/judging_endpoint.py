@@ -19,7 +19,8 @@ def judging(body: dict[str, Any]) -> dict[str, Any]:
     asked = "\n".join(str(m["content"]) for m in body["messages"])
     if "refuse" in asked:
         return completion("I would rather not.")
-    score = min(5, 3 + len(re.findall("prices", asked)))
+    notes = "\n".join(re.findall(r"\[M\d+\].*", asked))
+    score = min(5, 3 + len(re.findall("prices", notes)))
     if body.get("max_tokens") == 1:
         return _with_logprobs(completion(str(score), finish="length"), str(score), score)
     text = json.dumps(

@@ -48,7 +48,7 @@ from perslib.stats.calibrate.tilt import P
 FOLDS = 5
 TURNS_AT_MOST = 1_500
 """Variances are estimated on train users with about so many turns together: the work grows with the cube."""
-TINY, LEAST_STRETCH = 1e-4, 0.05
+TINY, LEAST_STRETCH = 1e-5, 0.05
 KEPT = 2_000
 """So many turns' projections are remembered, so that the blocks of one user share them."""
 
