@@ -60,6 +60,7 @@ def test_parts_add_up_to_the_score_and_turns_to_the_prediction(judge, block, rat
     assert_adds_up(judge, replace(block, evidence=block.evidence.assign(score=scores)))
 
 
+@pytest.mark.sample
 def test_thousands_of_rated_turns_add_up(judge, block):
     again = [block.evidence.assign(session=block.evidence["session"] + f"-{i}") for i in range(50)]
     many = replace(block, evidence=pd.concat(again, ignore_index=True))
@@ -166,6 +167,7 @@ class Oracle(Judge):
         return [Verdict(raw=self.known[tuple(key)], tokens_in=3) for key in block.targets[TURN].itertuples(index=False)]
 
 
+@pytest.mark.sample
 def test_a_panel_of_weak_judges_beats_the_best_of_them(sample, users):
     weak = [Oracle(sample, seed, 1.5) for seed in range(3)]
     scores = sample.turns.set_index(TURN)["score"].astype(float)

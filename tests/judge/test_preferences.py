@@ -148,6 +148,7 @@ def test_nothing_is_known_of_somebody_without_ratings(judge, planted):
     assert last.text.startswith("not known yet, whether these matter to this user: ")
 
 
+@pytest.mark.sample
 def test_statements_predict_nearly_as_well_as_all_that_is_known(planted):
     corpus, _ = planted
     r = {}

@@ -117,6 +117,7 @@ def test_device_logs_before_the_judged_sessions_stay():
     assert set(lent.events["user"]) == {"u003"} and (lent.events["scenario"] != "travel").any()
 
 
+@pytest.mark.sample
 def test_the_learned_judge_with_memories_of_others():
     sample = shortened(load("sample/en"), sessions=1)
     verdicts = judge_with_memories_of(LearnedJudge(), sample, whose=["nearest", "nothing"])

@@ -57,6 +57,7 @@ def test_a_judge_that_cites_nothing_is_no_row(corpus):
     assert compare_deletions(delete_cited_turns(Silent(True), corpus)).empty
 
 
+@pytest.mark.sample
 def test_judges_of_the_library_rest_on_what_they_cite():
     sample = shortened(load("sample/en"), sessions=2)
     for judge in (LearnedJudge(), Nearest()):

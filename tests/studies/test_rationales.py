@@ -353,6 +353,7 @@ def test_a_corpus_in_which_nobody_gave_a_reason_in_chinese(home, server, capsys,
         assert {file.stem for file in (home / "page" / "tables").glob("*.csv")} == {"citations", "rationales"}
 
 
+@pytest.mark.sample
 def test_what_the_learned_judge_measures_in_a_reply_is_near():
     """Names of traits and assistants occur in other scenarios, too; they are no content from there."""
     corpus = shortened(load("sample/en"), sessions=2)
