@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from histories import corpus_of
 from made import shortened
 from scipy.stats import spearmanr
 
@@ -247,3 +248,24 @@ def test_statements_of_another_kind_count_nothing(judge, planted, memory):
     assert scores(judge, block_of(corpus, memory), plain) == pytest.approx(
         scores(judge, block_of(corpus, memory), none)
     )
+
+
+@pytest.mark.sample
+def test_a_table_of_ones_own_without_tasks_and_assistants_is_enough():
+    """Every other user likes replies the longer, the others the shorter; requests are missing at times."""
+    rng, rows = np.random.default_rng(0), []
+    for user in range(60):
+        for scenario in "abc":
+            for turn in range(5):
+                words, likes = int(rng.integers(1, 40)), 1 if user % 2 else -1
+                score = int(np.clip(np.rint(3 + likes * (words - 20) / 12 + rng.normal(0, 0.5)), 1, 5))
+                rows.append((f"u{user:02}", scenario, "0", "again" if turn else None, "word " * words, score))
+    corpus = corpus_of(rows)
+    corpus = replace(corpus, sessions=corpus.sessions.assign(assistant=None, task=None))
+    learned = LearnedJudge()
+    evaluate(learned, corpus, progress=False)
+    for user in corpus.split()["test"][:6]:
+        first = built(learned, corpus, user).statements[1]
+        assert first.trait in ("length", "short") and abs(first.points) > 0.8
+        likes_long = (first.points > 0) == (first.trait == "length")
+        assert likes_long == bool(int(user[1:]) % 2)
