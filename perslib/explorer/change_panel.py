@@ -14,7 +14,6 @@ import pandas as pd
 from perslib.corpus import TURN
 from perslib.errors import PerslibError
 from perslib.explorer.controls import Asking, bar, button, div, draw, make_field, watch
-from perslib.explorer.judge_panel import score_of
 from perslib.explorer.open_case import Looking, keys_of
 from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
@@ -104,7 +103,7 @@ class Change(widgets.VBox):
             if not statements:
                 self.effects.value = div("empty", missing_memory(draft.memory))
                 return
-            scores = pd.Series([score_of(v[0]) for v in found], dtype=float)
+            scores = pd.Series([v[0].score for v in found], dtype=float)
             effects = scores[0] - scores[1:]
             most = max(0.05, effects.abs().max())  # NaN, where nothing has a score, is not greater
             rows = [
@@ -131,7 +130,7 @@ class Change(widgets.VBox):
             looking.show_gold()
             for key in keys_of(block.targets):
                 looking.journal.note("verdict", key)
-            scores = pd.Series([score_of(verdict) for verdict in found], dtype=float)
+            scores = pd.Series([verdict.score for verdict in found], dtype=float)
             wrong = (scores - targets["score"].astype(float)).abs()
             cited = {s.id: [s.id in {e.strip().upper() for e in v.evidence} for v in found] for s in memory.statements}
             rows = [

@@ -14,7 +14,7 @@ import pandas as pd
 from perslib.corpus import TURN, Block
 from perslib.errors import PerslibError
 from perslib.explorer.controls import Judged, bar, div, draw, heading, line, make_field, reply_place, watch
-from perslib.explorer.judge_panel import score_of, shares_of, verdict_html
+from perslib.explorer.judge_panel import shares_of, verdict_html
 from perslib.explorer.open_case import Looking, among, keys_of
 from perslib.explorer.user_panel import is_free, system_name, systems
 from perslib.judge import Verdict
@@ -170,7 +170,7 @@ class Two(Sides):
 
     def show(self, sides: Sequence[Side]) -> None:
         """Show both verdicts, and by how much the second is above the first."""
-        first, second = (score_of(side.verdict) for side in sides)
+        first, second = (side.verdict.score for side in sides)
         self.shown.value = draw(
             "compared",
             sides=sides,
@@ -298,7 +298,7 @@ class Replayed(Sides):
         """Show the best reply first, and those without a score at the end."""
         (side,), looking = sides, self.looking
         names = [name_of(ORIGINAL), *among(self.replies, [looking.key])["candidate"]]
-        judged = zip(names, side.block.targets["response"], side.verdicts, map(score_of, side.verdicts))
+        judged = zip(names, side.block.targets["response"], side.verdicts, (verdict.score for verdict in side.verdicts))
         found = sorted(judged, key=lambda of: -(of[3] or 0))
         memory = system_name(looking.system)
         if looking.draft is not None and looking.draft.changed:

@@ -172,14 +172,9 @@ def calibrated(verdict: Verdict, counts: Sequence[int]) -> tuple[tuple[float, ..
     return tuple(map(float, p)), float(p @ SCORES)
 
 
-def score_of(verdict: Verdict) -> float | None:
-    """The mean of the distribution, else the score as it was given."""
-    return verdict.raw if verdict.expected is None else verdict.expected
-
-
 def shares_of(label: str, verdict: Verdict) -> Shares:
     """A row of a table of distributions."""
-    return label, verdict.p, score_of(verdict)
+    return label, verdict.p, verdict.score
 
 
 def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, counts: Sequence[int] | None = None) -> str:
@@ -190,4 +185,4 @@ def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, coun
         (translate("pooled with this user's past scores"), *pooled),
     ]
     found = resolved(verdict.evidence, block, memory)
-    return draw("verdict", verdict=verdict, score=score_of(verdict), rows=rows, found=found)
+    return draw("verdict", verdict=verdict, score=verdict.score, rows=rows, found=found)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from math import isnan
+from typing import Any
 
 import pandas as pd
 
@@ -74,9 +75,21 @@ class Verdict:
     cost: float | None = None
     error: str | None = None
 
+    @property
+    def score(self) -> float | None:
+        """The expected score, else the raw one; None where it is unscored."""
+        return self.raw if self.expected is None else self.expected
+
 
 #: What an answer took, by the same names in an answer, a verdict, and the frames of verdicts and replies.
 SPENT = ("tokens_in", "tokens_cached", "tokens_out", "seconds", "cost")
+
+
+def sum_spent(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """What verdicts took together; None where none of them says."""
+    given = {name: [getattr(verdict, name) for verdict in verdicts] for name in SPENT}
+    known = {name: [value for value in values if value is not None] for name, values in given.items()}
+    return {name: sum(values) if values else None for name, values in known.items()}
 
 
 class Judge(ABC):

@@ -123,13 +123,7 @@ class OfSession(AskingJudge):
         parts = ["guarded"] * guarded + ["calibrated"] * calibrated
         parts += [f"{memory.name} memory"] if memory else []
         self.name = name or f"session, {', '.join(parts) or 'direct'}"
-        learns = memory is not None and memory.learns
-        self.sees = Sees(True, True, True, history=memory is not None, train=learns, model=True)
-
-    async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Let the memory learn, if it does."""
-        if self.memory is not None:
-            await self.memory.fit(train, ask)
+        self.sees = Sees(True, True, True, history=memory is not None, train=self.learns, model=True)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Build the memory, if there is to be one, then one question a session."""

@@ -211,16 +211,23 @@ class Note:
     """Time spent on computing, while no question was open: counting, comparing, embedding."""
 
 
-class Noting(MemorySystem):
-    """A system that notes of every memory that another one builds what it is and what it took."""
+class OnAnother(MemorySystem):
+    """A system that builds on another one, and learns where that learns."""
 
-    def __init__(self, system: MemorySystem):
-        self.system, self.name, self.learns = system, system.name, system.learns
-        self.notes: dict[Key, Note] = {}
+    def __init__(self, system: MemorySystem, name: str = ""):
+        self.system, self.name, self.learns = system, name or system.name, system.learns
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Let the other system learn."""
         await self.system.fit(train, ask)
+
+
+class Noting(OnAnother):
+    """A system that notes of every memory that another one builds what it is and what it took."""
+
+    def __init__(self, system: MemorySystem):
+        super().__init__(system)
+        self.notes: dict[Key, Note] = {}
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The system's own memory."""

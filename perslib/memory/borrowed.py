@@ -19,7 +19,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, SESSION, Block, Corpus
 from perslib.errors import NotEnough, check_names
 from perslib.llm import Ask
-from perslib.memory.base import MemorySystem, UserMemory
+from perslib.memory.base import MemorySystem, OnAnother, UserMemory
 
 Whose = Literal["nearest", "farthest", "random", "pooled", "level", "nothing"]
 
@@ -128,16 +128,12 @@ def _shares(evidence: pd.DataFrame) -> np.ndarray:
     return counts / max(counts.sum(), 1.0)
 
 
-class BorrowedMemory(MemorySystem):
+class BorrowedMemory(OnAnother):
     """What a memory system builds from somebody else's evidence."""
 
     def __init__(self, system: MemorySystem, lender: Lender):
-        self.system, self.lender, self.learns = system, lender, system.learns
-        self.name = f"{system.name}, {lender.whose}"
-
-    async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Let the system learn."""
-        await self.system.fit(train, ask)
+        super().__init__(system, f"{system.name}, {lender.whose}")
+        self.lender = lender
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The system's memory of the borrowed evidence."""

@@ -23,11 +23,11 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pandas as pd
 
-from perslib.corpus import Block, Corpus
+from perslib.corpus import Block
 from perslib.corpus.files.reading import parse_json
 from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.llm import Ask
-from perslib.memory.base import Counts, MemorySystem, Statement, UserMemory, as_counts
+from perslib.memory.base import Counts, MemorySystem, OnAnother, Statement, UserMemory, as_counts
 from perslib.memory.measured import Measured, MeasuredMemory
 from perslib.memory.preferences import PreferenceMemory
 from perslib.memory.remembered import Recalled
@@ -237,23 +237,19 @@ def read_draft(name: str, block: Block) -> Draft | None:
         ) from None
 
 
-class Edited(MemorySystem):
+class Edited(OnAnother):
     """The edited memories of a name; where a block has none, what another system builds."""
 
     def __init__(self, name: str, otherwise: MemorySystem):
         if not any(drafts_folder(name).glob("*.json")):
             raise UnknownName("edited memory", name, saved_names())
-        self.saved, self.otherwise = name, otherwise
-        self.name, self.learns = f"{otherwise.name}, {EDITED} ({name})", otherwise.learns
-
-    async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Let the other system learn."""
-        await self.otherwise.fit(train, ask)
+        super().__init__(otherwise, f"{otherwise.name}, {EDITED} ({name})")
+        self.saved = name
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The saved memory, fixed as it is; else the other system's."""
         draft = read_draft(self.saved, block)
-        return await self.otherwise.build(block, ask, judged) if draft is None else draft.memory
+        return await self.system.build(block, ask, judged) if draft is None else draft.memory
 
 
 def _path(name: str, user: str, scenario: str) -> Path:

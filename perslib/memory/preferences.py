@@ -28,6 +28,7 @@ TYPED_POINTS = 0.5
 #: The nearest name of a trait counts from so many standard deviations above the mean of all names.
 SURE = 3.0
 _TYPED: dict[str, dict[str, list[str]]] = read_toml(__file__, "cues.toml")["typed"]
+_NEGATION: dict[str, list[str]] = read_toml(__file__, "cues.toml")["negation"]
 
 
 @dataclass(frozen=True)
@@ -124,14 +125,13 @@ def _cues() -> list[tuple[str, int, re.Pattern[str]]]:
     return [
         (trait, signs[way], re.compile("|".join(words)))
         for trait, ways in _TYPED.items()
-        if trait != "not"
         for way, words in ways.items()
     ]
 
 
 @cache
 def _negations() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    return re.compile("|".join(_TYPED["not"]["any"])), re.compile("|".join(_TYPED["not"]["but_not"]))
+    return re.compile("|".join(_NEGATION["any"])), re.compile("|".join(_NEGATION["but_not"]))
 
 
 def _is_negated(sentence: str) -> bool:

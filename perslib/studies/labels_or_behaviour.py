@@ -152,9 +152,7 @@ def judge_labels(
         for block, way, block_verdicts in zip(relabelled, ways * len(blocks), verdicts):
             columns = (judge.name, judge.sees.reply, *way, int(block.evidence["score"].notna().sum()))
             keys = block.targets[TURN].itertuples(index=False, name=None)
-            rows += [
-                (*columns, *key, v.raw if v.expected is None else v.expected) for key, v in zip(keys, block_verdicts)
-            ]
+            rows += [(*columns, *key, v.score) for key, v in zip(keys, block_verdicts)]
     gold = corpus.turns[[*TURN, "score"]].rename(columns={"score": "gold"}).dropna()
     return pd.DataFrame(rows, columns=COLUMNS).astype({"score": float}).merge(gold, on=TURN)
 

@@ -30,7 +30,7 @@ from perslib.memory import UserMemory
 from perslib.memory.base import turns_by_id
 from perslib.prompts import read_phrases
 from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
-from perslib.stats.agreement.gold import of_judges, with_gold
+from perslib.stats.agreement.gold import Row, of_judges, with_gold
 from perslib.stats.agreement.reasons import order_of
 from perslib.studies.grounding import HABIT, Grounding, Grounds
 from perslib.text import LANGUAGES
@@ -65,7 +65,7 @@ def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memori
     frame = frame.dropna(subset=["raw", "gold"]).rename(columns={"raw": "score"}).drop(columns="place")
     grounds_by_row: dict[Any, Grounds] = {}
     for row, judge_rows in of_judges(frame[frame["rationale"].notna()]):
-        grounding = Grounding(corpus, judge_rows, "" if row.backbone else _name_what_is_measured(corpus))
+        grounding = _ground(row, corpus, judge_rows)
         for key, part in judge_rows.groupby(BLOCK, sort=False):
             block, memory = corpus.block(*key), memories.get((row.judge, *key))
             statements = [s.text for s in memory.statements] if memory else []
@@ -81,11 +81,18 @@ def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memori
     return frame.reset_index(drop=True)
 
 
-def _name_what_is_measured(corpus: Corpus) -> str:
-    """The names of all traits, and of assistants: a judge that computes its rationales measures them in the reply."""
+def _ground(row: Row, corpus: Corpus, rationales: pd.DataFrame) -> Grounding:
+    """The statistics of one judge's rationales.
+
+    A judge that computes them measures traits and assistants in the reply: their names are near.
+    """
+    if row.backbone is not None:
+        return Grounding(corpus, rationales)
     phrases = [read_phrases(group, corpus.language) for group in ("traits", "rationale")]
     assistants = corpus.sessions["assistant"].dropna().unique()
-    return "\n".join([*(str(text) for group in phrases for text in group.values()), *map(str, assistants)])
+    return Grounding(
+        corpus, rationales, "\n".join([*(str(t) for group in phrases for t in group.values()), *assistants])
+    )
 
 
 def _find_pattern(row: Mapping[Any, Any], grounds: Grounds) -> str | None:
@@ -206,7 +213,7 @@ def move_rationales(classified: pd.DataFrame, corpus: Corpus, seed: int = SEED) 
     rows = []
     block_of = cache(corpus.block)
     for row, rows_of_judge in of_judges(classified[classified["rationale"].notna()]):
-        grounding, rng, hits = Grounding(corpus, rows_of_judge), np.random.default_rng(seed), []
+        grounding, rng, hits = _ground(row, corpus, rows_of_judge), np.random.default_rng(seed), []
         for _, of_user in rows_of_judge.groupby("user", sort=False):
             for rationale, scenario in zip(of_user["rationale"], of_user["scenario"]):
                 others = of_user[of_user["scenario"] != scenario]

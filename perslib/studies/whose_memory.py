@@ -1,13 +1,15 @@
 """Memories that need no model, measured with the learned judge: how much of a memory is enough, and whose it has to be.
 
-judged = judge_without_model(corpus)
-compare_sizes(judged, corpus)           nothing, the level, statements, the nearest turns, all of the history
-compare_owners(judged.owners, corpus)   the user's own evidence against that of others
+    judged = judge_without_model(corpus)
+    compare_sizes(judged, corpus)           nothing, the level, statements, the nearest turns, all of the history
+    compare_owners(judged.owners, corpus)   the user's own evidence against that of others
+
+`judge_with_memories_of` compares owners for any judge, those that ask a model included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import process_time
@@ -16,12 +18,13 @@ from typing import Any, get_args
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Block, Corpus
-from perslib.judge import FromStatements, Judge, LearnedJudge, Nearest, Preferences, Verdict, borrowed, targets
+from perslib.corpus import BLOCK, Block, Corpus
+from perslib.judge import FromStatements, Judge, LearnedJudge, Nearest, Preferences, borrowed, targets
 from perslib.judge.base import frame
 from perslib.judge.evaluate import fit, verdicts_on
-from perslib.llm import Backbone, answered
+from perslib.llm import Backbone
 from perslib.memory import turns_by_id
+from perslib.memory.base import Noting
 from perslib.memory.borrowed import Whose
 from perslib.stats import agreement
 from perslib.stats.resample.leave_out import name_bounds
@@ -29,9 +32,9 @@ from perslib.stats.resample.leave_out import name_bounds
 OWN = "own"
 OTHERS: tuple[Whose, ...] = get_args(Whose)
 METRICS = ("pearson", "wb_pearson")
-NOTHING, LEVEL, NEAREST, ALL = "nothing", "level", "nearest turns", "all of the history"
-#: Numbers of statements, by what the memory is called then.
-STATEMENTS = {"1 statement": 1, "3 statements": 3, "5 statements": 5, "all statements": 60}
+NOTHING, NEAREST, ALL = "nothing", "nearest turns", "all of the history"
+#: Numbers of statements beside the level, by what the memory is called then.
+STATEMENTS = {"level": 0, "1 statement": 1, "3 statements": 3, "5 statements": 5, "all statements": 60}
 #: Judged replies, if nothing else is said.
 REPLIES = 600
 
@@ -50,47 +53,32 @@ class FreeMemories:
 
 def judge_without_model(corpus: Corpus, limit: int = REPLIES, seed: int = 42) -> FreeMemories:
     """Judge the same replies of test users with each memory that no model has to write."""
-    blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True))
-    learned = LearnedJudge()
+    blocks, learned = list(targets(corpus, limit=limit, seed=seed, has_score=True)), LearnedJudge()
     fit(learned, corpus, blocks)
-    pool = corpus.of_users(dict.fromkeys(block.user for block in blocks))
-    lent: dict[str, Judge] = {whose: borrowed(learned, pool, whose, seed) for whose in OTHERS}
-    statements = {name: FromStatements.from_learned(learned, most=most) for name, most in STATEMENTS.items()}
-    level = FromStatements.from_learned(learned, most=0)
-    sizes: dict[str, Judge] = {NOTHING: lent["nothing"], LEVEL: level, **statements, NEAREST: Nearest(), ALL: learned}
-    frames, costs = {}, []
-    for name, judge in (sizes | lent).items():
+    owners = _judge_as(_lend(learned, corpus, blocks, OTHERS, seed), corpus, blocks)
+    read = {name: Noting(Preferences(judge=learned, most=most)) for name, most in STATEMENTS.items()}
+    told: dict[str, Judge] = {name: FromStatements.from_learned(learned, memory) for name, memory in read.items()}
+    nobody = _lend(learned, corpus, blocks, ["nothing"], seed)["nothing"]
+    sizes, costs = [], []
+    for name, judge in ({NOTHING: nobody} | told | {NEAREST: Nearest(), ALL: learned}).items():
         began = process_time()
-        verdicts = verdicts_on(judge, blocks)
-        took = 1000 * (process_time() - began)
-        frames[name] = frame(judge, corpus, None, blocks, verdicts).assign(judge=name)
-        if name in sizes:
-            read = np.mean([_count_read(name, learned, *pair) for pair in zip(blocks, verdicts)])
-            replies = sum(map(len, blocks))
-            costs.append({"memory": name, "characters": read, "milliseconds": took / replies})
-    owners = {OWN: frames[ALL].assign(judge=OWN), **{name: frames[name] for name in lent}}
-    return FreeMemories(
-        pd.concat([frames[name] for name in sizes], ignore_index=True),
-        pd.concat(owners.values(), ignore_index=True),
-        pd.DataFrame(costs),
-    )
+        sizes.append(_judge_as({name: judge}, corpus, blocks))
+        took = 1000 * (process_time() - began) / len(sizes[-1])
+        notes = read[name].notes.values() if name in read else ()
+        said = [sum(len(s.text) for s in note.memory.statements if s.points is not None) for note in notes]
+        characters = np.mean(said) if said else _count_characters(name, blocks, sizes[-1])
+        costs.append({"memory": name, "characters": characters, "milliseconds": took})
+    return FreeMemories(pd.concat(sizes, ignore_index=True), owners, pd.DataFrame(costs))
 
 
-def _count_read(name: str, learned: LearnedJudge, block: Block, verdicts: Sequence[Verdict]) -> float:
-    """How many characters of the user's a judge goes by for a reply."""
-    turns = turns_by_id(block)
-    lengths = {
-        key: len(row["request"] or "") + len(row["response"]) for key, row in turns.items() if pd.notna(row["score"])
-    }
-    if name == ALL:
-        return sum(lengths.values())
-    if name == NEAREST:
-        return float(np.mean([sum(lengths.get(key, 0) for key in verdict.evidence) for verdict in verdicts]))
-    if name == NOTHING:
-        return 0.0
-    most = STATEMENTS.get(name, 0)
-    memory = answered(partial(Preferences(judge=learned, most=most).build, block))
-    return float(sum(len(statement.text) for statement in memory.statements if statement.points is not None))
+def _count_characters(name: str, blocks: Sequence[Block], verdicts: pd.DataFrame) -> float:
+    """How many characters of rated turns a verdict rests on, on average: those it cites, all of the history, or none."""
+    read = []
+    for block, (_, own) in zip(blocks, verdicts.groupby(BLOCK, sort=False)):
+        turns = turns_by_id(block).items()
+        lengths = {id: len(t["request"] or "") + len(t["response"]) for id, t in turns if pd.notna(t["score"])}
+        read += [sum(lengths.get(id, 0) for id in (lengths if name == ALL else cited)) for cited in own["evidence"]]
+    return float(np.mean(read))
 
 
 def compare_sizes(judged: FreeMemories, corpus: Corpus) -> pd.DataFrame:
@@ -119,13 +107,23 @@ def judge_with_memories_of(
     """
     blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True))
     fit(judge, corpus, blocks, backbone)
+    return _judge_as(_lend(judge, corpus, blocks, whose, seed), corpus, blocks, backbone if judge.sees.model else None)
+
+
+def _lend(judge: Judge, corpus: Corpus, blocks: Sequence[Block], whose: Sequence[Whose], seed: int) -> dict[str, Judge]:
+    """The judge with the user's own evidence and with that of others, by whose it is."""
     pool = corpus.of_users(dict.fromkeys(block.user for block in blocks))
-    asking = backbone if judge.sees.model else None
-    frames = []
-    judges: dict[str, Judge] = {OWN: judge} | {owner: borrowed(judge, pool, owner, seed) for owner in whose}
-    for owner, one in judges.items():
-        verdicts = frame(one, corpus, asking, blocks, verdicts_on(one, blocks, asking))
-        frames.append(verdicts.assign(judge=owner))
+    return {OWN: judge} | {owner: borrowed(judge, pool, owner, seed) for owner in whose}
+
+
+def _judge_as(
+    judges: Mapping[str, Judge], corpus: Corpus, blocks: Sequence[Block], backbone: Backbone | None = None
+) -> pd.DataFrame:
+    """The verdicts of judges that have learned, each under the name that it has here."""
+    frames = [
+        frame(judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone)).assign(judge=name)
+        for name, judge in judges.items()
+    ]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -121,7 +121,7 @@ def sample(language: str) -> Corpus:
     kept = sessions.loc[is_kept, SESSION]
 
     def cut(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.merge(kept, on=SESSION) if set(SESSION) <= set(rows) and rows["session"].notna().all() else rows
+        return rows.merge(kept, on=SESSION) if set(SESSION) <= set(rows) else rows
 
     extras = {name: cut(rows) for name, rows in corpus.extras.items()}
     extras["candidates"] = extras["candidates"][extras["candidates"]["user"].isin(users[:WHOLE])].reset_index(drop=True)

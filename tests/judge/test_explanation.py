@@ -27,18 +27,6 @@ def sample() -> Corpus:
 
 
 @pytest.fixture(scope="module")
-def users(sample: Corpus) -> list[str]:
-    return sorted(sample.users["user"])
-
-
-@pytest.fixture(scope="module")
-def judge(sample: Corpus, users: list[str]) -> LearnedJudge:
-    learned = LearnedJudge()
-    answered(partial(learned.fit, sample.of_users(users[:6])))
-    return learned
-
-
-@pytest.fixture(scope="module")
 def block(sample: Corpus, users: list[str]) -> Block:
     return sample.block(users[10], sample.scenarios[0])
 

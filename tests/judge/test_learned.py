@@ -32,18 +32,6 @@ def sample() -> Corpus:
     return load("sample/zh")
 
 
-@pytest.fixture(scope="module")
-def users(sample: Corpus) -> list[str]:
-    return sorted(sample.users["user"])
-
-
-@pytest.fixture(scope="module")
-def judge(sample: Corpus, users: list[str]) -> LearnedJudge:
-    learned = LearnedJudge()
-    answered(partial(learned.fit, sample.of_users(users[:6])))
-    return learned
-
-
 def judged(judge: LearnedJudge, corpus: Corpus, users: list[str]) -> pd.DataFrame:
     rows = []
     for block in (corpus.block(*pair) for pair in corpus.block_ids(users)):

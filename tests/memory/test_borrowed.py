@@ -19,7 +19,6 @@ from perslib.memory import make_memory
 from perslib.memory.borrowed import Lender
 from perslib.studies.whose_memory import (
     ALL,
-    LEVEL,
     NEAREST,
     NOTHING,
     OTHERS,
@@ -175,8 +174,8 @@ def test_memories_without_a_model_are_measured_by_size_and_by_owner():
     judged = judge_without_model(sample, limit=200)
     sizes, owners = compare_sizes(judged, sample), compare_owners(judged.owners, sample)
     r = sizes[sizes["metric"] == "pearson"].set_index("memory")
-    assert list(r.index) == [NOTHING, LEVEL, *STATEMENTS, NEAREST, ALL]
-    read = r.loc[[NOTHING, LEVEL, *STATEMENTS, ALL], "characters"]
+    assert list(r.index) == [NOTHING, *STATEMENTS, NEAREST, ALL]
+    read = r.loc[[NOTHING, *STATEMENTS, ALL], "characters"]
     assert read.is_monotonic_increasing and read[NOTHING] == 0 and read[ALL] > 10_000
     assert r.loc["5 statements", "value"] > r.loc[NOTHING, "value"]
     facts = describe_memories(sizes, owners)
@@ -184,5 +183,7 @@ def test_memories_without_a_model_are_measured_by_size_and_by_owner():
     own = owners[(owners["whose"] == "nearest") & (owners["metric"] == "pearson")].iloc[0]
     assert facts["own"] == pytest.approx(own["less"]) and facts["is_sure"] == (own["less_low"] > 0)
     assert facts["reached"] >= facts["all"] - 0.1 * facts["gain"]
+    dealt_out = owners[(owners["whose"] == "level") & (owners["metric"] == "pearson")]["value"].item()
+    assert r.loc["level", "value"] != dealt_out, "the level alone is not the own scores dealt out anew"
     same = owners[owners["whose"] == "nothing"].merge(sizes[sizes["memory"] == NOTHING], on="metric")
     assert same["value_x"].tolist() == same["value_y"].tolist()

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
-from perslib.corpus import Block, Corpus, Target
+from perslib.corpus import Block, Target
 from perslib.errors import check_names
 from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Sees, Verdict
@@ -41,13 +41,7 @@ class Personal(AskingJudge):
         self.memory, self.manner, self.update, self.profile = memory, manner or Manner(), update, profile
         usual = "no memory" if memory is None else f"{memory.name} memory"
         self.name = name or (usual if update == "fixed" else f"{usual}, {update}")
-        learns = memory is not None and memory.learns
-        self.sees = Sees(True, True, profile != "none", history=memory is not None, train=learns, model=True)
-
-    async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Let the memory learn, if it does."""
-        if self.memory is not None:
-            await self.memory.fit(train, ask)
+        self.sees = Sees(True, True, profile != "none", history=memory is not None, train=self.learns, model=True)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Build the memory, then one question a reply."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from perslib.corpus import Target
+from perslib.corpus import Corpus, Target
 from perslib.errors import DataError, Problem
 from perslib.judge.asking.scores import read, read_digit
-from perslib.judge.base import SPENT, Judge, Verdict
+from perslib.judge.base import Judge, Verdict, sum_spent
 from perslib.llm import Answer, Ask, Request
+from perslib.memory import MemorySystem
 from perslib.prompts import Prompt, PromptSettings
 
 
@@ -21,7 +22,7 @@ def pooled(verdicts: Sequence[Verdict]) -> Verdict:
     Draws without a score are left out; if none has one, the first says why.
     """
     scores = [v.raw for v in verdicts if v.raw is not None]
-    total = _summed(verdicts)
+    total = sum_spent(verdicts)
     if not scores:
         return replace(verdicts[0], **total)
     counts, mean = Counter(scores), sum(scores) / len(scores)
@@ -29,12 +30,6 @@ def pooled(verdicts: Sequence[Verdict]) -> Verdict:
     p = tuple(counts[float(s)] / len(scores) for s in range(1, 6))
     spoken = next(v for v in verdicts if v.raw == most)
     return replace(spoken, expected=mean, p=p, mode="samples", **total)
-
-
-def _summed(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    given = {name: [getattr(verdict, name) for verdict in verdicts] for name in SPENT}
-    known = {name: [value for value in values if value is not None] for name, values in given.items()}
-    return {name: sum(values) if values else None for name, values in known.items()}
 
 
 #: Alternatives asked for at each token; what endpoints give at most.
@@ -114,6 +109,18 @@ class AskingJudge(Judge):
     """A judge that asks a model, in its manner."""
 
     manner: Manner
+    memory: MemorySystem | None = None
+    """What it remembers of the user, if anything."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether its memory learns from train users."""
+        return self.memory is not None and self.memory.learns
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Let the memory learn, if there is one that does."""
+        if self.memory is not None:
+            await self.memory.fit(train, ask)
 
     @property
     def samples(self) -> int:

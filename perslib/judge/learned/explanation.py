@@ -1,8 +1,10 @@
 """Why the learned judge gives a score: parts that add up to it, and the rated turns that it rests on.
 
-explanation = answered(partial(judge.explain, block))
-explanation.parts      what each trait adds, for everybody and for this user
-explanation.turns      what each of the user's rated turns adds
+    explanation = answered(partial(judge.explain, block))
+    explanation.parts      what each trait adds, for everybody and for this user
+    explanation.turns      what each of the user's rated turns adds
+
+A verdict's rationale is made from the same parts, and it cites the turns that weigh most.
 """
 
 from __future__ import annotations
@@ -111,25 +113,23 @@ class Wording:
         """Return for each target a rationale in two or three sentences, and what it cites."""
         if not len(case.block):
             return []
-        groups = [a + b for a, b in zip(parts.everybody, parts.own)]
-        cited = self._list_cited(case, parts)
-        values = np.array([read(said) for said in case.replies])
-        usual = _mean_values(case)
-        found = []
-        for i, (ids, rests) in enumerate(cited):
-            sums = np.array([group[i].sum() for group in groups])
-            sides = []
-            for side, order in (("for", np.argsort(-sums)), ("against", np.argsort(sums))):
-                sign = 1 if side == "for" else -1
-                picked = [int(g) for g in order[:NAMED] if sign * sums[g] >= LEAST]
-                words = [
-                    self._describe_group(g, groups[g][i], sums[g], values[i], usual, parts.terms[i], case.replies[i])
-                    for g in picked
+        groups = dict(zip(GROUPS, (both + own for both, own in zip(parts.everybody, parts.own))))
+        usual, found = _mean_values(case), []
+        for i, (ids, rests) in enumerate(self._list_cited(case, parts)):
+            points = {name: float(group[i].sum()) for name, group in groups.items()}
+            best = sorted(points, key=points.__getitem__, reverse=True)
+            sides = {
+                "for": [name for name in best[:NAMED] if points[name] >= LEAST],
+                "against": [name for name in best[: -NAMED - 1 : -1] if points[name] <= -LEAST],
+            }
+            words = []
+            for side in sorted(sides, key=lambda side: -abs(sum(points[name] for name in sides[side]))):
+                said = [
+                    self._describe_group(name, groups[name][i], case.replies[i], parts.terms[i], usual)
+                    for name in sides[side]
                 ]
-                if words:
-                    sides.append((sums[picked].sum(), self._said[side].format(parts=self._said["join"].join(words))))
-            sides.sort(key=lambda part: -abs(part[0]))
-            text = self._said["both"].join(words for _, words in sides)
+                words += [self._said[side].format(parts=self._said["join"].join(said))] if said else []
+            text = self._said["both"].join(words)
             sentences = [
                 self._describe_user(case, parts, i),
                 self._said["sentence"].format(text=text[:1].upper() + text[1:]) if text else "",
@@ -145,18 +145,10 @@ class Wording:
         return str(self._said[form].format(mean=f"{parts.mean:.1f}", level=f"{abs(level):.1f}", side=side, rated=rated))
 
     def _describe_group(
-        self,
-        group: int,
-        parts: Array,
-        points: float,
-        values: Array,
-        usual: tuple[Array, Array],
-        terms: csr_matrix,
-        reply: Said,
+        self, name: str, parts: Array, reply: Said, terms: csr_matrix, usual: tuple[Array, Array]
     ) -> str:
         """A group of traits by the trait that says most of its points."""
-        said, name = self._said, list(GROUPS)[group]
-        sign, shown = np.sign(points), f"{points:+.1f}".replace("-", "−")
+        said, sign, shown = self._said, np.sign(parts.sum()), f"{parts.sum():+.1f}".replace("-", "−")
         if name == "words":
             order = np.argsort(-sign * terms.data)[:3]
             found = [self.terms[terms.indices[k]] for k in order if sign * terms.data[k] > 0]
@@ -165,7 +157,7 @@ class Wording:
         trait = GROUPS[name][int(np.argmax(sign * parts))]
         if trait not in NAMES:
             return str(said["alone"].format(trait=self._named[trait], value=getattr(reply, name), points=shown))
-        k = NAMES.index(trait)
+        k, values = NAMES.index(trait), read(reply)
         high, low = (_show(trait, end[k], is_mean=True) for end in usual)
         value = said["yes" if values[k] > 0.5 else "no"] if KINDS[trait] == "mark" else _show(trait, values[k])
         form = "compared" if np.isfinite(usual[0][k] + usual[1][k]) else "alone"

@@ -34,7 +34,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
-from perslib.judge.base import SPENT, Judge, Sees, Verdict, unfitted
+from perslib.judge.base import Judge, Sees, Verdict, sum_spent, unfitted
 from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
 from perslib.judge.learned.mixed import Parts, Population, Turns, estimate
 from perslib.judge.learned.reasons import ReasonModel, count_reasons
@@ -205,17 +205,18 @@ class LearnedJudge(Judge):
         A judge that learns gives them without having been taught by the user.
         """
         users = np.array([block.user for block in blocks])
+        everybody = np.unique(users)
         given = [np.full((len(block), len(self.panel)), np.nan) for block in blocks]
         for column, judge in enumerate(self.panel):
-            for fold in np.array_split(np.unique(users), FOLDS) if judge.sees.train else [np.unique(users)]:
-                held_out, teachers = copy(judge), sorted(set(users) - set(fold))
-                if judge.sees.train and not teachers:
+            for fold in np.array_split(everybody, FOLDS) if judge.sees.train else [everybody]:
+                held_out, teachers = copy(judge), np.setdiff1d(everybody, fold) if judge.sees.train else everybody
+                if not len(teachers):
                     continue
                 await held_out.fit(train.of_users(teachers), ask)
                 theirs = np.flatnonzero(np.isin(users, fold))
                 answers = await asyncio.gather(*(held_out.judge(blocks[i], ask) for i in map(int, theirs)))
                 for i, verdicts in zip(theirs, answers):
-                    given[i][:, column] = [_score(verdict) for verdict in verdicts]
+                    given[i][:, column] = [verdict.score for verdict in verdicts]
             await judge.fit(train, ask)
         return np.concatenate(given)
 
@@ -223,7 +224,8 @@ class LearnedJudge(Judge):
         """Return the panel's verdicts on each target, and their scores, a column a judge."""
         answers = await asyncio.gather(*(judge.judge(block, ask) for judge in self.panel))
         by_target: list[tuple[Verdict, ...]] = list(zip(*answers)) if answers else [()] * len(block)
-        return by_target, np.array([list(map(_score, v)) for v in by_target], float).reshape(len(block), len(answers))
+        scores = np.array([[verdict.score for verdict in verdicts] for verdicts in by_target], float)  # None is NaN
+        return by_target, scores.reshape(len(block), len(answers))
 
     def _with_panel(self, predicted: Array, given: Array) -> Array:
         """Features of the ordinal stage: the prediction, the panel's scores, and which of these are missing."""
@@ -274,18 +276,10 @@ def _with_p(turns: pd.DataFrame, p: Array) -> pd.DataFrame:
     return turns.assign(**dict(zip(P, p.T)), raw=p @ SCORES, expected=p @ SCORES)
 
 
-def _score(verdict: Verdict) -> float:
-    """The expected score, else the raw one, else NaN."""
-    score = verdict.raw if verdict.expected is None else verdict.expected
-    return np.nan if score is None else score
-
-
 def _merge(answers: Sequence[Verdict]) -> Verdict:
     """What the panel's answers took together and, of a single judge, where its answer is; no score of its own."""
     one = answers[0] if len(answers) == 1 else Verdict()
-    spent = {name: [value for v in answers if (value := getattr(v, name)) is not None] for name in SPENT}
-    took: dict[str, Any] = {name: sum(values) if values else None for name, values in spent.items()}
-    return Verdict(memory=one.memory, prompt=one.prompt, asked=one.asked, **took)
+    return Verdict(memory=one.memory, prompt=one.prompt, asked=one.asked, **sum_spent(answers))
 
 
 class Reading:

@@ -220,13 +220,10 @@ class FromStatements(LearnedJudge):
         self.memory, self.language, self.most = memory, check_language(language), most
 
     @classmethod
-    def from_learned(cls, judge: LearnedJudge, **options: Any) -> FromStatements:
-        """Return a judge that knows what this one has learned, and trusts predictions as it does."""
-        made = cls(**options)
-        own = vars(made)
-        vars(made).update(
-            {name: value for name, value in vars(judge).items() if name not in own or name == "_population"}
-        )
+    def from_learned(cls, judge: LearnedJudge, memory: MemorySystem | None = None) -> FromStatements:
+        """Return a judge that knows what this one has learned, panel included, and trusts predictions as it does."""
+        made = cls(memory)
+        vars(made).update({name: value for name, value in vars(judge).items() if name != "name"})
         return made
 
     async def fit(self, train: Corpus, ask: Ask) -> None:

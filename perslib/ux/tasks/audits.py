@@ -112,7 +112,7 @@ def _both(cut: Cut, row: dict[Any, Any], first: str) -> Block:
 
 
 def _higher(verdicts: Sequence[Verdict]) -> str | None:
-    scores = [v.raw if v.expected is None else v.expected for v in verdicts]
+    scores = [v.score for v in verdicts]
     if scores[0] is None or scores[1] is None:
         return None
     apart = scores[0] - scores[1]
@@ -151,7 +151,7 @@ def padding_audit(
     scores = []
     for given in (blocks, more):
         found = verdicts_on(judge, given, backbone, progress=progress)
-        own = [v.raw if v.expected is None else v.expected for of in found for v in of]
+        own = [v.score for of in found for v in of]
         scores.append(floats(pd.Series(own)))
     change = scores[1] - scores[0]
     known = ~np.isnan(change)
