@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jsonschema_rs import Draft202012Validator, ValidationError
+from jsonschema_rs import Draft202012Validator, ReferencingError, ValidationError
 
 from perslib.errors import Problem
 from perslib.paths import read_toml
@@ -52,7 +52,16 @@ def read_schema(beside: str, name: str, part: str, **formats: Callable[[str], bo
 def make_schema(tables: Mapping[str, Any], part: str, **formats: Callable[[str], bool]) -> Schema:
     """The schema in one of several tables that refer to each other."""
     document = {**tables, "$ref": f"#/{part}"}
-    return Schema(document, Draft202012Validator(document, formats=formats, validate_formats=True))
+    try:
+        validator = Draft202012Validator(document, formats=formats, validate_formats=True, retriever=_refuse_address)
+    except ReferencingError as error:
+        raise ValueError(str(error)) from None
+    return Schema(document, validator)
+
+
+def _refuse_address(address: str) -> Any:
+    """A schema is whole: it names no file and no page that would be opened."""
+    raise ValueError(f"a schema may refer to its own parts alone, not to {address}")
 
 
 def check(record: Any, schema: Schema, place: str, unknown: Callable[[str], None] | None = None) -> list[Problem]:

@@ -10,7 +10,7 @@ back as data or as *unscored* with the reason.
 
 from perslib.llm.answerers.completions import digit_distribution
 from perslib.llm.answerers.limits import Patience
-from perslib.llm.backbone import Backbone, backbone, dry_run
+from perslib.llm.backbone import Backbone, backbone, dry_run, find_model
 from perslib.llm.cache.store import Cache
 from perslib.llm.embeddings import Embedder, embedder
 from perslib.llm.entries import Entry, Prices, entries
@@ -22,5 +22,5 @@ from perslib.llm.structured.parsing import parse
 __all__ = [
     "Answer", "Answerer", "Ask", "Backbone", "Cache", "Embedder", "Entry", "Ledger", "Method", "Patience", "Prices",
     "Question", "Request", "Spending", "answered", "backbone", "compute", "digit_distribution", "dry_run", "embedder",
-    "entries", "parse",
+    "entries", "find_model", "parse",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ from perslib.llm.answerers.endpoint import Endpoint, shared_client
 from perslib.llm.answerers.limits import Client, Patience
 from perslib.llm.cache.answers import CachedAnswers
 from perslib.llm.cache.store import Cache, Policy
-from perslib.llm.entries import Entry, entry
+from perslib.llm.entries import NO_MODEL, Entry, entry
 from perslib.llm.ledger import Ledger, Progress, Stages
 from perslib.llm.request import Answer, Answerer, Ask, Message, Method, Question, Request
 from perslib.llm.scheduler import QuestionScheduler
@@ -93,6 +93,11 @@ def backbone(
     return Backbone(
         entry(name, **overrides), cache, ledger, patience, scheduler=scheduler, forced=forced, client=client
     )
+
+
+def find_model(name: str) -> Backbone | None:
+    """Return the model that a study asks, the backbone of this name; None for "none", where it asks no model."""
+    return None if name == NO_MODEL else backbone(name)
 
 
 class Backbone:

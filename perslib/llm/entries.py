@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
 
 from perslib.errors import DataError, MissingKey, Problem, UnknownName
+from perslib.llm.request import plain_number
 from perslib.paths import workspace
 from perslib.schemas import check, read_schema
 
+#: Stands for a backbone where a study asks no model.
+NO_MODEL = "none"
 OURS = Path(__file__).with_name("backbones.toml")
 ENTRY = read_schema(__file__, "backbones.schema.toml", "entry")
 
@@ -158,9 +163,11 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     """The checked tables of one file."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise DataError(Problem(str(path), f"is not valid TOML: {error}")) from None
     problems: list[Problem] = []
+    if NO_MODEL in document:
+        problems.append(Problem(f"{path} [{NO_MODEL}]", "no model can be called so: the name stands for asking none"))
     tables = {}
     for name, table in document.items():
         if not isinstance(table, dict):
@@ -172,6 +179,21 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return tables
 
 
+def _unsendable(value: Any, place: str) -> list[Problem]:
+    """What JSON does not have: names that are no texts, not-a-number, infinity, dates, bytes, objects."""
+    if isinstance(value, Mapping):
+        wrong = [Problem(place, f"has a name that is no text: {name!r}") for name in value if not isinstance(name, str)]
+        return wrong or [own for name, part in value.items() for own in _unsendable(part, f"{place}.{name}")]
+    if isinstance(value, list | tuple):
+        return [own for number, part in enumerate(value) for own in _unsendable(part, f"{place}[{number}]")]
+    try:
+        json.dumps(value, default=plain_number, allow_nan=False)
+    except (TypeError, ValueError):
+        shown = repr(value)[:60] if isinstance(value, float | bytes | date) else f"of type {type(value).__name__}"
+        return [Problem(place, f"is {shown}, which JSON does not have")]
+    return []
+
+
 _MAY_BE_NONE = {field.name for field in fields(Entry) if field.default is None}
 
 
@@ -181,7 +203,11 @@ def _checked(table: Mapping[str, Any], place: str, problems: list[Problem]) -> d
     plain = {name: value for name, value in table.items() if value is not None or name not in _MAY_BE_NONE}
     if isinstance(prices, Prices):
         del plain["prices"]
-    if found := check(plain, ENTRY, place):
+    try:
+        found = check(plain, ENTRY, place) or _unsendable(table.get("extra_body"), f"{place} extra_body")
+    except (RecursionError, TypeError, ValueError) as error:
+        found = [Problem(place, f"holds what no request can: {error}")]
+    if found:
         problems += found
         return {}
     good = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}

@@ -90,6 +90,13 @@ def test_options_go_before_a_recipe(folder):
         ("records", 'leave_out = { scor = "" }\nrecords', "wrong.toml: leave_out names scor, which is no column"),
         ("records", 'derive = "x"\nrecords', "wrong.toml: derive is x, but no function is registered"),
         ("records", 'record = { type = "x" }\nrecords', "wrong.toml: record is no JSON schema"),
+        (
+            "records",
+            'record = { "$ref" = "file:///etc/hosts" }\nrecords',
+            "may refer to its own parts alone, not to file://",
+        ),
+        ("records", 'pattern = "../*.json"\nrecords', 'pattern is "../*.json", expected files within the folder'),
+        ("records", 'parts = { a = "/etc/hosts" }\nrecords', 'parts.a is "/etc/hosts", expected files within'),
         ("data.rows", "data.row", "log.json: has nothing at data.row\nCorrect records in wrong.toml"),
         (
             "inputs.input",
@@ -133,6 +140,8 @@ def test_messages_under_other_names_with_ratings_of_their_own(folder):
     chat = [{"from": "human", "value": {"text": "q"}}, {"from": "GPT", "value": {"text": "r"}, "stars": 2}]
     turns = read(recipe, {"who": 1, "chat": chat}, {"who": 2, "chat": json.dumps(chat * 2)}).turns
     assert turns["request"].tolist() == ["q"] * 3 and turns["score"].tolist() == [2, 2, 2]
+    recipe += '    columns.mood = { path = "mood", optional = true }\n'
+    assert "object" not in read(recipe, {"who": 1, "chat": chat}).turns.to_csv()
     with pytest.raises(DataError, match=r"own\.jsonl:1: chat\[1\]\.from is missing"):
         read(recipe, {"who": 1, "chat": [chat[0], {}]})
     with pytest.raises(DataError, match=r"own\.jsonl:1: chat is 3, expected a list"):

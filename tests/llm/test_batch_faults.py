@@ -128,12 +128,23 @@ def test_one_bad_line_costs_its_own_answer_and_no_other(server, entry, made, hom
         (lambda text: text.encode("utf-16-be"), 12),
         (lambda text: text.encode("utf-8-sig"), 12),
         (lambda text: text.encode("latin-1"), 12),
+        (lambda text: b"\0" + text.encode(), 12),
         (lambda text: gzip.compress(text.encode()), 12),
         (lambda text: gzip.compress(text.encode()[:900]) + gzip.compress(text.encode()[900:]), 12),
         (lambda text: gzip.compress(text.encode(), 0)[:-100], 11),
         (lambda text: text.encode().replace("è".encode(), b"\xe8", 1), 11),
     ],
-    ids=["utf-16", "utf-16 without mark", "utf-8 with mark", "latin-1", "gzip", "two gzips", "cut gzip", "one line"],
+    ids=[
+        "utf-16",
+        "utf-16 without mark",
+        "utf-8 with mark",
+        "latin-1",
+        "NUL",
+        "gzip",
+        "two gzips",
+        "cut gzip",
+        "one line",
+    ],
 )
 def test_other_codings_of_a_file(server, entry, made, encode, answers):
     server.reply = lambda body: ACCENT
@@ -145,7 +156,7 @@ def test_other_codings_of_a_file(server, entry, made, encode, answers):
 
 @pytest.mark.parametrize(
     "says",
-    [{"output_file_id": name} for name in (5, [], {}, "../batches", "gone", "a b?c#d", "x" * 5000)]
+    [{"output_file_id": name} for name in (5, [], {}, "../batches", "gone", "a b?c#d", "x" * 5000, "x" * 100_000)]
     + [{"output_file_id": None}, {"output_file_id": ""}, {"error_file_id": "gone"}],
     ids=lambda says: str(says)[:40],
 )

@@ -1,6 +1,7 @@
 """The registry: our entries, the user's, and what is wrong with either."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -99,6 +100,11 @@ def test_an_entry_without_a_model_says_so(home):
         ),
         ('headers = { X-Api-Key = "sk-secret-1" }', "headers"),
         ("query = { a = 1 }", "query"),
+        ('headers = { "A\\nB" = "x" }', "headers"),
+        ('headers = { Content-Length = "3" }', "headers.Content-Length is a wrong key, expected the name of a header"),
+        ('max_tokens_as = "messages"', 'max_tokens_as is "messages", expected max_tokens or'),
+        ("extra_body = { a = [1, nan] }", "extra_body.a[1]: is nan, which JSON does not have"),
+        ("extra_body = { a = { b = 2020-01-01 } }", "extra_body.a.b: is datetime.date(2020, 1, 1), which JSON"),
         ('key_env = "sk-secret-123"', "key_env is not shown here, expected the name of an environment variable"),
     ],
 )
@@ -106,8 +112,24 @@ def test_mistakes_name_file_table_and_field(home, mine, line, words):
     mine(f"[campus]\n{line}\n")
     with pytest.raises(DataError) as caught:
         entries()
-    assert f"{home / 'backbones.toml'} [campus]: {words}" in str(caught.value)
+    assert re.search(re.escape(f"{home / 'backbones.toml'} [campus]") + ":? " + re.escape(words), str(caught.value))
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [{1: 2}, {"a": b"x"}, {"a": object()}, {"a": 10**5000}])
+def test_what_json_does_not_have_is_refused(body):
+    deep: dict = {}
+    for _ in range(3000):
+        deep = {"a": deep}
+    for given in (body, deep):
+        with pytest.raises(DataError, match=r"backbone\('openai'\)"):
+            entry("openai", extra_body=given)
+
+
+def test_numbers_of_thousands_of_digits_name_the_file(mine, home):
+    mine(f"[campus]\nrpm = {'9' * 5000}\n")
+    with pytest.raises(DataError, match="is not valid TOML: Exceeds the limit"):
+        entries()
 
 
 def test_all_mistakes_are_listed_at_once(mine):

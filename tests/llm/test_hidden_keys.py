@@ -106,6 +106,25 @@ def test_a_structured_reply(server, asked, spelled):
     assert asked.ask_many([Request("Why?", schema=schema)], progress=False)[0].data == {"why": "[key]"}
 
 
+@pytest.mark.parametrize(
+    "literal",
+    [
+        r"'\x73k-proj" + KEY[7:] + "'",
+        r"'\163k-proj" + KEY[7:] + "'",
+        r"'\U00000073k-proj" + KEY[7:] + "'",
+        r"'\N{LATIN SMALL LETTER S}k-proj" + KEY[7:] + "'",
+        f"'{KEY[:5]}\\\n{KEY[5:]}'",
+        f"'{KEY[:5]}' '{KEY[5:]}'",
+        f"('{KEY[:5]}' # half\n '{KEY[5:]}')",
+    ],
+)
+def test_a_text_that_only_python_can_read_is_no_reply(server, asked, literal):
+    schema = {"type": "object", "properties": {"why": {"type": "string"}}, "required": ["why"]}
+    server.next(*[raw(json.dumps({"choices": [{"message": {"content": f"{{'why': {literal}}}"}}]}))] * 2)
+    answer = asked.ask_many([Request("Why?", schema=schema)], progress=False)[0]
+    assert (answer.data, answer.mode) == (None, "unscored") and KEY not in str(answer)
+
+
 @pytest.mark.parametrize("code", [200, 400, 401])
 def test_refusals(server, asked, spelled, code):
     if code == 200:

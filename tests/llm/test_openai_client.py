@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 import shutil
 import ssl
 import subprocess
@@ -16,7 +17,7 @@ import httpx2
 import openai
 import pytest
 from aiohttp import web
-from endpoint import HASTY, Endpoint, endless, says, silent, status
+from endpoint import HASTY, Endpoint, completion, endless, says, silent, status
 
 from perslib.errors import BackboneError, DataError, MissingKey, Refused, Unreachable
 from perslib.llm import Patience, backbone, event_loop
@@ -141,6 +142,30 @@ def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(server, mod
         assert model(base_url="http://models.invalid/v1").ask("Hello?").ok
         assert model().ask("Hello?").ok
     assert proxy.paths == ["http://models.invalid/v1/chat/completions"] and len(server.bodies) == 1
+
+
+def test_a_proxy_that_cannot_be_used_is_named(model, monkeypatch):
+    monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
+    with pytest.raises(BackboneError, match="names a SOCKS proxy for a.invalid"):
+        model(base_url="http://a.invalid/v1").ask("Hello?")
+    monkeypatch.setenv("all_proxy", "http://127.0.0.1:9")
+    assert (
+        "the proxy that the environment names does not answer" in model(base_url="http://b.invalid/v1").ask("H?").error
+    )
+
+
+def test_a_second_reply_that_nobody_asked_for_answers_no_question(server, model):
+    async def twice(request, body):
+        stray = json.dumps(completion("stray")).encode()
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(stray)
+        asyncio.get_running_loop().call_later(0.02, request.transport.write, head + stray)
+        return web.json_response(completion("first"))
+
+    server.next(twice)
+    asked = model()
+    assert asked.ask("One?").text == "first"
+    time.sleep(0.1)
+    assert asked.ask("Two?").text == "ok"
 
 
 @pytest.mark.filterwarnings("ignore:.*(BasicAuth|proxy_auth).* deprecated:DeprecationWarning")
@@ -273,6 +298,22 @@ def test_what_breaks_with_a_client_is_said_as_without(server, model, client, htt
     nobody = client(base_url="http://127.0.0.1:9/v1", http_client=http_client())
     with pytest.raises(Unreachable, match=r"Nobody answers at http://127.0.0.1:9/v1"):
         model(client=nobody).ask("Hello?")
+
+
+def test_a_client_that_fails_is_named(model, client):
+    async def no_token():
+        raise RuntimeError("no token today")
+
+    broken, closed = client(api_key=no_token), client()
+    event_loop.run(closed.close())
+    for own, words in ((broken, "no token today"), (closed, "closed")):
+        with pytest.raises(BackboneError, match=rf"client of backbone .* failed \(RuntimeError: .*{words}"):
+            model(client=own).ask("Hello?")
+
+
+def test_a_key_from_a_file_is_hidden_with_its_line_end(model, client):
+    answer = model(client=client(api_key=f"{KEY}\n"), patience=Patience(tries=1)).ask("Hello?")
+    assert not answer.ok and KEY not in answer.error
 
 
 def test_a_reply_of_a_client_is_measured_and_hides_its_key(server, model, client):

@@ -257,7 +257,8 @@ class _Making:
             if MISSING in (role, content):
                 lacking = column.role if role is MISSING else column.content
                 raise DataError(Problem(place, f"{column.theirs}[{number}].{lacking} is missing"))
-            further = {name: self._value(own, message, place) for name, own in column.columns.items()}
+            taken = ((name, self._value(own, message, place)) for name, own in column.columns.items())
+            further = {name: value for name, value in taken if value is not MISSING}
             said.append({"role": column.roles.get(in_words(role), role), "content": content, **further})
         return said
 

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perslib.errors import Refused, Unreachable
+from perslib.errors import BackboneError, Refused, Unreachable
 from perslib.llm import event_loop
 from perslib.llm.answerers.hidden_keys import hide_keys
 from perslib.llm.entries import Entry
@@ -102,6 +102,17 @@ class Transport:
                 reply = await sdk.request_reply(self._client, method, path, most, headers, self.entry.query, **sent)
         except sdk.BROKEN as error:
             raise self.fault(*sdk.find_cause(error)) from None
+        except Exception as error:
+            if type(error).__name__ == "InvalidURL":
+                words = f"{self.entry.name}: {path[:80]}… is no address: {error}"
+                raise Refused(words, backbone=self.entry.name, status=404) from None
+            if self._of_user is None:
+                raise
+            said = f"{type(error).__name__}: {_clean(str(error))[:WORDS]}"
+            remedy = "correct it where it is made, or leave `client` out"
+            raise BackboneError(
+                f"The client of backbone {self.entry.name!r} failed ({said}): {remedy}.", backbone=self.entry.name
+            ) from None
         if len(reply.content) > most:
             raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
         return reply
@@ -131,6 +142,8 @@ class Transport:
         words = _clean(hide_keys(str(error), {key: "[key]"} if key else {})) or type(error).__name__
         if not is_unreached:
             return Fault(f"the connection broke: {words}")
+        if type(error).__name__ in ("ClientProxyConnectionError", "ProxyError"):
+            return Fault(f"the proxy that the environment names does not answer ({words})")
         return Fault("connection refused" if isinstance(error, ConnectionRefusedError) else words, nobody=True)
 
     def _decoded(self, reply: Response, body: Body) -> dict[str, Any]:

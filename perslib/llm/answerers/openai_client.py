@@ -39,6 +39,17 @@ _parse = lru_cache(httpx2.URL)
 _SETTLED: dict[str, Any] = {"security": {}, "timeout": None, "idempotency_key": ""}
 
 
+class _Connections(aiohttp.TCPConnector):
+    """Connections that are used again where nothing is left over: a second reply that nobody asked for answers no question."""
+
+    async def _get(self, key: Any, traces: Any) -> Any:
+        while connection := await super()._get(key, traces):
+            if connection.protocol and not connection.protocol.should_close:
+                break
+            connection.close()
+        return connection
+
+
 class BoundedClient(httpx2.AsyncClient):
     """The connections of the SDK: aiohttp's, without the layers between (0.15 ms a call).
 
@@ -62,7 +73,7 @@ class BoundedClient(httpx2.AsyncClient):
         """Send a request and return its reply, read and decoded; what is longer than its bound lacks its end."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
+                connector=_Connections(
                     limit=0,  # `limits.Gate` bounds the calls in flight
                     keepalive_timeout=KEEP_ALIVE,
                     ssl=self._certificates,
@@ -86,8 +97,9 @@ class BoundedClient(httpx2.AsyncClient):
                         break
         except BROKEN as error:
             raise openai.APIConnectionError(request=request) from error
-        # How the content was packed, and how long it was then, is no longer so.
-        kept = [pair for pair in response.raw_headers if not pair[0].lower().startswith(b"content-")]
+        # How the content was packed, and how long it was then, is no longer so; the SDK would log the id as it came.
+        gone = (b"content-", b"x-request-id")
+        kept = [pair for pair in response.raw_headers if not pair[0].lower().startswith(gone)]
         return httpx2.Response(response.status, headers=kept, content=bytes(received), request=request)
 
     async def aclose(self) -> None:
@@ -167,15 +179,18 @@ async def request_reply(
 
 def find_key(request: httpx2.Request) -> str | None:
     """Return the key that a request carries."""
-    return request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get("api-key")
+    key = request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get("api-key")
+    return key and key.strip()
 
 
 def find_cause(error: BaseException) -> tuple[BaseException, str | None, bool]:
     """Return what broke, which SDK and HTTP client wrap, the key that was sent, and whether nobody could be reached."""
     key = find_key(error.request) if isinstance(error, openai.APIConnectionError) else None
     is_unreached = _is_unreached(error)
-    while isinstance(error.__cause__, Exception) and type(error.__cause__) is not TimeoutError:
+    is_of_proxy = False
+    while isinstance(error.__cause__, Exception) and type(error.__cause__) is not TimeoutError and not is_of_proxy:
         error = error.__cause__
+        is_of_proxy = isinstance(error, aiohttp.ClientProxyConnectionError)
         is_unreached |= _is_unreached(error)
     return error, key, is_unreached
 
@@ -241,4 +256,9 @@ def _find_proxy(url: str) -> str | None:
         return None
     known = getproxies()
     found = known.get(place.scheme) or known.get("all")
+    if found and urlsplit(found).scheme.startswith("socks"):
+        raise BackboneError(
+            f"The environment names a SOCKS proxy for {host}, and only HTTP proxies are spoken to. Name one in HTTPS_PROXY, "
+            f"put {host} into NO_PROXY, or give a client of your own: backbone(…, client=…)."
+        )
     return found if not found or "://" in found else f"http://{found}"

@@ -55,9 +55,9 @@ def decode_file(content: bytes) -> str:
         content = _decompress(content)
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
-    if content[:2] in (b"{\0", b"\0{"):
+    if b"\0\0" in (content[:4:2], content[1:4:2]):
         return content.decode("utf-16-le" if content[1:2] == b"\0" else "utf-16-be", "replace")
-    lines = content.split(b"\n")
+    lines = content.lstrip(b"\0").split(b"\n")
     is_utf8 = {i: _is_utf8(line) for i, line in enumerate(lines) if not line.isascii()}
     if is_utf8 and not any(is_utf8.values()):
         return content.decode("cp1252", "replace")

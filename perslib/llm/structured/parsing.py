@@ -12,8 +12,10 @@ asked for once more.
 from __future__ import annotations
 
 import ast
+import io
 import json
 import re
+import tokenize
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -36,8 +38,9 @@ _CURLY = str.maketrans({"“": '"', "”": '"', "„": '"', "‟": '"', "\uff02"
 _CURLY_SINGLE = str.maketrans({"‘": "'", "’": "'"})
 #: Full-width forms stand in Unicode in the order of ASCII.
 _FULL_WIDTH = {ord(mark) + 0xFEE0: mark for mark in ":,{}[]"}
-# Python's own reader would warn about these, on the terminal of somebody who did not write them.
-_DUBIOUS = re.compile(r"""\\[^\\'"abfnrtvxuUN0-7\n]|\d(?:and|else|for|if|in|is|or|not)""")
+#: Python's own reader would warn about some of these, on the terminal of somebody who did not write them. The others, which
+#: JSON has not, spell a text in a way that `hidden_keys` does not know.
+_DUBIOUS = re.compile(r"""\\[^\\'"abfnrtvu]|\d(?:and|else|for|if|in|is|or|not)""")
 _UNREADABLE = object()
 _BARE = {"True": "true", "False": "false", "None": "null"}
 
@@ -131,10 +134,18 @@ def _reading(text: str) -> Any:
         if _DUBIOUS.search(attempt):
             continue
         try:
-            return json.loads(whole_characters(json.dumps(ast.literal_eval(attempt))))
-        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            tree = ast.parse(attempt, mode="eval")
+            if not _holds_joined_texts(tree, attempt):
+                return json.loads(whole_characters(json.dumps(ast.literal_eval(tree))))
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError, tokenize.TokenError):
             continue
     return _UNREADABLE
+
+
+def _holds_joined_texts(tree: ast.Expression, text: str) -> bool:
+    """Tell whether texts that stand side by side are one to Python: a key in parts would not be seen."""
+    read = sum(isinstance(node, ast.Constant) and isinstance(node.value, str) for node in ast.walk(tree))
+    return read != sum(token.type == tokenize.STRING for token in tokenize.generate_tokens(io.StringIO(text).readline))
 
 
 _PIECES = re.compile(
@@ -198,7 +209,7 @@ def _short(message: str) -> str:
 
 def schema_text(schema: Mapping[str, Any]) -> str:
     """A schema as text, by which what is made of it is remembered."""
-    return json.dumps(schema, ensure_ascii=False)
+    return json.dumps(schema, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 @lru_cache(maxsize=256)

@@ -93,7 +93,7 @@ def _read(files: list[tuple[Path, str]], kind: str) -> pd.DataFrame:
         try:
             frame = pd.read_parquet(check_file(file))
             if kind == "verdicts":
-                coerce(frame, kind)
+                frame = frame.assign(**coerce(frame, kind))
             elif "response" not in frame:
                 raise ValueError("column 'response' is missing")
             parts.append(frame.assign(notebook=notebook, table=file.stem))
