@@ -26,7 +26,7 @@ install = $(RUN) -m uv pip install --quiet --python $(RUN) $(1) || $(RUN) -m pip
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1@/' | column -t -s@
 
-report: $(READY) ## render the bundled studies with the embedded model into reports/
+report: $(READY) ## render the bundled studies into reports/ (ARGS="-b NAME": with a model)
 	@$(RUN) -m perslib report $(ARGS)
 
 # Without bytecode both processes would read all tests anew each time.

@@ -34,7 +34,7 @@ PAGES = [f"{number:02d}" for number in range(14)]
 
 def serve() -> None:
     """Answer until standard input closes."""
-    sys.path.insert(0, str(ROOT / "tests" / "support"))
+    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "support")]
     from endpoint import Endpoint
     from goldens import answer
 
@@ -149,7 +149,7 @@ def main() -> None:
     print(f"{'page':<6}{'users':>7}{'seconds':>9}{'CPU':>9}{'MB':>8}  {'':<12}estimate", flush=True)
     sizes = [options.dialogues] if options.dialogues else options.users
     with tempfile.TemporaryDirectory(prefix="perslib-pages-") as place, endpoint() as url:
-        sys.path.insert(0, str(ROOT / "tests" / "support"))
+        sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "support")]
         from goldens import BACKBONE
 
         folders = {size: save(make_corpus(size, options), Path(place) / f"corpus-{size}") for size in sizes}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -56,8 +57,8 @@ _PAGES = (
         "-b",
         "backbones",
         multiple=True,
-        default=["embedded"],
-        help="Entry of backbones.toml. Repeat the option to run every notebook for each.",
+        default=["none"],
+        help="The model that pages ask, an entry of backbones.toml; none: they ask no model. Repeat the option to run every notebook for each.",
     ),
     click.option("--language", type=LANGUAGE, help="Language of the page. Default: that of the corpus."),
     click.option(
@@ -90,6 +91,7 @@ def choose_pages(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(cls=_CommandWithNames)
 @choose_pages
+@click.option("--figures", default="", help="Further formats of figures, for papers: pdf, svg, or both: pdf,svg.")
 @click.option("--batch", is_flag=True, help="Ask in batches, which takes hours and costs less.")
 @click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
 def report(
@@ -98,6 +100,7 @@ def report(
     parameters: dict[str, Any],
     batch: bool,
     dry_run: bool,
+    figures: str,
     **shared: Any,
 ) -> None:
     """Run NOTEBOOKS (default: all bundled ones) and render them as pages.
@@ -112,6 +115,10 @@ def report(
 
     use_plugins(*use)
     from perslib.report import answer_in_batches, rehearse_report, run_report
+    from perslib.report.page.export import FIGURES, read_formats
+
+    if figures:
+        os.environ[FIGURES] = ",".join(read_formats(figures))
 
     if batch:
         answer_in_batches(notebooks or None, dry_run=dry_run, **shared, **parameters)

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
-from perslib.errors import DataError, NotEnough, PerslibError, Problem
+from perslib.errors import DataError, NotEnough, Problem
 from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
 from perslib.llm import Ask, Backbone, compute
 from perslib.llm.backbone import Shown
@@ -199,7 +199,11 @@ def _each(
     """What the method finds for each item, to `sink` as it comes."""
     if backbone is None or not judge.sees.model:
         if judge.sees.model:
-            raise PerslibError(f"Judge {judge.name!r} asks a model; say which with backbone=backbone('…').")
+            raise NotEnough(
+                "The judge {judge} asks a model, and none is named: `-b NAME` names one for a page, "
+                "`backbone=backbone('NAME')` in code.",
+                judge=judge.name,
+            )
 
         async def all_items(ask: Ask) -> None:
             for item in items:

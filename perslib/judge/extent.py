@@ -80,6 +80,13 @@ def extent(model: Backbone | None, limit: int, usual: int = 300, look: int = 3, 
     return Extent(turns, 5, "published", 6000, False)
 
 
+def require_model(model: Backbone | None) -> Backbone:
+    """Return the model; raise NotEnough where a study has none."""
+    if model is None:
+        raise NotEnough("No model was asked here. `perslib report … -b NAME` asks one that `backbones.toml` names.")
+    return model
+
+
 def require_replies(replies: int) -> None:
     """Raise NotEnough where fewer replies were judged than a correlation needs."""
     if replies < FEWEST_REPLIES:

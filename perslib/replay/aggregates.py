@@ -72,7 +72,9 @@ def _row(of: Scores, place: int) -> dict[str, Any]:
     }
     bounds: dict[str, float] = {}
     for name, values in means.items():
-        bounds |= estimate(values, name, "share" if name in ("sat", "dsat") else "plain")
+        least, most = (0, 1) if (is_share := name in ("sat", "dsat")) else (1, 5)  # no mean lies outside the scale
+        found = estimate(values, name, "share" if is_share else "plain")
+        bounds |= {end: float(np.clip(bound, least, most)) for end, bound in found.items()}
     by_score = {s: whole == s for s in range(1, 6)}
     shares = {f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()}
     return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}

@@ -175,7 +175,8 @@ def ask_backbone(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> p
     Columns: scenario, reply_begins, score (the user's), model_score, mode, seconds.
     """
     from perslib.judge import Generic, Manner
-    from perslib.llm import backbone
+    from perslib.judge.extent import require_model
+    from perslib.llm import find_model
     from perslib.llm.entries import entries
     from perslib.replay import ORIGINAL
     from perslib.replay import scored as judge_replies
@@ -188,12 +189,13 @@ def ask_backbone(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> p
             name=literally(name),
             model=literally(entry.model),
         )
+    model = require_model(find_model(name))
     rows = _draw_few_turns(corpus, turns, seed)
     if rows.empty:
         raise NotEnough("No reply has a score, so there is nothing to ask about.")
     judge, replies = Generic(manner=Manner(corpus.language, seed=None)), rows[[*TURN, "response"]]
     try:
-        verdicts = judge_replies(judge, corpus, replies.assign(candidate=ORIGINAL), backbone(name), progress=False)
+        verdicts = judge_replies(judge, corpus, replies.assign(candidate=ORIGINAL), model, progress=False)
     except (PerslibError, ImportError) as error:
         reason = literally(" ".join(str(error).split()))
         raise NotEnough(

@@ -314,9 +314,12 @@ def pick_budget(measured: pd.DataFrame) -> int:
 
 
 def find_sufficient(measured: pd.DataFrame, method: str) -> int | None:
-    """Return the smallest budget from which on nine of ten studies find the best candidate, or None."""
+    """Return the smallest budget from which on nine of ten studies surely find the best candidate, or None.
+
+    Surely: by the lower bound over studies, since of many judges without any skill some are lucky.
+    """
     rows = measured[measured["method"] == method].sort_values("labelled")
-    enough = rows["best"].ge(0.9)[::-1].cummin()[::-1]
+    enough = rows["best_low"].ge(0.9)[::-1].cummin()[::-1]
     return int(rows["labelled"][enough].min()) if enough.any() else None
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, Manner, Personal, make_judge, targets
-from perslib.judge.extent import Extent, listed, require_replies
+from perslib.judge.extent import Extent, listed, require_model, require_replies
 from perslib.judge.noted_memories import note_memories
 from perslib.llm import Backbone, Embedder, embedder
 from perslib.llm.tokens import tokens_of
@@ -113,7 +113,14 @@ def make_memory_judge(name: str, manner: Manner, **memory: Any) -> Judge:
 
 
 def judge_memories(
-    names: str, corpus: Corpus, model: Backbone, look: Extent, language: str, *, embedder: str = "", seed: int = 42
+    names: str,
+    corpus: Corpus,
+    model: Backbone | None,
+    look: Extent,
+    language: str,
+    *,
+    embedder: str = "",
+    seed: int = 42,
 ) -> MemoryVerdicts:
     """Judge the same test users' replies with each memory, and by judges that ask no model.
 
@@ -124,7 +131,7 @@ def judge_memories(
     language, seed : of the prompts, and of the draw of replies.
     embedder : the name of the embedder of the memories; see `choose_embedder`.
     """
-    chosen = choose_memories(names, look)
+    chosen, model = choose_memories(names, look), require_model(model)
     looking = [name for name in chosen if has_lookup(name)]
     used = choose_embedder(embedder, corpus, look, seed) if looking else embedder or "auto"
     options = {**look.memory, "embedder": used}

@@ -107,19 +107,23 @@ class BenchUsers:
         return digest({"asked": questions})[:12]
 
 
-def choose_pal_set(corpus: Corpus, model: Backbone, language: str, seed: int = 42) -> tuple[Corpus, bool]:
+def choose_pal_set(corpus: Corpus, model: Backbone | None, language: str, seed: int = 42) -> tuple[Corpus, bool]:
     """Return the corpus if it has topics to ask about, otherwise a synthetic PAL-Set; and whether that one stands in.
+
+    Without a model it is always a synthetic one, whose truth stands for what a model would write.
 
     The synthetic one is in the page's language, or in a language that the model reads.
     """
-    if "topics" in corpus.extras:
+    if "topics" in corpus.extras and (model or is_synthetic(corpus)):
         return corpus, False
-    if model.entry.languages and language not in model.entry.languages:
+    if model and model.entry.languages and language not in model.entry.languages:
         language = model.entry.languages[0]
     return palset(users=USERS, seed=seed, language=language), True
 
 
-def select_users(corpus: Corpus, model: Backbone, *, limit: int = 0, history: int = 0, logs: int = 0) -> BenchUsers:
+def select_users(
+    corpus: Corpus, model: Backbone | None, *, limit: int = 0, history: int = 0, logs: int = 0
+) -> BenchUsers:
     """Return whole users of the corpus, up to `limit` topics (0: `TOPICS`, -1: all).
 
     The last `history` sessions and the last `logs` of each session are kept; 0 keeps all. A first look (see
@@ -128,7 +132,7 @@ def select_users(corpus: Corpus, model: Backbone, *, limit: int = 0, history: in
     """
     everyone = people(corpus)
     allowed = extent(model, limit, usual=TOPICS, look=1 if is_synthetic(corpus) else TOPICS)
-    is_look = allowed.is_first_look and is_synthetic(corpus)
+    is_look = model is None or (allowed.is_first_look and is_synthetic(corpus))
     who: list[Person] = []
     for person in everyone:
         if allowed.turns is not None and sum(len(p.scenes) for p in who) >= allowed.turns:

@@ -73,7 +73,7 @@ class Replay:
 
 def collect_replies(
     corpus: Corpus,
-    backbone: Backbone,
+    backbone: Backbone | None,
     look: Extent,
     *,
     selection: str = "",
@@ -91,7 +91,7 @@ def collect_replies(
 
     Parameters
     ----------
-    corpus, backbone, look : whose turns are replayed, who answers them again, and how many.
+    corpus, backbone, look : whose turns are replayed, who answers them again (without a model nobody), and how many.
     selection : one of `SELECTIONS`; replies to other turns are left out. If empty, the recorded replies determine the
         turns; without recorded replies, turns are drawn at random.
     turns_file : a file of turns instead of a selection (`read_turns`).
@@ -125,7 +125,7 @@ def collect_replies(
         sets = {n: t.assign(inclusion=pd.array([pd.NA] * len(t), "Float64")) for n, t in sets.items()}
     answered_turns = _select_answered_turns(sets, look, seed)
     candidates = make_candidates(contexts, language, look)
-    new = [replay.generated(candidate, corpus, answered_turns, backbone) for candidate in candidates]
+    new = [replay.generated(candidate, corpus, answered_turns, backbone) for candidate in candidates if backbone]
     in_contexts = replay.checked(
         pd.concat([replies.merge(answered_turns[TURN], on=TURN), *new], ignore_index=True), answered_turns
     )

@@ -144,11 +144,12 @@ def name_view_pairs(views: pd.DataFrame) -> pd.DataFrame:
     return with_tau.assign(pair=names["view"] + " – " + names["other"])
 
 
-def find_families(replies: pd.DataFrame, judging: Backbone) -> dict[str, str]:
+def find_families(replies: pd.DataFrame, judging: Backbone | None) -> dict[str, str]:
     """Return the known model families of the candidates and of the judges' model."""
     with_family = replies.dropna(subset="family").drop_duplicates("candidate")
-    family = family_of(judging.model)
-    return dict(zip(with_family["candidate"], with_family["family"])) | ({judging.name: family} if family else {})
+    families = dict(zip(with_family["candidate"], with_family["family"]))
+    own = judging and family_of(judging.model)
+    return {**families, judging.name: own} if judging and own else families
 
 
 # -- the truth ---------------------------------------------------------------------------------------------------

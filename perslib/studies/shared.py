@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from perslib.corpus import TURN
 from perslib.judge.extent import FEWEST_REPLIES, Extent
 from perslib.llm import Cache
 from perslib.report.show.tables import with_interval
 from perslib.report.show.words import name_of
-from perslib.stats import FEWEST_USERS
+from perslib.stats import FEWEST_USERS, LEVEL, holm
 from perslib.stats.agreement.metrics import FEWEST_OF_CLASSES
 from perslib.text import as_paragraph, join, plural, translate
 
@@ -76,11 +78,16 @@ def drop_repeated_judges(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataF
 
 
 def describe_below_zero(agreed: pd.DataFrame) -> str | None:
-    """Return a sentence on judges whose correlation with people has an interval wholly below zero, or None.
+    """Return a sentence on judges whose correlation with people lies below zero by more than chance, or None.
 
-    Columns: judge, metric, value, value_low, value_high, and score if there are calibrations.
+    Columns: judge, metric, value, value_low, value_high, and score if there are calibrations. Of many judges without any
+    skill some have an interval below zero, so p is corrected (Holm) over all that are shown.
     """
-    under = agreed[(agreed["metric"] == "pearson") & agreed["value_high"].lt(0)]
+    shown = agreed[(agreed["metric"] == "pearson") & agreed["value_high"].notna()]
+    value, low, high = np.arctanh(shown[["value", "value_low", "value_high"]].to_numpy(float).clip(-0.9999, 0.9999)).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * norm.sf(np.abs(value) / (high - low) * 2 * norm.ppf((1 + LEVEL) / 2))
+    under = shown[(value < 0) & (holm(p) < 1 - LEVEL)]
     if under.empty:
         return None
     descriptions = [
@@ -90,8 +97,7 @@ def describe_below_zero(agreed: pd.DataFrame) -> str | None:
         for row in under.to_dict("records")
     ]
     return translate(
-        "**Below zero:** the whole 95 % interval of the correlation with people's scores lies below zero for "
-        "{judges}. Such a judge ranks first what these people like least: do not use it for ranking.",
+        "**Below zero,** more than by chance among so many judges: the correlation with people's scores of {judges}. Such a judge ranks first what these people like least: do not use it for ranking.",
         judges=translate("; ").join(descriptions),
     )
 
@@ -111,12 +117,17 @@ def list_unscored_judges(verdicts: pd.DataFrame) -> list[str]:
 
 def count_judgments(verdicts: pd.DataFrame) -> dict[str, int]:
     """Return the numbers of requested and of unscored judgments, as the page's head and the manifest show them."""
+    if verdicts.empty:
+        return {}
     return {"judgments": len(verdicts), "unscored": int(verdicts["raw"].isna().sum())}
 
 
 @as_paragraph
 def describe_judgments(verdicts: pd.DataFrame, sessions: bool = False) -> Iterator[str]:
     """Yield sentences on how many replies, or whole sessions, were judged, and how many judgments are unscored."""
+    if verdicts.empty:
+        yield translate("No model was asked here. `perslib report … -b NAME` asks one that `backbones.toml` names.")
+        return
     judged = {"n": verdicts["judge"].nunique(), "users": verdicts["user"].nunique()}
     judged["replies"] = len(verdicts[TURN].drop_duplicates())
     if sessions:

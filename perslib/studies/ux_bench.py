@@ -16,7 +16,7 @@ from perslib.corpus.loaders.logs import Source
 from perslib.errors import DataError, NotEnough
 from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
 from perslib.judge.evaluate import evaluate, targets
-from perslib.judge.extent import FEWEST_REPLIES, Extent
+from perslib.judge.extent import FEWEST_REPLIES, Extent, require_model
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.signals import Settings, behavioural
@@ -188,7 +188,7 @@ def select_cases(corpus: Corpus, limit: int, seed: int = SEED) -> list[ux.Case]:
 
 def ask_model(
     cases: Sequence[ux.Case],
-    model: Backbone,
+    model: Backbone | None,
     language: str,
     look: Extent,
     strategies: Sequence[str],
@@ -202,6 +202,7 @@ def ask_model(
     """
     if not cases:
         raise NotEnough("The model was not asked: there is no case to judge.")
+    require_model(model)
     if look.is_first_look:
         cases = sorted(cases, key=lambda c: len(c.query) + len(c.reply))[: max(FEWEST_LOOK_CASES, len(cases) // 4)]
     most = look.turns or len(cases)

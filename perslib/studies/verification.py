@@ -102,11 +102,11 @@ def restrict_to_published_users(corpus: Corpus, count: int = 20) -> Corpus:
 
 
 def judge_sessions(
-    sessions: Corpus, backbone: Backbone, manner: Manner, look: Extent, *, seed: int = 42
+    sessions: Corpus, backbone: Backbone | None, manner: Manner, look: Extent, *, seed: int = 42
 ) -> pd.DataFrame:
-    """Return verdicts on whole sessions of the judges that ask (Table 7); empty if the extent allows none."""
+    """Return verdicts on whole sessions of the judges that ask (Table 7); empty without a model, and if the extent allows none."""
     memory = Structured(manner.language, **look.memory) if look.is_short else None
-    asking = session_judges(manner, memory) if look.turns != 0 else []
+    asking = session_judges(manner, memory) if look.turns != 0 and backbone else []
     return judge_test_users(asking, sessions, backbone, limit=look.turns or None, seed=seed)
 
 

@@ -361,11 +361,12 @@ def test_results_that_are_none(home, content, said):
 
 
 def test_a_model_on_this_machine_is_asked_at_once(study, home):
-    code, shown = perslib("report", study, "--batch")
+    code, shown = perslib("report", study, "--batch", "-b", "embedded")
     assert code == 1
     assert "'embedded' is not known to take batches" in shown
-    code, shown = perslib("batch", "write", study, "--to", home / "questions.jsonl")
-    assert "runs on this machine and is asked at once" in shown
+    for name, words in (("embedded", "runs on this machine and is asked at once"), ("none", "none is named")):
+        code, shown = perslib("batch", "write", study, "-b", name, "--to", home / "questions.jsonl")
+        assert code == 1 and words in shown
 
 
 def test_entries_that_take_batches_say_their_price():

@@ -146,7 +146,7 @@ def test_a_proxy_of_the_environment_is_used_but_not_for_this_machine(server, mod
 
 def test_a_proxy_that_cannot_be_used_is_named(model, monkeypatch):
     monkeypatch.setenv("all_proxy", "socks5://127.0.0.1:9")
-    with pytest.raises(BackboneError, match="names a SOCKS proxy for a.invalid"):
+    with pytest.raises(BackboneError, match=r"names a SOCKS proxy for a\.invalid"):
         model(base_url="http://a.invalid/v1").ask("Hello?")
     monkeypatch.setenv("all_proxy", "http://127.0.0.1:9")
     assert (

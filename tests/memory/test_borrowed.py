@@ -157,15 +157,15 @@ def test_what_is_a_persons_own_is_found_and_nothing_where_all_are_alike():
     found = {}
     for differ in (True, False):
         signs = []
-        for seed in range(20):
+        for seed in range(10):
             corpus = people(seed, differ)
             corpus = replace(corpus, meta={"splits": {"train": [], "test": sorted(corpus.users["user"])}})
             verdicts = judge_with_memories_of(Slope(), corpus, whose=["nearest"])
             row = compare_owners(verdicts, corpus, ["wb_pearson"]).set_index("whose").loc["nearest"]
             signs.append(int(row["less_low"] > 0) - int(row["less_high"] < 0))
         found[differ] = signs
-    assert found[True].count(1) == 20, "where people differ, their own memory beats the nearest other's"
-    assert np.count_nonzero(found[False]) <= 3, "where all are alike, 5 % by chance"
+    assert found[True].count(1) == 10, "where people differ, their own memory beats the nearest other's"
+    assert np.count_nonzero(found[False]) <= 2, "where all are alike, 5 % by chance"
 
 
 @pytest.mark.sample

@@ -110,7 +110,8 @@ def test_the_reference_is_the_whole_block_or_so_many_with_the_replayed_first() -
 
 @pytest.fixture(scope="module")
 def sample() -> Corpus:
-    return load("sample/en")
+    split = load("sample/en").split()
+    return load("sample/en").of_users([*split["train"][:6], *split["test"][:8]])
 
 
 @pytest.fixture(scope="module")

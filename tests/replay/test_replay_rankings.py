@@ -176,12 +176,12 @@ def test_views_with_nothing_to_compare_do_not_agree(shared):
 def test_interval_of_a_view_is_that_of_the_naive_loop():
     rng = np.random.default_rng(9)
     levels = dict.fromkeys("abcd", 4.0)
-    frame = pd.concat([verdicts(rng, levels, users=8), verdicts(rng, levels, users=8, judge="k")])
+    frame = pd.concat([verdicts(rng, levels, users=11), verdicts(rng, levels, users=11, judge="k")])
     table = ranking_views(frame, seed=2)
     by_user = frame.groupby(["judge", "user", "candidate"])["reference_cdf"].mean().unstack()
     taus = []
-    for weights in resample_users(8, seed=2).T:
-        drawn = np.repeat(np.arange(8), weights.astype(int))
+    for weights in resample_users(11, seed=2).T:
+        drawn = np.repeat(np.arange(11), weights.astype(int))
         one, other = (by_user.loc[j].to_numpy()[drawn].mean(axis=0) for j in "jk")
         taus.append(stats.kendalltau(one, other).statistic)
     assert table.loc[0, "tau"] == pytest.approx(taus[0])

@@ -43,7 +43,7 @@ def made(tmp_path_factory) -> Path:
     home = tmp_path_factory.mktemp("damaged")
     save(tiny_corpus(), home / "data" / "tiny" / "en")
     run_report(written(home, "page", RUN), home / "data" / "tiny" / "en", out=home / "made")
-    (one,) = (home / "made").glob("*/embedded")
+    (one,) = (home / "made").glob("*/none")
     for name in (*GOOD, BAD):
         folder = home / "reports" / "tiny-en" / name
         shutil.copytree(one, folder)
@@ -103,7 +103,7 @@ def test_three_good_runs(root):
 #: A value of every kind. A field of another kind is at fault; what each field may hold of its own kind, DAMAGES knows.
 ODD = ["<script>", [], {}, ["x"], {"x": "x"}, 5, True, None]
 INSIDE = [
-    ("corpus", "label"), ("corpus", "digest"), ("corpus", "synthetic"), ("backbone", "name"), ("backbone", "model"),
+    ("corpus", "label"), ("corpus", "digest"), ("corpus", "synthetic"), ("backbone", "name"),
     ("parameters", "corpus"), ("ledger", "stages"), ("ledger", "total"), ("ledger", "total", "calls"),
     ("figures", "one"), ("figures", "one", 0), ("verdicts", "means"), ("tables", "leaderboard", 1), ("answer", 0),
     ("last_run", "status"), ("last_run", "failure"), ("last_run", "failure", "cell"), ("last_run", "started"),
@@ -319,9 +319,9 @@ def test_two_corpora_never_share_a_folder(tmp_path, monkeypatch):
     one, other = folders(tmp_path, "a/b", "a-b")  # nothing was rendered yet, and either could be first
     assert one != other and one.startswith("a-b-") and other.startswith("a-b-")
     entry = {"status": "success", "corpus": {"label": "a/b"}}
-    write_manifest(tmp_path / "out" / "a-b" / "embedded" / "page.json", entry)
+    write_manifest(tmp_path / "out" / "a-b" / "none" / "page.json", entry)
     assert folders(tmp_path, "a/b", "a-b") == ["a-b", other]  # what was rendered stays where it is
-    write_manifest(tmp_path / "out" / "sample-zh" / "embedded" / "page.json", {"status": "odd"})
+    write_manifest(tmp_path / "out" / "sample-zh" / "none" / "page.json", {"status": "odd"})
     with pytest.warns(UserWarning, match="status is"):
         assert folders(tmp_path, "sample/zh") == ["sample-zh"]  # to be replaced
 
@@ -334,7 +334,7 @@ def test_a_folder_that_another_corpus_took_meanwhile_is_not_written_to(tmp_path,
 
     def slow(*named: object, **asked: object) -> list[object]:
         pages = plan(*named, **asked)
-        write_manifest(out / "a-b" / "embedded" / "page.json", {"status": "success", "corpus": {"label": "a/b"}})
+        write_manifest(out / "a-b" / "none" / "page.json", {"status": "success", "corpus": {"label": "a/b"}})
         return pages
 
     monkeypatch.setattr("perslib.report.run.runner.plan", slow)

@@ -58,7 +58,7 @@ def test_only_studies_run_unasked():
 
 
 def test_rendered_pages_are_linked_from_where_the_notebook_lies(home, shown, monkeypatch):
-    folder = home / "reports" / "mine" / "embedded"
+    folder = home / "reports" / "mine" / "none"
     folder.mkdir(parents=True)
     (home / "notebooks").mkdir()
     monkeypatch.chdir(home / "notebooks")
@@ -77,7 +77,7 @@ def test_rendered_pages_are_linked_from_where_the_notebook_lies(home, shown, mon
         (folder / f"{name}.html").touch()
     index.show_reports()
     (html,) = shown
-    assert '<a href="../reports/mine/embedded/00_corpus.html">&lt;b&gt;What&lt;/b&gt; is in it</a> · 2026-11-20' in html
+    assert '<a href="../reports/mine/none/00_corpus.html">&lt;b&gt;What&lt;/b&gt; is in it</a> · 2026-11-20' in html
     assert "Judges</a> · failed" in html and "02_ablations" not in html and "index.html" not in html
 
 

@@ -58,6 +58,7 @@ def home(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PERSLIB_HOME", str(folder))
         patch.setenv("PERSLIB_TEST_API_KEY", KEY)
+        patch.setenv("PERSLIB_FIGURES", "svg, pdf")
         patch.setenv("OPENAI_API_KEY", KEY + "-too")
         (folder / "tmp").mkdir()
         patch.setenv("TMPDIR", str(folder / "tmp"))
@@ -76,11 +77,11 @@ def reports(home):
     return home / "reports", error.value
 
 
-def page(reports, name="shows", backbone="embedded") -> str:
+def page(reports, name="shows", backbone="none") -> str:
     return (reports[0] / "tiny-en" / backbone / f"{name}.html").read_text("utf-8")
 
 
-def manifest(reports, name="shows", backbone="embedded") -> dict:
+def manifest(reports, name="shows", backbone="none") -> dict:
     return json.loads((reports[0] / "tiny-en" / backbone / f"{name}.json").read_text("utf-8"))
 
 
@@ -252,9 +253,9 @@ def test_narrative_and_labels_follow_the_language(reports):
 @pytest.mark.kernel
 def test_the_head_says_what_was_run_and_links_resolve(reports):
     html = page(reports)
-    for fact in ("tiny/en", "embedded (SmolLM2-135M-Instruct)", "English", "limit = 3"):
+    for fact in ("tiny/en", "no model", "English", "limit = 3"):
         assert fact in html
-    folder = reports[0] / "tiny-en" / "embedded"
+    folder = reports[0] / "tiny-en" / "none"
     for href in re.findall(r'<a [^>]*href="([^"#][^"]*)"', html):
         assert (folder / href).resolve().is_file(), href
 
@@ -271,7 +272,7 @@ def test_a_wide_table_scrolls_in_its_own_box(reports):
 
 @pytest.mark.kernel
 def test_figures_come_in_all_formats_with_their_numbers(reports):
-    folder = reports[0] / "tiny-en" / "embedded"
+    folder = reports[0] / "tiny-en" / "none"
     pdf = (folder / "figures" / "bars.pdf").read_bytes()
     assert b"/FontFile2" in pdf and b"/Type3" not in pdf
     assert b"<svg" in (folder / "figures" / "bars.svg").read_bytes()
@@ -306,7 +307,7 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
 
 @pytest.mark.kernel
 def test_tables_keep_full_precision(reports):
-    folder = reports[0] / "tiny-en" / "embedded" / "tables"
+    folder = reports[0] / "tiny-en" / "none" / "tables"
     assert pd.read_csv(folder / "wide.csv")["column 1"][0] == 1 / 7
     assert r"\begin{tabular}{" + "r" * 30 in (folder / "wide.tex").read_text("utf-8")
 
@@ -340,9 +341,9 @@ def test_the_others_still_run(reports):
 
 @pytest.mark.kernel
 def test_a_kernel_that_dies_is_a_failure_with_its_last_words(home):
-    with pytest.raises(ReportError, match=r"dies with embedded: cell 2: the kernel stopped: gone for good"):
+    with pytest.raises(ReportError, match=r"dies with none: cell 2: the kernel stopped: gone for good"):
         run_report(FIXTURES / "dies.ipynb", corpus="tiny/en", out=home / "died")
-    html = (home / "died" / "tiny-en" / "embedded" / "dies.html").read_text("utf-8")
+    html = (home / "died" / "tiny-en" / "none" / "dies.html").read_text("utf-8")
     assert "The kernel stopped while cell 2 was running" in html
 
 
@@ -377,7 +378,7 @@ def test_ctrl_c_leaves_the_page_so_far_and_no_kernel(home):
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=30)
     assert running.returncode != 0 and "KeyboardInterrupt" in said and "cancelled in" in said
-    folder = home / "cancelled" / "tiny-en" / "embedded"
+    folder = home / "cancelled" / "tiny-en" / "none"
     entry = json.loads((folder / "waits.json").read_text("utf-8"))
     assert entry["status"] == "cancelled" and entry["seconds"] < 60
     html = (folder / "waits.html").read_text("utf-8")
@@ -425,7 +426,7 @@ def test_what_a_killed_command_left_behind_goes_with_the_next_one(home, tmp_path
     killed, living = waiting(home, tmp_path / "killed", tmp_path / "lives")
     killed.kill()
     killed.communicate(timeout=30)
-    folder = tmp_path / "killed" / "ended" / "tiny-en" / "embedded"
+    folder = tmp_path / "killed" / "ended" / "tiny-en" / "none"
     assert len(left_behind(home)) == 4 and len(list(folder.glob(".*"))) == 1
     run_report(study(tmp_path, 'out = ""', 'print("hi")'), corpus="tiny/en", out=tmp_path / "killed" / "ended")
     assert len(left_behind(home)) == 2, "those of the one that lives"
@@ -451,8 +452,8 @@ def test_files_follow_the_umask(home, tmp_path, mask, mode):
 
 @pytest.mark.kernel
 def test_running_again_replaces_what_the_last_run_left(home, reports):
-    folder = home / "again" / "tiny-en" / "embedded"
-    shutil.copytree(reports[0] / "tiny-en" / "embedded", folder)
+    folder = home / "again" / "tiny-en" / "none"
+    shutil.copytree(reports[0] / "tiny-en" / "none", folder)
     record = json.loads((folder / "shows.json").read_text("utf-8"))
     (folder / "figures" / "renamed.pdf").write_bytes(b"old")
     record["figures"]["renamed"] = ["figures/renamed.pdf", "../../../data/tiny/en/corpus.json"]
@@ -489,7 +490,7 @@ def test_a_failed_run_keeps_the_last_good_page_and_its_files(home, tmp_path):
     )
     where = {"corpus": "tiny/en", "out": home / "kept"}
     run_report(own, **where)
-    folder = home / "kept" / "tiny-en" / "embedded"
+    folder = home / "kept" / "tiny-en" / "none"
     good = {f: f.read_bytes() for f in folder.rglob("*") if f.is_file() and f.name != "own.json"}
     before = json.loads((folder / "own.json").read_text("utf-8"))
     with pytest.raises(ReportError, match=r"no luck(.|\n)*own\.failed\.html"):
@@ -501,7 +502,7 @@ def test_a_failed_run_keeps_the_last_good_page_and_its_files(home, tmp_path):
     last = entry.pop("last_run")
     assert entry == before and last["status"] == "failed" and last["failure"]["cell"] == 3
     html = (home / "kept" / "index.html").read_text("utf-8")
-    assert 'href="tiny-en/embedded/own.html"' in html and 'href="tiny-en/embedded/own.failed.html"' in html
+    assert 'href="tiny-en/none/own.html"' in html and 'href="tiny-en/none/own.failed.html"' in html
     assert "Last run failed" in html and "no luck" in html
 
     run_report(own, **where)  # a good run makes it forgotten
@@ -516,7 +517,7 @@ def test_a_page_that_cannot_be_written_keeps_the_last_good_one(home, tmp_path, m
     own = study(tmp_path, 'out = ""', 'print("good words")')
     where = {"corpus": "tiny/en", "out": home / "kept"}
     run_report(own, **where)
-    page = home / "kept" / "tiny-en" / "embedded" / "own.html"
+    page = home / "kept" / "tiny-en" / "none" / "own.html"
 
     def full(*_: object) -> str:
         raise OSError(28, "No space left on device")
@@ -574,7 +575,7 @@ def test_unscored_is_one_number_on_the_page_in_the_manifest_and_on_the_terminal(
     )
     run_report(own, corpus="tiny/en", out=home / "counted")
     assert "2 of 5 judgments unscored" in capsys.readouterr().err
-    folder = home / "counted" / "tiny-en" / "embedded"
+    folder = home / "counted" / "tiny-en" / "none"
     entry = json.loads((folder / "own.json").read_text("utf-8"))
     assert (entry["judgments"], entry["unscored"]) == (5, 2)
     assert "5, 2 of them unscored" in (folder / "own.html").read_text("utf-8")
@@ -653,7 +654,7 @@ def test_pages_of_a_model_on_this_machine_run_side_by_side(home, tmp_path, capsy
         both.append(study(tmp_path, 'out = ""', cell, name=f"{own}.ipynb"))
     run_report(both, corpus="tiny/en", out=home / "sides")
     said = capsys.readouterr().err
-    assert said.count("done in") == 2 and "sides/tiny-en/embedded/one.html" in said
+    assert said.count("done in") == 2 and "sides/tiny-en/none/one.html" in said
 
 
 def test_a_page_that_needs_what_is_not_installed_runs_only_by_name(home, monkeypatch):
@@ -683,7 +684,7 @@ def test_a_new_study_of_ones_own_renders(home):
     assert done.exit_code == 0 and "perslib report my_question" in done.output
     try:
         run_report("my_question", corpus="tiny/en", out=home / "new")
-        page = (home / "new" / "tiny-en" / "embedded" / "my_question.html").read_text("utf-8")
+        page = (home / "new" / "tiny-en" / "none" / "my_question.html").read_text("utf-8")
         assert "figures/my_question" in page  # two studies of one's own do not overwrite each other's files
         assert "<em>longer replies</em> agrees with the users' scores at r = " in page.split("How")[0]
     finally:
@@ -736,7 +737,7 @@ def test_the_manifest_says_what_was_run(reports):
     entry = manifest(reports)
     corpus = tiny_corpus()
     assert entry["corpus"]["digest"] == corpus.digest and entry["corpus"]["turns"] == len(corpus.turns)
-    assert entry["backbone"] == {"name": "embedded", "kind": "embedded", "model": "SmolLM2-135M-Instruct"}
+    assert entry["backbone"] == {"name": "none"}
     assert entry["parameters"] == {"language": "en", "limit": 3, "share": 0.5} and entry["seed"] == 42
     assert entry["packages"]["pandas"] == pd.__version__ and entry["packages"]["python"]
     assert entry["code"]["version"] and entry["code"]["source"]
@@ -750,7 +751,7 @@ def test_the_manifest_says_what_was_run(reports):
 @pytest.mark.kernel
 def test_the_index_lists_every_run(reports):
     html = (reports[0] / "index.html").read_text("utf-8")
-    for href in ("tiny-en/embedded/shows.html", "tiny-en/embedded/fails.html", "tiny-en/gguf/shows.html"):
+    for href in ("tiny-en/none/shows.html", "tiny-en/none/fails.html", "tiny-en/gguf/shows.html"):
         assert f'href="{href}"' in html and (reports[0] / href).is_file()
     assert html.count('class="card failed"') == 1 and "Stopped at cell 3" in html
     assert "一页能展示的一切" in html and html.count("data:image/png;base64,") == 2

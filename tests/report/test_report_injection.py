@@ -63,7 +63,7 @@ def page(tmp_path_factory) -> str:
         patch.setenv("PERSLIB_HOME", str(home))
         with pytest.raises(ReportError):
             run_report(FIXTURES / "hostile.ipynb", corpus="tiny")
-    return (home / "reports" / "tiny" / "embedded" / "hostile.html").read_text("utf-8")
+    return (home / "reports" / "tiny" / "none" / "hostile.html").read_text("utf-8")
 
 
 def cell(page: str, number: int) -> str:

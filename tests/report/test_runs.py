@@ -46,7 +46,7 @@ def test_runs_are_a_frame(root):
     found = perslib.runs(root).set_index("notebook")
     assert list(found.index) == ["means", "other"]
     page = found.loc["means"]
-    assert (page["corpus"], page["backbone"], page["status"], page["seed"]) == ("sample/en", "embedded", "success", 42)
+    assert (page["corpus"], page["backbone"], page["status"], page["seed"]) == ("sample/en", "none", "success", 42)
     assert page["answer"] == "Means are means." and page["calls"] == 0 and page["page"].is_file()
     assert found.loc["other", "verdicts"] == []
 

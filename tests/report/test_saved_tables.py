@@ -33,7 +33,7 @@ def page(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PERSLIB_HOME", str(home))
         run_report(home / "tables.ipynb", corpus="tiny")
-    return (home / "reports" / "tiny" / "embedded" / "tables.html").read_text("utf-8")
+    return (home / "reports" / "tiny" / "none" / "tables.html").read_text("utf-8")
 
 
 @pytest.mark.kernel

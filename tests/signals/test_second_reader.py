@@ -1,5 +1,6 @@
 """The second reader: what it finds where rules find nothing, what it leaves alone, and that its weights are those of its examples."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -15,6 +16,9 @@ pytestmark = [
     pytest.mark.skipif(not embeddings.is_available(), reason="the engine of the embeddings does not run here"),
 ]
 BOTH = Settings(reader="embeddings")
+
+FITTED_TO = "250d4733c38f7dc1"
+"""Digest of the examples that the weights beside them were fitted to."""
 
 
 def taken(said, settings=BOTH):
@@ -86,17 +90,17 @@ def test_the_weights_are_those_of_the_examples():
     texts, labels = second_reader.examples()
     assert len(set(texts)) == len(texts) >= 900
     assert {"complaint", "thanks", "dismiss", "none"} == set(labels)
+    digest = hashlib.sha256(second_reader.EXAMPLES.read_bytes()).hexdigest()
+    assert digest.startswith(FITTED_TO), "examples have changed: python -m perslib.signals.second_reader fits anew"
     weights, thresholds = second_reader._fitted()
-    embedded = second_reader.vectors(texts)
-    # Vectors of eight-bit weights differ a little from processor to processor, so that the readings are compared.
-    again = second_reader.fit(embedded, labels)
-    assert all(np.corrcoef(one, other)[0, 1] > 0.99 for one, other in zip(again, weights, strict=True))
-    assert np.allclose(*(second_reader.probabilities(embedded, rows) for rows in (again, weights)), atol=0.06)
-    chances = second_reader.left_out(embedded, labels)
+    few = np.arange(0, len(texts), 6)
+    embedded, own = second_reader.vectors([texts[i] for i in few]), labels[few]
+    chances = second_reader.probabilities(embedded, weights)
     for place, label in enumerate(second_reader.NAMES):
         above = chances[:, place] >= thresholds[place]
-        assert (labels[above] == label).mean() >= second_reader.PRECISE - 0.03
-        assert above[labels == label].mean() >= 0.4
+        assert (own[above] == label).mean() >= second_reader.PRECISE and above[own == label].mean() >= 0.6
+    again = second_reader.fit(embedded, own)
+    assert (second_reader.probabilities(embedded, again).argmax(axis=1) == chances.argmax(axis=1)).mean() > 0.8
 
 
 def test_a_label_that_nobody_knows_is_an_error(tmp_path, monkeypatch):

@@ -17,12 +17,13 @@ from perslib.stats.resample.sums import Sums
 
 
 def test_weights_are_the_sample_itself_and_then_draws_of_as_many_users():
-    weights = resample_users(7, 500, seed=1)
-    assert weights.shape == (7, 501)
-    assert (weights[:, 0] == 1).all() and (weights.sum(axis=0) == 7).all()
-    assert weights[:, 1:].mean() == pytest.approx(1) and weights[:, 1:].std() == pytest.approx(0.926, abs=0.05)
-    assert (weights == resample_users(7, 500, seed=1)).all()
-    assert (weights != resample_users(7, 500, seed=2)).any()
+    weights = resample_users(12, 500, seed=1)
+    assert weights.shape == (12, 501)
+    assert (weights[:, 0] == 1).all() and (weights.sum(axis=0) == 12).all()
+    assert weights[:, 1:].mean() == pytest.approx(1) and weights[:, 1:].std() == pytest.approx(0.957, abs=0.05)
+    assert (weights == resample_users(12, 500, seed=1)).all()
+    assert (weights != resample_users(12, 500, seed=2)).any()
+    assert resample_users(9, 500).shape == (9, 1), "of so few users there is no interval"
 
 
 def test_every_unit_is_left_out_once_and_many_in_groups():

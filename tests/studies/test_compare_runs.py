@@ -58,7 +58,7 @@ def runs(tmp_path_factory):
     own = study_in(folder)
     run_report(own, out=folder / "good", skill=0.9)
     run_report(own, out=folder / "bad", skill=0.1, skip=10)
-    return [folder / name / "sample-en" / "embedded" / "knows" for name in ("good", "bad")]
+    return [folder / name / "sample-en" / "none" / "knows" for name in ("good", "bad")]
 
 
 @pytest.mark.kernel
@@ -94,7 +94,7 @@ def test_differences_are_paired_on_the_same_replies(runs):
 def test_a_run_beside_itself_does_not_differ(runs, tmp_path):
     other = study_in(tmp_path)
     run_report(other, out=tmp_path / "again", skill=0.9)
-    opened = study.open_runs([runs[0], tmp_path / "again" / "sample-en" / "embedded" / "knows"])
+    opened = study.open_runs([runs[0], tmp_path / "again" / "sample-en" / "none" / "knows"])
     pairs = study.pair_systems(opened.select_rated_replies())
     table = study.compare_agreement(pairs, opened.corpus)
     assert (
@@ -133,7 +133,7 @@ def test_judges_of_one_run_are_compared_with_each_other(runs):
 @pytest.mark.kernel
 def test_the_page(runs, monkeypatch, capsys):
     page = compare_runs(runs)
-    assert page == runs[0].parents[2] / "sample-en" / "embedded" / "compare.html"
+    assert page == runs[0].parents[2] / "sample-en" / "none" / "compare.html"
     entry = json.loads(page.with_suffix(".json").read_text("utf-8"))
     assert entry["status"] == "success" and {"compared", "apart", "compared_settings"} <= set(entry["tables"])
     saved = pd.read_csv(page.parent / "figures" / "compared.csv")
@@ -144,7 +144,7 @@ def test_the_page(runs, monkeypatch, capsys):
 @pytest.mark.kernel
 def test_a_report_with_several_judges_named_ends_with_it(tmp_path):
     index = run_report(study_in(tmp_path), out=tmp_path / "pages", judges="a, b")
-    page = tmp_path / "pages" / "sample-en" / "embedded" / "compare.html"
+    page = tmp_path / "pages" / "sample-en" / "none" / "compare.html"
     assert page.is_file() and "compare.html" in index.read_text("utf-8")
 
 
@@ -157,7 +157,7 @@ def test_what_cannot_be_compared(runs, tmp_path, home, capsys):
     own = study_in(tmp_path)
     run_report(own, corpus="sample/zh", out=tmp_path / "zh")
     with pytest.raises(DataError, match="different corpora: sample/"):
-        study.open_runs([runs[0], tmp_path / "zh" / "sample-zh" / "embedded" / "knows"])
+        study.open_runs([runs[0], tmp_path / "zh" / "sample-zh" / "none" / "knows"])
     with pytest.raises(NotEnough, match="has a score of the kind cdf"):
         study.open_runs(runs).select_rated_replies("cdf")
     with pytest.raises(SystemExit):

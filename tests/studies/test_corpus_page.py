@@ -256,7 +256,7 @@ def test_the_key_of_the_endpoint_is_nowhere(rendered):
 def test_the_corpus_page_of_a_part_of_the_sample(home):
     whole = load("sample/en")
     save(whole.of_users(sorted(whole.users["user"])[:6]), home / "data" / "few")
-    run_report("00_corpus", corpus="few", limit=2)
+    run_report("00_corpus", corpus="few", backbones="embedded", limit=2)
     folder = home / "reports" / "few" / "embedded"
     entry = entry_of(home / "reports", "few", "embedded")
     assert entry["status"] == "success" and len(entry["figures"]) == 6 and "first_question" in entry["tables"]

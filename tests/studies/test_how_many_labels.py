@@ -184,11 +184,11 @@ def test_a_candidate_without_a_label_ranks_at_random_or_as_the_judge_says(knows,
 def test_sentences_speak_of_a_budget_with_intervals_and_of_the_first_that_suffices(measured):
     assert study.pick_budget(measured) == 8
     assert study.pick_budget(measured[measured["labelled"] == 3]) == 3
-    found = measured.assign(best=np.where(measured["labelled"] >= 8, 0.95, 0.5))
+    found = measured.assign(best_low=np.where(measured["labelled"] >= 8, 0.95, 0.5))
     assert study.find_sufficient(found, LABELS_ALONE) == study.find_sufficient(found, LABELS_AND_JUDGE) == 8
-    relapsing = measured.assign(best=np.where(measured["labelled"] == 8, 0.5, 0.95))
+    relapsing = measured.assign(best_low=np.where(measured["labelled"] == 8, 0.5, 0.95))
     assert study.find_sufficient(relapsing, LABELS_AND_JUDGE) == 20
-    assert study.find_sufficient(measured.assign(best=0.5), LABELS_AND_JUDGE) is None
+    assert study.find_sufficient(measured.assign(best_low=0.5), LABELS_AND_JUDGE) is None
 
 
 def test_candidates_by_people_and_by_the_judge():
@@ -332,7 +332,7 @@ def test_pages_say_of_few_train_users_and_of_a_judge_below_zero(sample, home, pa
     )
     save(odd, home / "data" / "odd")
     run_report(page, corpus="odd", language="zh", seed=1, **settings)
-    html = (home / "reports" / "odd" / "embedded" / f"{page}.html").read_text("utf-8")
+    html = (home / "reports" / "odd" / "none" / f"{page}.html").read_text("utf-8")
     shown = re.sub(r"<details class=.code.>.*?</details>", "", html, flags=re.DOTALL)
     is_mean = settings.get("judge") == "user mean"
     assert shown.count("评判者“learned”只有 4 位训练用户可学，少于 10 位") == (not is_mean)

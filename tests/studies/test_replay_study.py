@@ -42,7 +42,7 @@ def sample() -> Corpus:
     return load("sample/en")
 
 
-def small(corpus: Corpus, extras: bool = True, test: int = 12, train: int = 3) -> Corpus:
+def small(corpus: Corpus, extras: bool = True, test: int = 10, train: int = 3) -> Corpus:
     """Some test users and train users of it."""
     split = corpus.split()
     few = dataclasses.replace(corpus.of_users([*split["test"][:test], *split["train"][:train]]), name="few")

@@ -26,7 +26,7 @@ def run_cells(notebook: str, ends: str = "", **parameters: object) -> None:
     code = [i for i, cell in enumerate(cells[:stop]) if cell["cell_type"] == "code"]
     names: dict[str, object] = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(export, "FORMATS", {"png": {}})  # the others take most of the time of a small page
+        patch.setenv(export.FIGURES, "png")  # the others take most of the time of a small page
         for i in code:
             exec(compile(text[i], f"{notebook}, cell {i}", "exec"), names)
             if i == code[0]:

@@ -71,9 +71,9 @@ class Supervised(Judge):
         texts = [_text(t) for _, targets, _ in taken for t in targets]
         numbers = [summary(history_scores(block)) for block, targets, _ in taken for _ in targets]
         users = [block.user for block, targets, _ in taken for _ in targets]
-        self._words = _words(train.language).fit(texts)
-        self._scale = StandardScaler().fit(numbers)
-        inputs, scores = self._inputs(texts, numbers), np.concatenate([scores for *_, scores in taken])
+        self._words, self._scale = _words(train.language), StandardScaler().fit(numbers)
+        inputs = self._inputs(self._words.fit_transform(texts), numbers)
+        scores = np.concatenate([scores for *_, scores in taken])
         if (folds := min(5, len(set(users)))) > 1:
             splits = list(GroupKFold(folds).split(inputs, scores, users))
             self._model = RidgeCV(PENALTIES, cv=splits, scoring="neg_mean_squared_error")
@@ -90,12 +90,12 @@ class Supervised(Judge):
             return [NO_HISTORY] * len(block)
         if not texts:
             return []
-        found = self._model.predict(self._inputs(texts, [summary(history)] * len(texts)))
+        found = self._model.predict(self._inputs(self._words.transform(texts), [summary(history)] * len(texts)))
         return [Verdict(raw=float(score), mode="computed") for score in np.clip(found, 1, 5)]
 
-    def _inputs(self, texts: list[str], numbers: list[list[float]]) -> sparse.csr_array:
+    def _inputs(self, words: sparse.csr_array, numbers: list[list[float]]) -> sparse.csr_array:
         scaled = sparse.csr_array(self._scale.transform(numbers))
-        inputs: sparse.csr_array = sparse.hstack([self._words.transform(texts), scaled], format="csr")
+        inputs: sparse.csr_array = sparse.hstack([words, scaled], format="csr")
         return inputs
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from perslib.errors import check_names
 from perslib.paths import workspace
 from perslib.report.page.page import check_name, current, say
 from perslib.report.show.html import fill, fold_html, show_html, table_html
@@ -23,6 +25,8 @@ FORMATS: dict[str, dict[str, None]] = {
     "svg": {"Date": None, "Creator": None},
     "png": {"Software": None},
 }
+#: The environment variable that lists the formats in which figures are saved; all where it is not set.
+FIGURES = "PERSLIB_FIGURES"
 _SHOWN_ROWS = 40
 
 
@@ -38,6 +42,8 @@ def save_figure(
 ) -> Saved:
     """Save a figure as PDF, SVG and PNG, the plotted numbers as CSV, and show it with its caption.
 
+    A page that is rendered has the formats that were asked for (`perslib report --figures pdf`), PNG always.
+
     Files go to `figures/` in the page's folder. PDF embeds its fonts as TrueType, SVG draws text as outlines, PNG has 200
     dots an inch. Returns the paths written. The figure is closed. Where the frame has no row the sentence `empty` stands on the page in its place. One that `leads` stands below the answer that a rendered page
     opens with (`answer`), and on its card on the index.
@@ -50,8 +56,9 @@ def save_figure(
         return Saved()
     caption = translate(caption)
     folder = current().folder("figures")
-    paths = [folder / f"{check_name(name)}.{kind}" for kind in FORMATS]
-    for path, metadata in zip(paths, FORMATS.values()):
+    wanted = {kind: metadata for kind, metadata in FORMATS.items() if kind in read_formats(os.environ.get(FIGURES))}
+    paths = [folder / f"{check_name(name)}.{kind}" for kind in wanted]
+    for path, metadata in zip(paths, wanted.values()):
         fig.savefig(path, metadata=metadata)
     if data is not None:
         paths.append(_write_csv(data, folder / f"{name}.csv"))
@@ -66,11 +73,20 @@ def save_figure(
         picture=base64.b64encode((folder / f"{name}.png").read_bytes()).decode(),
         width=width,
         alt=caption or name,
-        link=f"figures/{name}.svg" if record["files"] else "",  # a tap shows it at any size
+        link=f"figures/{name}.{'svg' if 'svg' in wanted else 'png'}"
+        if record["files"]
+        else "",  # a tap shows it larger
         caption=text,
     )
     show_html(body, plain, record)
     return Saved(paths)
+
+
+def read_formats(names: str | None) -> list[str]:
+    """Return the formats that a text lists, separated by commas, and PNG; all of them where there is no text."""
+    listed = [name.strip().lower() for name in (names or "").split(",") if name.strip()]
+    check_names("format of figures", listed, FORMATS)
+    return [*FORMATS] if names is None else [*listed, "png"]
 
 
 def save_verdicts(frame: pd.DataFrame, name: str) -> Saved:

@@ -11,7 +11,7 @@ from typing import Any
 from perslib.errors import BackboneError, PerslibError
 from perslib.llm import backbone, batches
 from perslib.llm.abilities import read_probe
-from perslib.llm.entries import entry
+from perslib.llm.entries import NO_MODEL, entry
 from perslib.paths import alone, scratch
 from perslib.report.run.plan import Planned, plan
 from perslib.report.run.progress import rehearsed
@@ -19,6 +19,8 @@ from perslib.report.run.progress import rehearsed
 WAIT = (
     "Batches usually come back within a few hours, at most within a day. Leave with Ctrl-C; the same command goes on."
 )
+
+NONE_NAMED = "A batch asks a model, and none is named: name one with -b NAME."
 
 
 def answer_in_batches(
@@ -32,6 +34,8 @@ def answer_in_batches(
     """
     pages = plan(notebooks, **asked)
     names = dict.fromkeys(page.backbone for page in pages)
+    if NO_MODEL in names:
+        raise BackboneError(NONE_NAMED)
     for name in names:
         batches.check_takes_batches(entry(name))
         if not dry_run and read_probe(entry(name)) is None:
@@ -96,9 +100,9 @@ def _fetch_all(made: Sequence[batches.Batch]) -> list[batches.Taken]:
 def collect_questions(pages: Sequence[Planned], leave: Collection[str] = ()) -> tuple[list[batches.Batch], int]:
     """Run the pages with stand-ins; returns what they would ask now as batches, and how many questions come later."""
     for page in pages:
-        if entry(page.backbone).kind == "embedded":
+        if page.is_local:
             words = f"Backbone {page.backbone!r} runs on this machine and is asked at once: leave the batch out."
-            raise BackboneError(words, backbone=page.backbone)
+            raise BackboneError(NONE_NAMED if page.backbone == NO_MODEL else words, backbone=page.backbone)
     with scratch("batch") as folder:
         for page in pages:
             _say(f"{page.title} {rehearsed(page, whole=True, questions=folder / 'questions.jsonl')}")

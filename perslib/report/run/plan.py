@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import ReportError, UnknownName
+from perslib.llm.entries import NO_MODEL, entries
 from perslib.paths import bundled, workspace
 from perslib.report.run.manifest import corpus_facts, pages_under
 from perslib.text import LANGUAGES, check_language
@@ -217,6 +218,11 @@ class Planned:
         return str(self.values["backbone"])
 
     @property
+    def is_local(self) -> bool:
+        """Whether its model, if it asks one, runs on this machine."""
+        return self.backbone == NO_MODEL or entries()[self.backbone].kind == "embedded"
+
+    @property
     def title(self) -> str:
         """Notebook, corpus and backbone, for a line on the terminal."""
         what = f"{self.corpus['label']}, {self.backbone}"
@@ -236,7 +242,7 @@ class Planned:
 def plan(
     notebooks: Iterable[str | Path] | str | Path | None = None,
     corpus: str | Path = "sample/en",
-    backbones: Sequence[str] | str = ("embedded",),
+    backbones: Sequence[str] | str = (NO_MODEL,),
     out: str | Path | None = None,
     language: str | None = None,
     seed: int = 42,
@@ -244,7 +250,6 @@ def plan(
 ) -> list[Planned]:
     """All pages to render; everything that can be wrong with what was asked for is found here."""
     from perslib.corpus import load
-    from perslib.llm.entries import entries
 
     studies = find_studies(notebooks)
     if further.get("limit", 0) is None:
@@ -253,16 +258,17 @@ def plan(
     for name in (*further, *(["language"] if language else [])):
         if name not in declared:
             raise UnknownName("parameter", name, declared)
+    further = {name: _with_whole_paths(value) for name, value in further.items()}
     for study in studies:
         check_choices(further, study)
     if isinstance(limit := further.get("limit"), int) and limit < -1:
         raise ReportError(f"The limit is {limit}, expected -1 (all), 0 (what suits the backbone) or more")
     names = [backbones] if isinstance(backbones, str) else list(dict.fromkeys(backbones))
     for name in names:
-        if name not in (known := entries()):
+        if name not in (known := {NO_MODEL: None, **entries()}):
             raise UnknownName("backbone", name, known)
     if not names:
-        raise ReportError("No backbone is given; the bundled one is called embedded")
+        raise ReportError("No backbone is given; `none` asks no model")
     data = load(corpus, language and check_language(language))
     spoken = language or (data.language if data.language in LANGUAGES else "en")
     root = Path(out).expanduser().resolve() if out else workspace() / "reports"
@@ -278,6 +284,15 @@ def plan(
     for page in pages:
         page.parameters(page.folder)  # refuses a value of another type than the notebook declares
     return pages
+
+
+def _with_whole_paths(value: Any) -> Any:
+    """Return a text that lists files with their whole paths: a notebook runs in another folder than the command."""
+    if not isinstance(value, str) or not value.strip():
+        return value
+    files = [Path(part.strip()).expanduser() for part in value.split(",")]
+    are_files = all({"/", "."} & set(str(file)) and file.exists() for file in files)
+    return ",".join(str(file.resolve()) for file in files) if are_files else value
 
 
 def _address_and_label(corpus: str | Path, name: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.llm.answerers.choice import run_environment
-from perslib.llm.entries import entries
+from perslib.llm.entries import NO_MODEL, entries
 from perslib.llm.ledger import PROGRESS, Ledger, Spending, describe
 from perslib.llm.probe import seconds
 from perslib.paths import scratch
@@ -139,7 +139,10 @@ def rehearsed(page: Planned, *, whole: bool, questions: Path | None = None) -> s
 
     nb = read_notebook(page.study.path)
     tags = [set(cell.metadata.get("tags", [])) for cell in nb.cells]
+    given = page.parameters(page.folder)
     if any(TAG in own for own in tags):
+        if {given[name] for name in given if name.endswith(("backbone", "backbones"))} <= {NO_MODEL, ""}:
+            return _and_computing("asks no model", page.study.seconds(page.corpus["turns"])) if whole else ""
         nb.cells = [cell for cell, own in zip(nb.cells, tags) if own & {TAG, "parameters"}]
     elif not whole:
         return ""
@@ -159,14 +162,17 @@ def rehearsed(page: Planned, *, whole: bool, questions: Path | None = None) -> s
         asked = _asked(progress.by_backbone())
     if run.status == "success":
         said = f"at most {asked}" if asked else "asks no model"
-        seconds = progress.computing() + page.study.seconds(page.corpus["turns"])
-        return f"{said}; about {took(seconds, 'en')} of computing" if seconds else said
+        return _and_computing(said, progress.computing() + page.study.seconds(page.corpus["turns"]))
     so_far = f"at least {asked or 'no calls'}"
     if time.monotonic() > late_at:
         return f"{so_far}; counting on took too long, `--dry-run` counts it all"
     if run.status == "cancelled":
         raise KeyboardInterrupt
     return f"{so_far}; counted up to an error: {run.failure.error if run.failure else ''}"
+
+
+def _and_computing(said: str, seconds: float) -> str:
+    return f"{said}; about {took(seconds, 'en')} of computing" if seconds else said
 
 
 def _asked(spent: Mapping[str, Spending]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import threading
 import warnings
@@ -14,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import ReportError
-from perslib.llm.entries import entries
+from perslib.llm.entries import NO_MODEL
 from perslib.paths import alone, scratch
+from perslib.report.page.export import FIGURES
 from perslib.report.page.index import write_index
 from perslib.report.page.rendering import render_page, title_of
 from perslib.report.run.execution import LOOK_EVERY, Failure, Run, execute
@@ -58,7 +60,7 @@ _SHOWN_ANYWAY = ("corpus", "backbone", "language", "seed", "out")
 def run_report(
     notebooks: Iterable[str | Path] | str | Path | None = None,
     corpus: str | Path = "sample/en",
-    backbones: Sequence[str] | str = ("embedded",),
+    backbones: Sequence[str] | str = (NO_MODEL,),
     out: str | Path | None = None,
     language: str | None = None,
     limit: int | None = None,
@@ -71,7 +73,8 @@ def run_report(
     runs once for each backbone. Pages go to `<out>/<corpus>/<backbone>/<notebook>.html` (`reports/` of the
     workspace when `out` is not given), the manifest `<notebook>.json`, figures and tables beside them. `language` is that of
     the page, the corpus's own when not given. Further parameters go to the notebooks that declare them; one
-    that none declares is an error before anything runs.
+    that none declares is an error before anything runs. Figures are PNG files; the environment variable PERSLIB_FIGURES
+    lists further formats, `pdf,svg`.
 
     A notebook that fails leaves its page up to the failure, beside the last good one where there is one, and the
     others still run; then ReportError says which cell failed. Pages whose model is on this machine run two at a time; what
@@ -79,7 +82,7 @@ def run_report(
     compares these runs comes last.
     """
     pages = plan(notebooks, corpus, backbones, out, language, seed, limit=limit, **parameters)
-    local = all(entries()[page.backbone].kind == "embedded" for page in pages)
+    local = all(page.is_local for page in pages)
     stopped = threading.Event()
 
     def one(n: int, page: Planned) -> Run | None:
@@ -156,7 +159,7 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     page.folder.mkdir(parents=True, exist_ok=True)
     try:
         with scratch("page", page.folder) as folder, watched(page, place, stopped) as progress:
-            given, told = page.parameters(folder), progress.environment()
+            given, told = page.parameters(folder), {FIGURES: os.environ.get(FIGURES, "png"), **progress.environment()}
             run = execute(page.study, given, told, progress, progress.cell_started)
             entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":

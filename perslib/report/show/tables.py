@@ -191,13 +191,19 @@ def agreement_table(
     return wide.drop(columns=empty).rename(columns={"score": "calibration"})
 
 
+_MOST_DIGITS = 5
+
+
 def with_interval(
     value: float, low: float = np.nan, high: float = np.nan, digits: int = 3, zero: bool = False
 ) -> Shown:
     """A value and its interval as papers print them, `.360 [.300, .410]`; without bounds the value alone.
 
-    With `zero`, numbers keep the zero before their point.
+    With `zero`, numbers keep the zero before their point. An interval that holds zero is never shown as one that ends there:
+    a bound that would be rounded to zero has more digits.
     """
+    while digits < _MOST_DIGITS and any(end and abs(end) < 0.5 * 10**-digits for end in (low, high)):
+        digits += 1
     text = format_number(value, digits, zero)
     if np.isnan(low) or np.isnan(high) or not np.isfinite(value):
         return Shown(text, value)

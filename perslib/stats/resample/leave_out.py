@@ -161,10 +161,12 @@ class Resamples:
 def resample_users(users: int, resamples: int = RESAMPLES, seed: int = SEED) -> Floats:
     """Return how often each user counts in samples drawn with replacement, the sample itself first.
 
-    For what moves in steps, such as a ranking: leaving one user out hardly ever changes it.
+    For what moves in steps, such as a ranking: leaving one user out hardly ever changes it. Fewer than `FEWEST_USERS` are not
+    resampled.
     """
+    resamples = resamples if users >= FEWEST_USERS else 0
     weights = np.ones((users, 1 + resamples))
-    if users:
+    if resamples:
         rng = np.random.default_rng(seed)
         weights[:, 1:] = rng.multinomial(users, np.full(users, 1 / users), size=resamples).T
     return weights

@@ -152,7 +152,7 @@ def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed
 def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
     """Which judges of `measure_beside_wall` beat the best baseline, and whose loss is its threshold.
 
-    Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), first
+    Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), has_intervals, first
     and rival (the best judge and baseline at learned thresholds, with first_value and rival_value; empty where none gives
     probabilities), gained (what its threshold changes for the first), most (whom a learned threshold changes most; empty
     for nobody), before and after (its balanced accuracy).
@@ -168,7 +168,8 @@ def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
             bad=quality["bad"].max(),
         )
     best, line = base["balanced_accuracy"].idxmax(), base["balanced_accuracy"].max()
-    found = {"best": best, "line": line, "above": list(own.index[own["balanced_accuracy_low"] > line])}
+    low = own["balanced_accuracy_low"]
+    found = {"best": best, "line": line, "above": list(own.index[low > line]), "has_intervals": low.notna().any()}
     for name, side in (("first", own), ("rival", base)):
         found |= {name: _most(side["at_learned"]), f"{name}_value": side["at_learned"].max()}
     gains = own["at_learned"] - own["balanced_accuracy"]
@@ -187,8 +188,8 @@ def against_wall(
     """Compare each judge with each baseline on the cases of both, paired: does it beat them all?
 
     Columns: judge, baseline, cases, judge_accuracy, baseline_accuracy, difference, difference_low, difference_high,
-    difference_p (McNemar), beaten (the whole interval is above zero). A judge that does not beat `query only` may be
-    telling which cases were selected.
+    difference_p (McNemar's for cases, for other units that of the interval), beaten (the whole interval is above zero).
+    A judge that does not beat `query only` may be telling which cases were selected.
     """
     rows = []
     right = {name: _right(own) for name, own in baselines.groupby("judge", sort=False)}
@@ -197,7 +198,7 @@ def against_wall(
         for name, of_baseline in right.items():
             both = pd.concat({"judge": _right(own), "baseline": of_baseline}, axis=1, join="inner")
             named = units.loc[both.index].to_numpy(object)
-            pair = compare_paired(both, named, tests=("mcnemar",), seed=seed).iloc[0]
+            pair = compare_paired(both, named, tests=("mcnemar" if unit == "case" else "t",), seed=seed).iloc[0]
             means = both.mean().add_suffix("_accuracy")
             about = {"judge": judge, "baseline": name, "cases": int(pair["rows"]), **means}
             found = pair[["difference", "difference_low", "difference_high", "difference_p"]]
