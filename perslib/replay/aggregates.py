@@ -20,7 +20,7 @@ from perslib.replay.judging import judged_by_themselves
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.score_arrays import SCORE, Groups, Scores, aligned, by_judge
 from perslib.stats import SEED, Estimate, classical_mean, estimate, ppi_mean, to_scale
-from perslib.stats.resample.leave_out import name_bounds
+from perslib.stats.resample.leave_out import count_carriers, drop_if_few, name_bounds
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4
@@ -70,10 +70,11 @@ def _row(of: Scores, place: int) -> dict[str, Any]:
         "sat": groups.over_turns(known & (whole >= SATISFIED)),
         "dsat": groups.over_turns(known & (whole < SATISFIED)),
     }
+    carriers = count_carriers(whole[known] >= SATISFIED, of.user[known])
     bounds: dict[str, float] = {}
     for name, values in means.items():
         least, most = (0, 1) if (is_share := name in ("sat", "dsat")) else (1, 5)  # no mean lies outside the scale
-        found = estimate(values, name, "share" if is_share else "plain")
+        found = estimate(drop_if_few(values, carriers) if is_share else values, name, "share" if is_share else "plain")
         bounds |= {end: float(np.clip(bound, least, most)) for end, bound in found.items()}
     by_score = {s: whole == s for s in range(1, 6)}
     shares = {f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()}

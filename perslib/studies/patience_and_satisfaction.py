@@ -29,6 +29,7 @@ from perslib.patience.text import Bow, TextDialogue, as_dialogues, crowd, read_t
 from perslib.patience.text.dialogues import SAYS
 from perslib.signals import behavioural
 from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
+from perslib.stats.resample.leave_out import count_carriers, drop_if_few
 from perslib.studies.patience_text import WORDS, fit_encoder
 
 #: Ways to determine whether a dialogue was successful.
@@ -237,7 +238,8 @@ def predict_outcomes(frame: pd.DataFrame) -> dict[str, float]:
     users = Resamples(ends["user"])
     sides = (ends["status"] == status for status in (SUCCESS, FAILURE))
     recalls = [ratio(users.total(side & right), users.total(side)) for side in sides]
-    return estimate(np.mean(recalls, axis=0), "accuracy", "share")
+    carriers = count_carriers(ends["status"] == SUCCESS, ends["user"])
+    return estimate(drop_if_few(np.mean(recalls, axis=0), carriers), "accuracy", "share")
 
 
 # -- against ratings -------------------------------------------------------------------------------------

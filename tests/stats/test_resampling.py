@@ -13,6 +13,7 @@ from scipy.stats import t
 
 from perslib.stats import correlation, holm, interval, leave_out, pearson, resample_users, sign_flip
 from perslib.stats.agreement.metrics import METRICS, measure_under
+from perslib.stats.resample.leave_out import FEWEST_CARRIERS, Resamples, count_carriers, drop_if_few
 from perslib.stats.resample.sums import Sums
 
 
@@ -182,3 +183,18 @@ def test_pearson_of_moments(seed, shift):
     assert pearson(moments)[0] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-10)
     constant = np.array([30, 30 * shift, y.sum(), 30 * shift**2, y @ y, shift * y.sum()])[:, None]
     assert math.isnan(pearson(constant)[0]), "what does not vary has no r, however far it lies from zero"
+
+
+def test_two_of_ten_may_make_no_difference_and_a_rare_class_needs_units_that_have_it():
+    scores = [1, 2, 3, 4, 5, 4, 3, 2, 1, 5]
+    assert np.mean(scores) == scores[2], "without this user, or the other like it, the mean is the same"
+    users = Resamples(range(10))
+    assert np.isfinite(users.estimate(users.mean(scores))["value_low"])
+    assert np.isnan(users.estimate(users.mean([1, 2, 3, 4, 5, 4, 3, 3, 2, 3]))["value_low"])
+    assert np.isnan(Resamples(range(9)).estimate(Resamples(range(9)).mean(scores[:9]))["value_low"])
+    unit = [f"u{i % 40}" for i in range(120)]
+    few, enough = (np.arange(120) % 40 < n for n in (FEWEST_CARRIERS - 1, FEWEST_CARRIERS))
+    assert (count_carriers(few, unit), count_carriers(~few, unit)) == (FEWEST_CARRIERS - 1,) * 2
+    values = np.arange(41.0)
+    assert drop_if_few(values, count_carriers(few, unit)).tolist() == [0.0]
+    assert len(drop_if_few(values, count_carriers(enough, unit))) == 41

@@ -14,7 +14,7 @@ from perslib.errors import DataError, Problem, check_names
 from perslib.stats.agreement.gold import WHO, Row, find, of_judges, with_gold
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER, METRICS, check_users, measure_under, scale_of
 from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import Resamples, estimate, floats, leave_out, name_bounds
+from perslib.stats.resample.leave_out import Resamples, count_carriers, estimate, floats, leave_out, name_bounds
 from perslib.stats.resample.sign_flips import holm
 from perslib.stats.resample.sums import Sums
 
@@ -103,10 +103,11 @@ def _measured(
             "without_gold": len(given[row]) - rated,
             "control": None,
         }
+        carriers = count_carriers(to_scale(own["gold"].to_numpy(float)) >= 4, own["user"])
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
         for name, values in alone[row].items():
-            found = estimate(check_users(name, values), scale=scale_of(name))
+            found = estimate(check_users(name, values, carriers), scale=scale_of(name))
             line: dict[str, Any] = {**about, "metric": name, **found}
             sign = -1 if name in LOWER_IS_BETTER else 1
             reached = {r: sign * alone[r][name][0] for r in rivals if np.isfinite(alone[r][name][0])}
@@ -114,7 +115,10 @@ def _measured(
                 best = max(reached, key=reached.__getitem__)
                 common = tuple(own.index.intersection(scored[best].index))
                 gain = sign * (measured(row, common)[name] - measured(best, common)[name])
-                line |= {"control": best.judge, **estimate(check_users(name, gain, is_gain=True), "gain", p=True)}
+                line |= {
+                    "control": best.judge,
+                    **estimate(check_users(name, gain, carriers, is_gain=True), "gain", p=True),
+                }
             yield line
 
 
@@ -142,9 +146,10 @@ def agreement_between(
     users = Resamples(both["user"])
     sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
     drawn = measure_under(sums, metrics, users.weights)
+    carriers = count_carriers(to_scale(both["b"].to_numpy(float)) >= 4, both["user"])
     rows = []
     for name, values in drawn.items():
-        found = users.estimate(check_users(name, values), scale=scale_of(name))
+        found = users.estimate(check_users(name, values, carriers), scale=scale_of(name))
         rows.append({"a": str(one), "b": str(other), "metric": name, **found, "turns": len(both), "users": len(users)})
     return pd.DataFrame(rows).assign(only_a=len(left) - len(both), only_b=len(right) - len(both))
 

@@ -22,7 +22,7 @@ from scipy.stats import rankdata
 from perslib.errors import check_names
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.detect.detection import auroc_under
-from perslib.stats.resample.leave_out import Bools, Floats, Scale, ratio
+from perslib.stats.resample.leave_out import Bools, Floats, Scale, drop_if_few, ratio
 from perslib.stats.resample.leave_out import pearson as correlate_moments
 from perslib.stats.resample.sums import Resampled, Sums
 
@@ -233,12 +233,17 @@ FEWEST_OF_CLASSES, FEWEST_OF_GAINS = 30, 50
 shares. Fewer users carry these, and intervals cover too rarely (`benchmarks/coverage.py`)."""
 
 
-def check_users(name: str, values: Floats, *, is_gain: bool = False) -> Floats:
-    """Return a metric's values, or the sample's alone where too few users are there for an interval of this metric."""
+def check_users(name: str, values: Floats, carriers: int, *, is_gain: bool = False) -> Floats:
+    """Return a metric's values, or the sample's alone where too few users are there for an interval of this metric.
+
+    `carriers` counts the users who have a turn of the rarer class, satisfied or not.
+    """
     of_classes = (scale_of(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
     fewest = FEWEST_OF_CLASSES if of_classes or (is_gain and name == "qwk") else 0
     if of_classes and is_gain:
         fewest = FEWEST_OF_GAINS
+    if of_classes or name == "qwk":
+        values = drop_if_few(values, carriers)
     return values[..., :1] if values.shape[-1] - 1 < fewest else values
 
 

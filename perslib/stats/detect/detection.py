@@ -33,7 +33,19 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.resample.leave_out import Bools, Floats, Ints, Resamples, Scale, estimate, floats, name_bounds, ratio
+from perslib.stats.resample.leave_out import (
+    Bools,
+    Floats,
+    Ints,
+    Resamples,
+    Scale,
+    count_carriers,
+    drop_if_few,
+    estimate,
+    floats,
+    name_bounds,
+    ratio,
+)
 from perslib.stats.resample.wilson import wilson
 
 #: Columns of weights under which AUROC is computed together.
@@ -164,6 +176,8 @@ _SCALES: dict[str, Scale] = {
     **dict.fromkeys(("positive_bias", "d_prime", "criterion"), "plain"),
     **dict.fromkeys(("mcc", "kappa"), "correlation"),
 }
+#: Metrics that all cases carry, whatever their class.
+_OF_ANY_CLASS = ("accuracy", "accuracy_read", "parse_rate")
 #: Shares of cases that are counted one by one, so that they have a Wilson interval, and the sides they are shares of.
 _COUNTED = {"accuracy": (0, 1), "parse_rate": (0, 1), "good_acc": 0, "bad_acc": 1}
 
@@ -193,9 +207,11 @@ def measure_verdicts(
         units = Resamples(own[unit])
         table = count_verdicts(own["gold"], own["said"], units.group, len(units))
         drawn, whole = table @ units.weights, table.sum(axis=2)
+        carriers = count_carriers(own["gold"] > 0, own[unit])
         about = {"cases": int(whole.sum()), "unread": int(whole[:, 3].sum()), "units": len(units)}
         for name in metrics:
-            found = units.estimate(METRICS[name](drawn), scale=_SCALES.get(name, "share"))
+            values = METRICS[name](drawn) if name in _OF_ANY_CLASS else drop_if_few(METRICS[name](drawn), carriers)
+            found = units.estimate(values, scale=_SCALES.get(name, "share"))
             n = whole[_COUNTED[name], :].sum() if name in _COUNTED else np.nan
             low, high = wilson(found["value"] * n, n)
             bounds = {"wilson_low": float(low), "wilson_high": float(high)}

@@ -37,6 +37,8 @@ FLIPS, RESAMPLES = 10_000, 2000
 SEED = 42
 FEWEST_USERS = 10
 """With fewer users there are values, and no intervals: those would cover less than they promise."""
+FEWEST_CARRIERS = 15
+"""Units of the rarer class from which numbers on classes have an interval (`docs/method.md`, *How sure a number is*)."""
 MOST_GROUPS = 500
 """More units are left out in so many groups of neighbours."""
 FEWEST_FLIPPED = 5
@@ -73,9 +75,9 @@ def leave_out(units: int) -> Floats:
 def interval(values: npt.ArrayLike, scale: Scale = "plain", level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
     """Return the bounds of the interval of each row of values, and the two-sided p of "it is zero".
 
-    Values are the sample's and those without each unit, along the last axis. Bounds and p are missing where fewer than
-    `FEWEST_USERS` units make a difference, and where the number is not defined without one of them. A difference that is zero
-    without anybody, too, is zero for sure: p = 1.
+    Values are the sample's and those without each unit, along the last axis. Bounds and p are missing where there are fewer
+    than `FEWEST_USERS` units, or fewer than 8 in 10 of so many make a difference, and where the number is not defined
+    without one of them. A difference that is zero without anybody, too, is zero for sure: p = 1.
     """
     forth, back = _SCALES[scale]
     with np.errstate(invalid="ignore"):
@@ -87,7 +89,8 @@ def interval(values: npt.ArrayLike, scale: Scale = "plain", level: float = LEVEL
     apart = np.where(counts, middle[..., None] - without, 0.0)
     squares, fourths = (apart**2).sum(axis=-1), (apart**4).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        squares = np.where((n >= FEWEST_USERS) & (squares > _NOTHING**2), squares, np.nan)
+        are_enough = (n >= 0.8 * FEWEST_USERS) & (without.shape[-1] >= FEWEST_USERS)
+        squares = np.where(are_enough & (squares > _NOTHING**2), squares, np.nan)
         se = np.sqrt((n - 1) / n * squares)
         df = np.clip(_FREEDOM * squares**2 / fourths, 1, n - 1)
         reach = student.ppf((1 + level) / 2, df) * se
@@ -111,6 +114,17 @@ def estimate(
 def name_bounds(name: str, *, p: bool = False) -> list[str]:
     """Name the columns of an estimate: its value, its bounds, and its p on request."""
     return [name, f"{name}_low", f"{name}_high", *([f"{name}_p"] if p else [])]
+
+
+def count_carriers(is_one: npt.ArrayLike, unit: npt.ArrayLike) -> int:
+    """Count the units that have a row of the class, and those that have one of the other; return the smaller number."""
+    sides = np.asarray(is_one, dtype=bool)
+    return min(pd.Series(np.asarray(unit, dtype=object)[side]).nunique() for side in (sides, ~sides))
+
+
+def drop_if_few(values: Floats, carriers: int) -> Floats:
+    """Return the values, or the sample's alone where too few units carry the rarer class for an interval."""
+    return values if carriers >= FEWEST_CARRIERS else values[..., :1]
 
 
 class Resamples:
