@@ -6,6 +6,7 @@ from perslib.judge.asking.personal import Personal
 from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Computed, Judge, Sees, Verdict, like_for_like
+from perslib.judge.blinded import Blinded, blinded
 from perslib.judge.borrowed import Borrowed, borrowed
 from perslib.judge.evaluate import evaluate, targets
 from perslib.judge.history import (
@@ -31,9 +32,9 @@ from perslib.judge.sessions import OfSession, by_session, judgeable, session_jud
 from perslib.judge.tuned.bert import Bert, Training
 
 __all__ = [
-    "AskingJudge", "Bert", "Borrowed", "Computed", "Constant", "Episodic", "FromStatements", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
+    "AskingJudge", "Bert", "Blinded", "Borrowed", "Computed", "Constant", "Episodic", "FromStatements", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
     "OfPopulation", "OfSession", "OfTask", "Personal", "Preferences", "Random", "Sees", "Spur", "Supervised", "Training",
     "UserCdfByHash", "UserMajority", "UserMean", "UserMedian", "Verdict", "WithoutText", "asks_model",
-    "borrowed", "by_session", "controls", "evaluate", "history_baselines", "judge", "judge_names", "judgeable", "like_for_like",
+    "blinded", "borrowed", "by_session", "controls", "evaluate", "history_baselines", "judge", "judge_names", "judgeable", "like_for_like",
     "make_judge", "make_judges", "nearest_baselines", "session_judges", "targets",
 ]  # fmt: skip

@@ -4,6 +4,8 @@
     make_judge("nearest")                                   computed
     make_judge("H²Memory", Manner(), evidence="full")       the personal judge with this memory, and its options
     make_judge("edited: prices first")                      memories edited by hand in the explorer
+    make_judge("blinded: learned")                          a judge without the texts: the control of what they add
+    make_judge("guarded: learned")                          a judge that gives a reply to another question the lowest score
 
 `@judge("name")` adds one of your own (docs/extend.md).
 """
@@ -16,12 +18,14 @@ from functools import partial
 from typing import Any
 
 from perslib.errors import UnknownName
+from perslib.judge.answering import Guarded
 from perslib.judge.asking.episodic import Episodic
 from perslib.judge.asking.generic import PROMPTS, Generic
 from perslib.judge.asking.personal import Personal
 from perslib.judge.asking.settings import Manner
 from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Judge
+from perslib.judge.blinded import blinded
 from perslib.judge.history import Nearest, UserMean
 from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements
@@ -66,6 +70,8 @@ judge("user mean")(UserMean)
 
 
 judge("BERT")(Bert)
+#: Before the name of a judge: without texts, and with a guard against replies that do not answer.
+BLINDED, GUARDED = "blinded:", "guarded:"
 
 
 def judge_names() -> list[str]:
@@ -79,6 +85,9 @@ def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
     A name of a memory is the personal judge with that memory.
     """
     manner = manner or Manner()
+    if name.startswith((BLINDED, GUARDED)):
+        made = make_judge(name.partition(":")[2].strip(), manner, **memory)
+        return Guarded(made) if name.startswith(GUARDED) else blinded(made, manner.language)
     if name in judge:
         return judge.make(name, manner=manner, language=manner.language, **memory)
     if is_memory(name):

@@ -10,13 +10,14 @@ from perslib.replay.published_lines import read_labels, read_turns
 from perslib.replay.rankings import against_truth, differing_turns, ranking_views, view_means
 from perslib.replay.replies import ORIGINAL, checked, originals, recorded
 from perslib.replay.turn_sets import hard_set, profiles, stratified_set
+from perslib.replay.unanswered import Unanswered, count_unanswered, mark_unanswered
 from perslib.replay.unusual_replies import name_differences
 
 __all__ = [
-    "ORIGINAL", "Candidate", "Context", "Shown", "against", "against_truth", "checked", "context",
-    "differences", "differing_turns", "generated", "hard_set", "judged_by_themselves", "leaderboard",
-    "make_context", "name_differences", "official_interval", "on_reference", "originals", "prediction_powered", "profiles",
-    "rank_sets", "ranking_views", "read_labels", "read_predictions", "read_replies", "read_scored",
-    "read_turns", "recorded", "reference", "scored", "self_preference", "stratified_set", "summary",
-    "view_means", "write_replies",
+    "ORIGINAL", "Candidate", "Context", "Shown", "Unanswered", "against", "against_truth", "checked", "context",
+    "count_unanswered", "differences", "differing_turns", "generated", "hard_set", "judged_by_themselves",
+    "leaderboard", "make_context", "mark_unanswered", "name_differences", "official_interval", "on_reference",
+    "originals", "prediction_powered", "profiles", "rank_sets", "ranking_views", "read_labels", "read_predictions",
+    "read_replies", "read_scored", "read_turns", "recorded", "reference", "scored", "self_preference",
+    "stratified_set", "summary", "view_means", "write_replies",
 ]  # fmt: skip

@@ -20,6 +20,8 @@ from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import scored as replay_scored
 from perslib.replay.candidates import family_of
+from perslib.report.show.words import name_of
+from perslib.text import join, translate
 from perslib.ux import PairJudge
 
 #: Baselines that are shown next to the judges of a corpus.
@@ -237,6 +239,22 @@ def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[st
             padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
         measures |= padded.iloc[0].filter(like="padding_change").to_dict()
     return measures
+
+
+def summarize_damages(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the tables of `damage_audit` as one, with words for what is stored."""
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.assign(damage="damage: " + whole["damage"], verdict="damage: " + whole["verdict"])
+
+
+def describe_damages(noticed: pd.DataFrame, judge: str) -> dict[str, Any]:
+    """Return what a sentence says of `summarize_damages`: n, judge, noticed, guarded (numbers), rewarded (names)."""
+    rows = noticed[noticed["damage"] != f"damage: {ux.HARMLESS}"]
+    found = {name: own.set_index("damage")["verdict"] for name, own in rows.groupby("judge")}
+    own, guarded = found[judge], found.get(f"{judge}, guarded", found[judge])
+    rewarded = join(name_of(name) for name in own.index[own == "damage: rewards"])
+    counts = {"noticed": int((own == "damage: notices").sum()), "guarded": int((guarded == "damage: notices").sum())}
+    return {"n": len(own), "judge": name_of(judge), "rewarded": rewarded or translate("none"), **counts}
 
 
 def _take_few_replies(blocks: Sequence[Block], replies: int) -> list[Block]:

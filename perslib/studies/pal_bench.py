@@ -110,9 +110,7 @@ class BenchUsers:
 def choose_pal_set(corpus: Corpus, model: Backbone | None, language: str, seed: int = 42) -> tuple[Corpus, bool]:
     """Return the corpus if it has topics to ask about, otherwise a synthetic PAL-Set; and whether that one stands in.
 
-    Without a model it is always a synthetic one, whose truth stands for what a model would write.
-
-    The synthetic one is in the page's language, or in a language that the model reads.
+    The synthetic one is in a language that the model reads. Without a model it is always taken: its truth stands for a model.
     """
     if "topics" in corpus.extras and (model or is_synthetic(corpus)):
         return corpus, False

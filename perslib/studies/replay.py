@@ -10,15 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from perslib import replay
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
-from perslib.errors import DataError, PerslibError, Problem, UnknownName
+from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
 from perslib.judge import Judge
 from perslib.judge.extent import FEWEST_REPLIES, Extent, listed
 from perslib.judge.noted_memories import Memories, collect_memories
 from perslib.llm import Backbone
+from perslib.replay.score_arrays import SCORE
 from perslib.stats import agreement
 
 #: The recorded replies a second time, as a candidate.
@@ -209,21 +211,32 @@ def judge_replies(
     backbone: Backbone | None = None,
     *,
     most: int | None = None,
+    unanswered: replay.Unanswered = "lowest",
 ) -> tuple[pd.DataFrame, Memories]:
     """Return all judges' verdicts on all replies with the replies' column `unlike`, and the memories behind them.
 
     Verdicts are raw, and calibrated by the judge's scores of the recorded replies of the blocks. `most` limits how many
-    replies of a block a judge that asks a model scores for this calibration.
+    replies of a block a judge that asks a model scores for this calibration. A reply that does not answer its request
+    (column `unanswered`; missing where nothing could be learned of it) counts as `unanswered` says; `as_read` is what the judge
+    alone makes of each reply.
     """
     turns = replies[TURN].drop_duplicates()
+    try:
+        marks = replay.mark_unanswered(corpus, replies)
+    except NotEnough:
+        marks = replies[["candidate", *TURN]].assign(chance=np.nan, unanswered=None)
 
     def judge_all(judge: Judge) -> pd.DataFrame:
         verdicts, bound = replay.scored(judge, corpus, replies, backbone), most if judge.sees.model else None
         reference = replay.reference(judge, corpus, turns, backbone, most=bound, fit=False)
-        return replay.on_reference(verdicts, reference, corpus)
+        as_read = replay.on_reference(verdicts, reference, corpus)
+        counted = replay.count_unanswered(verdicts, marks, corpus, unanswered)
+        found = as_read if counted is verdicts else replay.on_reference(counted, reference, corpus)
+        return found.assign(as_read=as_read[SCORE].to_numpy())
 
     verdicts, memories = collect_memories(judges, judge_all)
-    return verdicts.merge(replies[["candidate", *TURN, "unlike"]], on=["candidate", *TURN]), memories
+    about = replies[["candidate", *TURN, "unlike"]].merge(marks.drop(columns="chance"), on=["candidate", *TURN])
+    return verdicts.merge(about, on=["candidate", *TURN]), memories
 
 
 def correlate_with_people(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, against, rank_sets, summary
 from perslib.replay.candidates import family_of
+from perslib.replay.score_arrays import SCORE
 from perslib.report.show.words import name_of
 from perslib.studies.replay import Replay, select_replies
 
@@ -57,6 +58,23 @@ def sum_up_unlike(replies: pd.DataFrame) -> dict[str, Any]:
         for name, column in (("candidate", "candidate"), ("feature", "unlike"))
     }
     return counts | by
+
+
+def compare_as_read(verdicts: pd.DataFrame, inclusion: pd.DataFrame, seed: int = 42) -> pd.DataFrame:
+    """Return each candidate's share of replies that do not answer, and its rank with them counted and as the judge reads them.
+
+    Columns: candidate, unanswered (share), user_macro and rank_set, user_macro_as_read and rank_set_as_read. Empty where
+    nothing could be learned of what answers.
+    """
+    known = verdicts.dropna(subset="unanswered")
+    if known.empty:
+        return pd.DataFrame(columns=["candidate", "unanswered", "user_macro", "rank_set"])
+    share = known["unanswered"].astype(float).groupby(known["candidate"]).mean().rename("unanswered").reset_index()
+    columns = ["candidate", "rank_set", "user_macro"]
+    counted, as_read = (
+        rank_sets(known, score, inclusion=inclusion, seed=seed)[columns] for score in (SCORE, "as_read")
+    )
+    return counted.merge(as_read, on="candidate", suffixes=("", "_as_read")).merge(share, on="candidate")
 
 
 def measure_lead(verdicts: pd.DataFrame, ranked: pd.DataFrame) -> dict[str, Any] | None:

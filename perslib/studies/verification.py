@@ -13,20 +13,22 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import FewTrainUsers, NotEnough
-from perslib.judge import Judge, LearnedJudge, Manner, Supervised, Verdict, evaluate, session_judges, targets
+from perslib.judge import Judge, LearnedJudge, Manner, Supervised, Verdict, blinded, evaluate, session_judges, targets
 from perslib.judge.base import frame
 from perslib.judge.evaluate import verdicts_on
-from perslib.judge.extent import FEWEST_REPLIES, Extent
+from perslib.judge.extent import FEWEST_REPLIES, Extent, require_replies
 from perslib.judge.history import OfPopulation, OfTask, WithoutText, controls, history_baselines, nearest_baselines
 from perslib.llm import Backbone
 from perslib.llm.event_loop import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
+from perslib.report.show.tables import with_interval
 from perslib.stats import Resamples, agreement, calibrated, fit_population, fit_thresholds, floats, histories, with_gold
 from perslib.stats.calibrate.history import SCORES as FIVE
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.calibrate.tilt import P
 from perslib.stats.calibrate.verdicts import of_blocks
+from perslib.stats.resample.leave_out import name_bounds
 
 #: The controls, which are in every table of agreement.
 CONTROLS = tuple(judge.name for judge in controls())
@@ -46,6 +48,10 @@ TRACED_USERS = 200
 PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 
 
+#: What a judge may know, each with all before it: the last reads the texts.
+KNOWLEDGE = ("user mean", WithoutText.name, f"{LearnedJudge.name}, blinded", LearnedJudge.name)
+
+
 def make_computed_judges(names: Iterable[str] = (), protocol: str = "") -> list[Judge]:
     """Return the judges that ask no model, or those of these names.
 
@@ -55,7 +61,7 @@ def make_computed_judges(names: Iterable[str] = (), protocol: str = "") -> list[
     baselines = [OfPopulation("mean"), OfTask("mean"), *nearest_baselines()]
     if protocol == "published":
         baselines = [*history_baselines("half up"), *nearest_baselines("half even")]
-    every = [*controls(), *baselines, Supervised(), LearnedJudge()]
+    every = [*controls(), *baselines, Supervised(), blinded(LearnedJudge()), LearnedJudge()]
     return [judge for judge in every if judge.name in names] if names else every
 
 
@@ -234,6 +240,36 @@ def compare_to_aims(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     return learned.assign(reached=learned["value"] >= learned["aim"], surely=learned["value_low"] >= learned["aim"])
 
 
+def trace_knowledge(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+    """Return the agreement of `KNOWLEDGE`, and what each adds to the one before it, paired on the same replies.
+
+    Columns: judge, metric, value with bounds, added with bounds and p. The last step is what requests and replies add.
+    """
+    shown = [name for name in KNOWLEDGE if name in set(verdicts["judge"])]
+    parts = []
+    for name, before in zip(shown, [None, *shown]):
+        of_both = verdicts[verdicts["judge"].isin([name, before])]
+        known = ["pearson", "wb_pearson"]
+        agreed = compare_judges(of_both, corpus, scores=["real"], metrics=known, controls=[before] if before else ())
+        parts.append(agreed[agreed["judge"] == name])
+    steps = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["judge", "metric", "value"])
+    require_replies(int(steps["turns"].max()) if len(steps) else 0)
+    added = {f"gain{end}": f"added{end}" for end in ("", "_low", "_high", "_p")}
+    steps = steps.rename(columns=added).reindex(columns=["judge", "metric", *name_bounds("value"), *added.values()])
+    # A user's mean does not differ within a block, so the first r within blocks adds to zero.
+    return steps.assign(added=steps["added"].fillna(steps["value"].where(steps["metric"] == "wb_pearson")))
+
+
+def describe_knowledge(steps: pd.DataFrame) -> dict[str, Any]:
+    """Return the numbers of a sentence on `trace_knowledge`: r of each step, and what the texts add, as texts."""
+    wide = steps[steps["metric"] == "pearson"].set_index("judge")
+    text = steps[steps["judge"] == LearnedJudge.name].set_index("metric")
+    facts = {f"step{place}": with_interval(wide["value"].get(name, np.nan)) for place, name in enumerate(KNOWLEDGE)}
+    for metric, row in text.iterrows():
+        facts[str(metric)] = with_interval(*row[["added", "added_low", "added_high"]].astype(float))
+    return facts | {"is_sure": bool(text["added_low"].get("pearson", np.nan) > 0)}
+
+
 def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Return the quality of the learned judge's probabilities and of those that read no reply; smaller is better.
 
@@ -241,9 +277,10 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
     users or rated turns.
 
     Columns: judge, log_loss and rps (ranked probability score), each with its interval, gain (in log loss over the
-    history) with interval and p.
+    history) with interval and p, text_adds (in log loss over the same judge without texts) with interval and p.
     """
     learned = with_gold(verdicts[verdicts["judge"] == LearnedJudge.name], corpus, P).dropna(subset=["gold", *P])
+    of_blinded = verdicts.loc[verdicts["judge"] == KNOWLEDGE[2], [*TURN, *P]]
     train = corpus.of_users(corpus.split().get("train", []))
     if learned.empty or train.turns["score"].isna().all():
         return pd.DataFrame(columns=["judge", "log_loss", "rps", "gain"])
@@ -251,8 +288,10 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
     shrunk = of_blocks(learned, everybody.shrink(histories(corpus)))
     gold = to_scale(floats(learned["gold"]))[:, None]
     history = shrunk / shrunk.sum(axis=1, keepdims=True)
+    unread = learned[TURN].merge(of_blinded, "left", on=TURN)[P].to_numpy(float)
     probabilities = {
         LearnedJudge.name: learned[P].to_numpy(float),
+        **({KNOWLEDGE[2]: unread} if np.isfinite(unread).all() else {}),
         "history": history,
         "population": np.tile(everybody.shares, (len(learned), 1)),
     }
@@ -264,6 +303,8 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
         measured = users.estimate(users.mean(loss[name]), "log_loss", "error") | users.estimate(
             users.mean(rps), "rps", "error"
         )
+        if name == LearnedJudge.name and KNOWLEDGE[2] in loss:
+            gain |= users.estimate(users.mean(loss[KNOWLEDGE[2]] - loss[name]), "text_adds", p=True)
         rows.append({"judge": name, **measured, **gain})
     return pd.DataFrame(rows)
 

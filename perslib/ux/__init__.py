@@ -37,6 +37,7 @@ from perslib.ux.tasks.cases import (
     recovery_cases,
     released_cases,
 )
+from perslib.ux.tasks.damages import DAMAGES, HARMLESS, damage_audit
 from perslib.ux.tasks.judging import PairJudge, UXJudge, judged_by, shots, strategy_gains, verdicts_of_scores
 from perslib.ux.tasks.labels import (
     INTENTS,
@@ -52,9 +53,9 @@ from perslib.ux.tasks.labels import (
 )
 
 __all__ = [
-    "BAD", "CASES", "GOOD", "INTENTS", "NEUTRAL", "REWARD_MODEL", "SCENARIOS", "STRATEGIES", "SYSTEMS",
+    "BAD", "CASES", "DAMAGES", "GOOD", "HARMLESS", "INTENTS", "NEUTRAL", "REWARD_MODEL", "SCENARIOS", "STRATEGIES", "SYSTEMS",
     "VARIANTS", "Case", "Embedded", "Generation", "Lesson", "Lora", "PairJudge", "Recovery", "Reply",
-    "Reward", "Tuning", "UXJudge", "Words", "against_wall", "answered", "compare_with_best_baseline",
+    "Reward", "Tuning", "UXJudge", "Words", "against_wall", "answered", "compare_with_best_baseline", "damage_audit",
     "eval_cases", "families", "from_frame", "good_share", "judge_cases", "judged_by", "label_by_rules",
     "label_topic_by_rules", "labeller_agreement", "lessons_of", "measure_beside_wall", "name_turns",
     "opening", "out_of_fold", "padded", "padding_audit", "pairs_of", "parse_verdict", "position_audit",

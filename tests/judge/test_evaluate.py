@@ -203,7 +203,7 @@ def test_controls_of_a_corpus_without_train_users_say_what_they_lack():
 
 
 def test_a_judge_that_asks_needs_a_backbone(sample):
-    with pytest.raises(PerslibError, match=r"'zero-shot' asks a model.*backbone="):
+    with pytest.raises(PerslibError, match=r"zero-shot asks a model.*backbone="):
         evaluate(Generic(), sample, limit=2)
 
 

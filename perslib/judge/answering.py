@@ -1,0 +1,303 @@
+"""Does this reply answer this request? A guard that needs no label, for judges that go by form.
+
+    guard = Answering().fit(corpus)                    from train users' own turns, and the same turns with swapped replies
+    guard.measure(block)                               P(the reply belongs to its request) for each target
+
+It is taught by contrast: a recorded reply stands where it was given, a swapped one comes from another task, from another user
+of the same task, or from another turn of the conversation. It compares letters: n-grams of one, two and three characters and a
+hundred latent dimensions of pairs, with the request, with what was asked and replied before, and with the last reply. Of
+satisfaction it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from perslib.corpus import Block, Corpus, Target
+from perslib.errors import NotEnough
+from perslib.judge.base import Judge, Verdict
+from perslib.llm import Ask
+from perslib.paths import read_toml
+from perslib.stats import SEED, Floats
+from perslib.text import translate
+
+#: Other replies that stand in the place of the recorded one.
+SWAPS = ("other task", "other user", "other turn")
+#: A reply that fits any request, and letters that fit none.
+ANY, NONSENSE = "any request", "nonsense"
+#: Turns that it takes, and so many of them, drawn at random, that teach.
+FEWEST, MOST = 60, 1500
+DRAWS = 2
+#: Share of recorded replies that are marked by mistake.
+MARKED = 0.005
+#: n-grams of one to three characters, hashed into so many columns.
+SIZES, COLUMNS = (1, 2, 3), 2**18
+#: Latent dimensions of the pairs, learned from so many texts.
+DIMENSIONS, LATENT_TEXTS = 100, 3000
+#: Characters of a text that are read; of what was said before, the last.
+READ = 1500
+BEGINS = 120
+_PHRASES = read_toml(__file__, "answering.toml")
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Exchange(NamedTuple):
+    """A reply, and what stands before it."""
+
+    reply: str
+    request: str
+    asked: str
+    """What the user said before the request."""
+    replied: str
+    """What the assistant replied before, the last reply included."""
+    last: str
+    whole: str
+    """All of the conversation before the reply."""
+    begins: str
+    """How the reply begins."""
+
+
+def read_exchange(target: Target, reply: str | None = None) -> Exchange:
+    """Return a target as an exchange; another reply may stand in the place of its own."""
+    said = [m for m in target.prefix if isinstance(m["content"], str)]
+    asked = [m["content"] for m in said if m["role"] == "user"]
+    replied = [m["content"] for m in said if m["role"] == "assistant"]
+    return Exchange(
+        (target.response if reply is None else reply)[:READ],
+        (asked[-1] if asked else "")[:READ],
+        "\n".join(asked[:-1])[-READ:],
+        "\n".join(replied)[-READ:],
+        (replied[-1] if replied else "")[-READ:],
+        "\n".join(m["content"] for m in said)[-2 * READ :],
+        (target.response if reply is None else reply)[:BEGINS],
+    )
+
+
+@dataclass
+class Swapped:
+    """Exchanges with a reply of their own or another's."""
+
+    exchanges: list[Exchange]
+    kinds: list[str]
+    """"" where the reply is the recorded one, else one of `SWAPS`, `ANY` or `NONSENSE`."""
+
+    @property
+    def can_teach(self) -> bool:
+        """Whether there are enough recorded replies, and swapped ones."""
+        return sum(not kind for kind in self.kinds) >= FEWEST / 2 and any(kind in SWAPS for kind in self.kinds)
+
+
+def swap_replies(
+    blocks: Iterable[Block], seed: int = SEED, most: int = MOST, draws: int = 1, language: str | None = None
+) -> Swapped:
+    """Return the replies of these blocks where they stand, and each with every kind of swap that there is for it.
+
+    With a `language`, beginnings of replies, recorded and swapped, and phrases that fit any request are there too, so that no
+    reply is taken for another's since it is short; and nonsense, which fits none.
+    """
+    rng = np.random.default_rng(seed)
+    told = [(block, target) for block in blocks for target in block if target.response]
+    told = [told[i] for i in sorted(rng.permutation(len(told))[:most])]
+    users = np.array([block.user for block, _ in told], object)
+    tasks = np.array([target.task or block.scenario for block, target in told], object)
+    sessions = np.array([f"{b.user}\0{b.scenario}\0{t.session}" for b, t in told], object)
+    replies = np.array([target.response for _, target in told], object)
+    phrases = _PHRASES.get(language or "", [])
+    found: list[tuple[Exchange, str]] = []
+    for place, (_, target) in enumerate(told):
+        fits = {
+            "other task": (tasks != tasks[place]) & (sessions != sessions[place]),
+            "other user": (tasks == tasks[place]) & (users != users[place]),
+            "other turn": (sessions == sessions[place]) & (replies != replies[place]),
+        }
+        kinds = [kind for kind in SWAPS for _ in range(draws)]
+        others = [(kind, rng.choice(there)) for kind in kinds if len(there := np.flatnonzero(fits[kind]))]
+        given = [("", target.response), *((kind, str(replies[other])) for kind, other in others)]
+        found += [(read_exchange(target, reply), kind) for kind, reply in given]
+        if phrases and place % 4 == 0:
+            found += [
+                (read_exchange(target, reply[: int(rng.integers(20, BEGINS))]), kind or ANY) for kind, reply in given
+            ]
+            found.append((read_exchange(target, phrases[rng.integers(len(phrases))]), ANY))
+            letters = rng.permutation(list(target.response)) if place % 8 else [rng.choice(list("🎉😀.!?-*x0"))] * 40
+            found.append((read_exchange(target, "".join(letters)), NONSENSE))
+    return Swapped([exchange for exchange, _ in found], [kind for _, kind in found])
+
+
+class Answering:
+    """How likely it is that a reply belongs to its request: taught by exchanges with their own and with swapped replies.
+
+    Two halves of the users teach two models, whose mean is taken; each tells of the other half how often a recorded reply would
+    be taken for another's, which sets the `limit`.
+    """
+
+    limit = 0.0
+    """The chance below which a reply is said not to answer: so low are `MARKED` of recorded replies."""
+
+    def fit(self, corpus: Corpus, users: Iterable[str] | None = None, seed: int = SEED) -> Answering:
+        """Learn from the train users' turns (from everybody's where there are none); labels are not looked at."""
+        corpus = corpus.with_history("none")  # also who has a single scenario
+        wanted = list(users if users is not None else corpus.split().get("train", [])) or list(corpus.users["user"])
+        pairs = corpus.block_ids(wanted)
+        groups = pd.factorize(np.array([user for user, _ in pairs], object))[0]
+        groups = groups if len(set(groups)) > 1 else np.arange(len(pairs))
+        halves = [[corpus.block(*pairs[i]) for i in np.flatnonzero(groups % 2 == side)] for side in (0, 1)]
+        told = [swap_replies(blocks, seed, draws=DRAWS, language=corpus.language) for blocks in halves]
+        self._models = [_Model(own, seed) for own in told if own.can_teach]
+        if not self._models:
+            raise NotEnough(
+                "Whether a reply answers its request is learned from {least} replies or more of several conversations; there "
+                "are {n}.",
+                least=FEWEST,
+                n=sum(not kind for own in told for kind in own.kinds),
+            )
+        unseen = zip(self._models, reversed(told)) if len(self._models) == 2 else ()
+        own = [
+            model.chances(_Read([e for e, kind in zip(other.exchanges, other.kinds) if not kind]))
+            for model, other in unseen
+        ]
+        self.limit = float(np.quantile(np.concatenate(own), MARKED)) if own else 0.0
+        return self
+
+    def chances(self, exchanges: Sequence[Exchange]) -> Floats:
+        """Return the chance that each reply belongs to its request."""
+        if not exchanges:
+            return np.empty(0)
+        read = _Read(exchanges)
+        found: Floats = np.mean([model.chances(read) for model in self._models], axis=0)
+        return found
+
+    def measure(self, block: Block) -> Floats:
+        """Return the chance of each target of a block."""
+        return self.chances([read_exchange(target) for target in block])
+
+
+class Guarded(Judge):
+    """A judge whose score of a reply that does not answer is the lowest that the user gave in other scenarios."""
+
+    def __init__(self, judge: Judge):
+        self.judge_itself, self._guard = deepcopy(judge), Answering()
+        self.name, self.sees, self.values = f"{judge.name}, guarded", replace(judge.sees, train=True), judge.values
+
+    @property
+    def samples(self) -> int:
+        """How often a model is asked about each reply."""
+        return self.judge_itself.samples
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Let the judge learn, and the guard."""
+        await self.judge_itself.fit(train, ask)
+        self._guard.fit(train, train.users["user"])
+
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """The judge's verdicts, but for replies that do not answer."""
+        verdicts = await self.judge_itself.judge(block, ask)
+        rated = block.evidence["score"].dropna()
+        lowest = float(rated.min()) if len(rated) else 1.0
+        astray = self._guard.measure(block) < self._guard.limit
+        low = Verdict(raw=lowest, mode="computed", rationale=translate("The reply does not answer the request."))
+        return [low if is_astray and v.score is not None else v for v, is_astray in zip(verdicts, astray)]
+
+
+class _Read:
+    """The texts of some exchanges, each counted once: `at` is where each part of an exchange is among them."""
+
+    def __init__(self, exchanges: Sequence[Exchange]):
+        place: dict[str, int] = {}
+        self.at = np.array([[place.setdefault(text, len(place)) for text in exchange] for exchange in exchanges]).T
+        self.texts = list(place)
+        self.counts = {size: _count(self.texts, size) for size in SIZES}
+
+
+class _Model:
+    """What one half of the users teaches."""
+
+    def __init__(self, swapped: Swapped, seed: int):
+        read = _Read(swapped.exchanges)
+        told = np.unique(read.at[:2])
+        self._idf = {size: _weigh(read.counts[size][told]) for size in SIZES}
+        few = np.random.default_rng(seed).permutation(told)[:LATENT_TEXTS]
+        pairs = _scale(read.counts[2][few], self._idf[2])
+        self._kept = np.flatnonzero(np.bincount(pairs.indices, minlength=COLUMNS) > 2)
+        dimensions = min(DIMENSIONS, len(few) - 1, len(self._kept) - 1)
+        self._latent = TruncatedSVD(dimensions, random_state=seed).fit(pairs[:, self._kept])
+        options = {"max_iter": 300, "learning_rate": 0.06, "max_leaf_nodes": 15, "l2_regularization": 1.0}
+        self._trees = HistGradientBoostingClassifier(random_state=seed, **options)
+        self._trees.fit(self.compare(read), [kind in ("", ANY) for kind in swapped.kinds])
+
+    def chances(self, read: _Read) -> Floats:
+        """Return the chance that each reply belongs to its request."""
+        found: Floats = self._trees.predict_proba(self.compare(read))[:, 1]
+        return found
+
+    def compare(self, read: _Read) -> Floats:
+        """Return how alike each reply, and its beginning, is to the rest of its exchange, a row an exchange."""
+        reply, *others, begins = read.at
+        columns = []
+        for size in SIZES:
+            counts, idf = read.counts[size], self._idf[size]
+            rows = _scale(counts, idf)
+            columns += [_product(rows[part], rows[other]) for part in (reply, begins) for other in others]
+            if size == 1:
+                continue
+            there = sparse.csr_array((idf[counts.indices], counts.indices, counts.indptr), counts.shape)
+            is_there = sparse.csr_array((np.ones(len(counts.indices)), counts.indices, counts.indptr), counts.shape)
+            whole = np.maximum(there.sum(axis=1), 1e-9)
+            for other in others:
+                common = _product(there[reply], is_there[other])
+                columns += [common / whole[reply], common / whole[other]]
+            if size == 2:
+                latent = self._latent.transform(rows[:, self._kept])
+                latent /= np.maximum(np.linalg.norm(latent, axis=1, keepdims=True), 1e-9)
+                columns += [(latent[part] * latent[other]).sum(axis=1) for part in (reply, begins) for other in others]
+        lengths = np.log1p(np.array([len(text) for text in read.texts], float))[read.at]
+        return np.column_stack([*columns, *lengths, lengths[0] - lengths[4], lengths[0] - lengths[1]])
+
+
+def _product(one: sparse.csr_array, other: sparse.csr_array) -> Floats:
+    """Return the scalar product of each row with that of the other."""
+    found: Floats = np.asarray(one.multiply(other).sum(axis=1), float).ravel()
+    return found
+
+
+def _count(texts: Sequence[str], size: int) -> sparse.csr_array:
+    """Count the n-grams of texts in lower case, hashed into columns."""
+    whole = [f" {' '.join(text.lower().split())} " for text in texts]
+    code = np.frombuffer("".join(whole).encode("utf-32-le", "replace"), dtype="<u4").astype(np.uint64) + np.uint64(1)
+    lengths = np.array([len(text) for text in whole])
+    text_of = np.repeat(np.arange(len(texts)), lengths)
+    mixed = np.zeros(max(len(code) - size + 1, 0), np.uint64)
+    with np.errstate(over="ignore"):
+        for step in range(size):
+            mixed = (mixed * np.uint64(1_000_003)) ^ code[step : len(code) - size + 1 + step]
+        column = ((mixed * _ODD) >> np.uint64(46)).astype(np.int64)
+    within = text_of[: len(mixed)] == text_of[size - 1 :]
+    shape = (len(texts), COLUMNS)
+    found = sparse.coo_array((np.ones(within.sum()), (text_of[: len(mixed)][within], column[within])), shape).tocsr()
+    found.sum_duplicates()
+    return found
+
+
+def _weigh(counts: sparse.csr_array) -> Floats:
+    """Return ln((1 + n) / (1 + df)) + 1 for each column."""
+    weights: Floats = np.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1]))) + 1
+    return weights
+
+
+def _scale(counts: sparse.csr_array, idf: Floats) -> sparse.csr_array:
+    """Return TF-IDF rows of length 1."""
+    weights = sparse.csr_array(
+        ((1 + np.log(counts.data)) * idf[counts.indices], counts.indices, counts.indptr), counts.shape
+    )
+    length = np.sqrt(weights.multiply(weights).sum(axis=1))
+    scale = np.repeat(np.divide(1, length, out=np.zeros_like(length), where=length > 0), np.diff(counts.indptr))
+    return sparse.csr_array((weights.data * scale, weights.indices, weights.indptr), counts.shape)

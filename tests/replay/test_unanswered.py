@@ -1,0 +1,109 @@
+"""Replies that do not answer: swapped ones and nonsense are found, recorded ones and short ones are left alone, and it counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from histories import corpus_of
+
+from perslib.corpus import TURN, Corpus, load
+from perslib.errors import NotEnough, UnknownName
+from perslib.judge import UserMean
+from perslib.judge.answering import ANY, MARKED, SWAPS, Answering, read_exchange, swap_replies
+from perslib.replay import ORIGINAL, count_unanswered, mark_unanswered, on_reference, rank_sets, reference, scored
+from perslib.stats.detect.detection import auroc_under
+
+
+@pytest.fixture(scope="module", params=["zh", "en"])
+def part(request) -> Corpus:
+    whole = load(f"sample/{request.param}")
+    return whole.of_users([*whole.split()["train"][:8], *whole.split()["test"][:6]])
+
+
+@pytest.fixture(scope="module")
+def guard(part: Corpus) -> Answering:
+    return Answering().fit(part)
+
+
+def recorded(part: Corpus) -> pd.DataFrame:
+    turns = part.turns[part.turns["user"].isin(part.split()["test"])]
+    return turns[[*TURN, "response"]].reset_index(drop=True)
+
+
+@pytest.mark.sample
+def test_swapped_replies_are_told_from_recorded_ones_that_it_has_not_seen(part, guard):
+    blocks = [part.block(*pair) for pair in part.block_ids(part.split()["test"])]
+    swapped = swap_replies(blocks, seed=3)
+    chances, kinds = guard.chances(swapped.exchanges), np.array(swapped.kinds)
+    own, astray = kinds == "", kinds == "other task"
+    both = own | astray
+    area = auroc_under(own[both], chances[both], np.zeros(both.sum(), int), np.ones((1, 1)))[0]
+    assert area > (0.9 if part.language == "zh" else 0.85)
+    assert (chances[own] < guard.limit).mean() <= 4 * MARKED < (chances[astray] < guard.limit).mean()
+    assert set(kinds) <= {"", *SWAPS}
+
+
+@pytest.mark.sample
+def test_short_replies_are_not_marked_for_being_short(part, guard):
+    targets = [target for pair in part.block_ids(part.split()["test"])[:6] for target in part.block(*pair)]
+    said = {
+        "en": ["Which day do you mean?", "Sure, done.", "I cannot order it for you, but here is how."],
+        "zh": ["你说的是哪一天？", "好的，已经改了。", "我没法替你下单，不过可以告诉你怎么做。"],
+    }[part.language]
+    for reply in said:
+        assert (guard.chances([read_exchange(target, reply) for target in targets]) < guard.limit).mean() <= 0.02
+    taught = swap_replies([part.block(*pair) for pair in part.block_ids(part.split()["train"])], language=part.language)
+    assert taught.kinds.count(ANY) > 20
+
+
+@pytest.mark.sample
+def test_a_candidate_that_answers_other_questions_comes_last(part, guard):
+    drawn = recorded(part).sample(60, random_state=0).reset_index(drop=True)
+    elsewhere = recorded(part).sample(frac=1, random_state=5)
+    wrong = [
+        elsewhere.loc[(elsewhere["user"] != row.user) & (elsewhere["scenario"] != row.scenario), "response"].iloc[
+            i % 40
+        ]
+        for i, row in enumerate(drawn.itertuples())
+    ]
+    frames = [
+        drawn.assign(candidate=ORIGINAL),
+        drawn.assign(candidate="again"),
+        drawn.assign(candidate="wrong", response=wrong),
+    ]
+    replies = pd.concat(frames, ignore_index=True)
+    marks = mark_unanswered(part, replies, guard)
+    share = marks.groupby("candidate")["unanswered"].mean()
+    assert share[ORIGINAL] == share["again"] == 0 < 0.3 < share["wrong"]
+    judge = UserMean()
+    verdicts, old = scored(judge, part, replies), reference(judge, part, replies[TURN].drop_duplicates())
+    counted = on_reference(count_unanswered(verdicts, marks, part), old, part)
+    ranked = rank_sets(counted).set_index("candidate")
+    assert ranked["user_macro"].idxmin() == "wrong"
+    assert rank_sets(on_reference(verdicts, old, part))["user_macro"].nunique() == 1, (
+        "the judge alone sees no difference"
+    )
+
+
+def test_marked_replies_count_as_is_said():
+    past = [("ada", "travel", "0", f"question {i}", f"answer {i}", s) for i, s in enumerate([5, 2, 4])]
+    corpus = corpus_of([*past, *(("ada", "gift", "0", f"wish {i}", f"present {i}", 1) for i in range(2))])
+    replies = corpus.turns[corpus.turns["scenario"] == "gift"][TURN].assign(candidate="a", response="r", chance=0.5)
+    verdicts = scored(UserMean(), corpus, replies.drop(columns="chance"))
+    marks = replies.drop(columns="response").assign(unanswered=[True, False])
+    lowest = count_unanswered(verdicts, marks, corpus)
+    assert lowest["raw"].tolist() == [2, verdicts["raw"].iloc[1]], "the lowest score in other scenarios"
+    unscored = count_unanswered(verdicts, marks, corpus, "unscored")
+    assert (
+        unscored["raw"].isna().tolist() == [True, False] and unscored["error"].iloc[0] == "does not answer the request"
+    )
+    assert count_unanswered(verdicts, marks, corpus, "ignore") is verdicts
+    assert count_unanswered(verdicts, marks.assign(unanswered=None), corpus) is verdicts
+    with pytest.raises(UnknownName, match="unscored"):
+        count_unanswered(verdicts, marks, corpus, "unscord")  # type: ignore[arg-type]
+
+
+def test_too_few_replies_teach_nothing():
+    with pytest.raises(NotEnough, match="is learned from 60 replies or more of several conversations; there are 3"):
+        Answering().fit(corpus_of([("ada", "travel", "0", f"q {i}", f"a {i}", 4) for i in range(3)]))
