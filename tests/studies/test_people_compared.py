@@ -212,6 +212,14 @@ def test_tastes_are_found_where_they_are_and_not_where_topics_differ():
     assert (p <= 0.05).mean(axis=0).max() <= 0.125 and p.mean() > 0.3
 
 
+def test_topics_of_ones_own_are_not_called_tastes():
+    """Without topics that several users share nothing tells topics from tastes; with them the comparison is within topics."""
+    one_each = likings(0, taste=1.0)
+    assert "family" not in tastes(one_each, shuffles=20)[1].attrs["within"]
+    shared = one_each.assign(scenario=np.where(one_each["user"] % 2, "s", "t"))
+    assert "family" in tastes(shared, shuffles=20)[1].attrs["within"]
+
+
 def test_of_equally_liked_models_everybodys_is_no_other_one():
     rated = likings(0, taste=0.0).assign(liked=0.0)
     each, chance = tastes(rated, shuffles=20)

@@ -30,7 +30,9 @@ def tastes(rated: pd.DataFrame, shuffles: int = SHUFFLES, seed: int = SEED) -> t
     Columns of the first: user, requests, tau (between the user's order of the models and everybody else's), tau_chance (its
     mean when shuffled), tau_p_holm (of "no lower than by chance"), favourite, of_everyone. Rows of the second: differing
     (users with another favourite than everybody else), tau (its mean over users: it finds more); columns: value, chance,
-    chance_low, chance_high (of 95 % of the shuffles), p (one-sided), users, p_holm (of the two).
+    chance_low, chance_high (of 95 % of the shuffles), p (one-sided), users, p_holm (of the two). Its attribute `within` names
+    what shuffled conversations have in common: without a topic there, people who keep to one topic each look like people of
+    different tastes.
     """
     column, models = pd.factorize(rated["model"])
     unit, about = _units(rated)
@@ -45,7 +47,7 @@ def tastes(rated: pd.DataFrame, shuffles: int = SHUFFLES, seed: int = SEED) -> t
         np.bincount(cell, own, len(owner) * len(models)).reshape(shape).astype(float)
         for own in (rated["liked"].to_numpy(float), np.ones(len(cell)))
     )
-    common = _group_common(about.assign(models=[row.tobytes() for row in counts > 0]))
+    common, within = _group_common(about.assign(models=[row.tobytes() for row in counts > 0]))
     place, rng = np.argsort(common, kind="stable"), np.random.default_rng(seed)
     found, drawn = _liking(sums, counts, owner, len(names)), []
     for _ in range(shuffles):
@@ -67,7 +69,9 @@ def tastes(rated: pd.DataFrame, shuffles: int = SHUFFLES, seed: int = SEED) -> t
     each = each.assign(tau=tau, tau_chance=taus.mean().to_numpy(), tau_p_holm=holm(p))
     each["favourite"] = models[np.where(favourite, *best)]  # of equally liked models, everybody's
     chance = pd.DataFrame(rows).T
-    return each.assign(of_everyone=models[best[1]]), chance.assign(p_holm=holm(chance["p"]))
+    chance = chance.assign(p_holm=holm(chance["p"]))
+    chance.attrs["within"] = within
+    return each.assign(of_everyone=models[best[1]]), chance
 
 
 def _units(rated: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
@@ -78,13 +82,16 @@ def _units(rated: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
     return unit.to_numpy(), rated[~unit.duplicated()].reset_index(drop=True)
 
 
-def _group_common(about: pd.DataFrame) -> Ints:
-    """Numbers of the groups within which conversations change hands: most are in a group with another user's."""
+def _group_common(about: pd.DataFrame) -> tuple[Ints, list[str]]:
+    """Numbers of the groups within which conversations change hands, and what these have in common.
+
+    Most are in a group with another user's.
+    """
     about = about.assign(family=about["family"] if "family" in about else about["scenario"])
     for keys in IN_COMMON:
         if (about.groupby(keys)["user"].transform("nunique") > 1).mean() > 0.5:
-            return about.groupby(keys).ngroup().to_numpy()
-    return np.zeros(len(about), int)
+            return about.groupby(keys).ngroup().to_numpy(), [key for key in keys if about[key].nunique() > 1]
+    return np.zeros(len(about), int), []
 
 
 def _liking(sums: Floats, counts: Floats, owner: Ints, users: int) -> tuple[Floats, Floats]:
