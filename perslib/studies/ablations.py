@@ -24,6 +24,7 @@ from perslib.judge.extent import FEWEST_REPLIES, Extent, listed, require_replies
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
+from perslib.stats.resample.leave_out import name_bounds
 from perslib.studies.verification import CONTROLS, SHOWN_METRICS
 
 #: Rules for equal scores in a block: the published one, and those that use no position. `random` is compared with them.
@@ -195,33 +196,38 @@ def cross_calibrate(lesson: pd.DataFrame, user_histories: pd.DataFrame) -> pd.Da
     return pd.concat(parts, ignore_index=True)
 
 
-def find_best_ways(agreed: pd.DataFrame) -> pd.DataFrame:
-    """Return the best agreement that calibration reaches for judges that read no reply, and for those that read it.
+def compare_best_ways(
+    verdicts: pd.DataFrame, corpus: Corpus, ways: Sequence[str], seed: int = stats.SEED
+) -> pd.DataFrame:
+    """Return what the best calibrated judge that reads reaches beyond the best one that does not.
 
-    Columns: metric, blind, blind_judge, blind_way (the best of the controls), value, judge, way (the best of the judges
-    that read), as_given (the best of these without calibration).
+    Both are chosen among all judges and ways on one half of the users and measured on the other, and the other way round: of
+    many ways the best on the same users is ahead by selection alone.
+
+    Columns: metric, blind and value (agreement without and with reading), gain with bounds, judges (chosen to read).
     """
+    users = np.random.default_rng(seed).permutation(sorted(verdicts["user"].unique()))
     rows = []
     for metric in ("qwk", "f1_dsat"):
-        values = agreed[(agreed["metric"] == metric) & agreed["value"].notna()].sort_values("value")
-        is_blind = values["judge"].isin(CONTROLS)
-        reading = values[~is_blind]
-        if len(reading) in (0, len(values)):
-            continue
-        blind, best = values[is_blind].iloc[-1], reading.iloc[-1]
-        rows.append(
-            {
-                "metric": metric,
-                "blind": blind["value"],
-                "blind_judge": blind["judge"],
-                "blind_way": blind["score"],
-                "value": best["value"],
-                "judge": best["judge"],
-                "way": best["score"],
-                "as_given": reading[reading["score"] == "real"]["value"].max(),
-            }
-        )
-    return pd.DataFrame(rows)
+        parts, names = [], []
+        for half in (users[::2], users[1::2]):
+            is_here = verdicts["user"].isin(half)
+            there = stats.agreement(verdicts[~is_here], corpus, scores=ways, metrics=[metric]).dropna(subset="value")
+            for kind, own in there.groupby(np.where(there["judge"].isin(CONTROLS), "blind", "reads")):
+                judge, way = own.sort_values("value", kind="stable").iloc[-1][["judge", "score"]]
+                chosen = verdicts[is_here & (verdicts["judge"] == judge)]
+                parts.append(chosen.assign(judge=kind, best=chosen[way]))
+                names += [judge] if kind == "reads" else []
+        both = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame({"judge": []})
+        if both["judge"].nunique() == 2:
+            agreed = stats.agreement(both, corpus, scores=["best"], metrics=[metric], controls=["blind"]).set_index(
+                "judge"
+            )
+            found = agreed.loc["reads", ["value", *name_bounds("gain")]].to_dict()
+            rows.append(
+                {"metric": metric, "blind": agreed.at["blind", "value"], **found, "judges": list(dict.fromkeys(names))}
+            )
+    return pd.DataFrame(rows, columns=["metric", "blind", "value", *name_bounds("gain"), "judges"])
 
 
 # -- sets --------------------------------------------------------------------------------------------------

@@ -205,13 +205,19 @@ def test_every_way_of_calibrating(small, each_way):
     compared = stats.agreement(each_way, small, scores=ablations.WAYS, metrics=["qwk", "f1_dsat", "pearson"])
     tilted = compared[(compared["score"] == "tilted") & (compared["turns"] > 0)]
     assert set(tilted["judge"]) == {"learned"}, "alone gives a distribution"
-    best = ablations.find_best_ways(compared).set_index("metric")
-    for metric, row in best.iterrows():
-        own = compared[compared["metric"] == metric].set_index(["judge", "score"])["value"]
-        reading = own.drop(["constant 4", "user mean"], level="judge")
-        assert row["value"] == reading.max() == own[row["judge"], row["way"]]
-        assert row["blind"] == own[row["blind_judge"], row["blind_way"]] == own.drop(reading.index).max()
-        assert row["as_given"] == reading.xs("real", level="score").max()
+    best = ablations.compare_best_ways(each_way, small, ablations.WAYS)
+    assert best["metric"].tolist() == ["qwk", "f1_dsat"]
+    assert (best["value"] - best["blind"]).to_numpy() == pytest.approx(best["gain"].to_numpy(), abs=1e-9)
+    assert not {"constant 4", "user mean"} & {name for names in best["judges"] for name in names}
+
+
+@pytest.mark.sample
+def test_the_best_of_many_ways_is_not_ahead_by_selection(small, each_way):
+    rng = np.random.default_rng(0)
+    ways = [f"way {n}" for n in range(12)]
+    dealt = each_way.assign(**{way: rng.integers(1, 6, len(each_way)).astype(float) for way in ways})
+    best = ablations.compare_best_ways(dealt, small, ways)
+    assert best["gain"].abs().max() < 0.15
 
 
 @pytest.mark.sample
@@ -307,7 +313,7 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
         page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
         shown = text_of(folder / "02_ablations.html")
         run_report("02_ablations", corpus="few", backbones="two", limit=6, vary="written")
-    assert page["status"] == "success" and len(page["figures"]) == 5
+    assert page["status"] == "success" and len(page["figures"]) == 6
     assert {"memory", "memory_gains", "moved", "variant_costs"} <= set(page["tables"])
     both = pd.read_csv(folder / "tables" / "backbones.csv")
     assert set(both["backbone"]) == {"one", "two"} and set(both["turns"]) == {30}
@@ -317,7 +323,12 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
     # Six replies: what they say of agreement is not shown, how the scores moved is.
     folder = home / "reports" / "few" / "two"
     page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
-    assert page["status"] == "success" and set(page["figures"]) == {"tie_rules", "calibrators", "score_sets"}
+    assert page["status"] == "success" and set(page["figures"]) == {
+        "knowledge",
+        "tie_rules",
+        "calibrators",
+        "score_sets",
+    }
     assert not {"memory", "memory_gains", "backbones"} & set(page["tables"]) and "moved" in page["tables"]
     assert "Fewer than 30 judged replies have a score" in text_of(folder / "02_ablations.html")
     assert pd.read_csv(folder / "tables" / "variant_costs.csv")["pearson"].isna().all()
