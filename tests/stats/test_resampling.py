@@ -185,12 +185,12 @@ def test_pearson_of_moments(seed, shift):
     assert math.isnan(pearson(constant)[0]), "what does not vary has no r, however far it lies from zero"
 
 
-def test_two_of_ten_may_make_no_difference_and_a_rare_class_needs_units_that_have_it():
+def test_users_of_the_very_mean_count_and_a_rare_class_needs_units_that_have_it():
     scores = [1, 2, 3, 4, 5, 4, 3, 2, 1, 5]
     assert np.mean(scores) == scores[2], "without this user, or the other like it, the mean is the same"
     users = Resamples(range(10))
     assert np.isfinite(users.estimate(users.mean(scores))["value_low"])
-    assert np.isnan(users.estimate(users.mean([1, 2, 3, 4, 5, 4, 3, 3, 2, 3]))["value_low"])
+    assert np.isnan(users.estimate(users.mean([*scores[:9], np.nan]))["value_low"]), "nine users have a score"
     assert np.isnan(Resamples(range(9)).estimate(Resamples(range(9)).mean(scores[:9]))["value_low"])
     unit = [f"u{i % 40}" for i in range(120)]
     few, enough = (np.arange(120) % 40 < n for n in (FEWEST_CARRIERS - 1, FEWEST_CARRIERS))

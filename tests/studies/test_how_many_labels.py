@@ -337,4 +337,4 @@ def test_pages_say_of_few_train_users_and_of_a_judge_below_zero(sample, home, pa
     is_mean = settings.get("judge") == "user mean"
     assert shown.count("评判者“learned”只有 4 位训练用户可学，少于 10 位") == (not is_mean)
     assert 'class="note"' not in shown
-    assert bool(re.search(r"低于零</strong>：.*用户历史均值 r = −", shown)) == is_mean
+    assert bool(re.search(r"低于零</strong>，.*用户历史均值 r = −", shown)) == is_mean

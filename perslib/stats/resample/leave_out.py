@@ -75,9 +75,9 @@ def leave_out(units: int) -> Floats:
 def interval(values: npt.ArrayLike, scale: Scale = "plain", level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
     """Return the bounds of the interval of each row of values, and the two-sided p of "it is zero".
 
-    Values are the sample's and those without each unit, along the last axis. Bounds and p are missing where there are fewer
-    than `FEWEST_USERS` units, or fewer than 8 in 10 of so many make a difference, and where the number is not defined
-    without one of them. A difference that is zero without anybody, too, is zero for sure: p = 1.
+    Values are the sample's and those without each unit, along the last axis. Bounds and p are missing where fewer than
+    `FEWEST_USERS` units make a difference, and where the number is not defined without one of them. A difference that is zero
+    without anybody, too, is zero for sure: p = 1.
     """
     forth, back = _SCALES[scale]
     with np.errstate(invalid="ignore"):
@@ -89,8 +89,7 @@ def interval(values: npt.ArrayLike, scale: Scale = "plain", level: float = LEVEL
     apart = np.where(counts, middle[..., None] - without, 0.0)
     squares, fourths = (apart**2).sum(axis=-1), (apart**4).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        are_enough = (n >= 0.8 * FEWEST_USERS) & (without.shape[-1] >= FEWEST_USERS)
-        squares = np.where(are_enough & (squares > _NOTHING**2), squares, np.nan)
+        squares = np.where((n >= FEWEST_USERS) & (squares > _NOTHING**2), squares, np.nan)
         se = np.sqrt((n - 1) / n * squares)
         df = np.clip(_FREEDOM * squares**2 / fourths, 1, n - 1)
         reach = student.ppf((1 + level) / 2, df) * se
@@ -162,8 +161,15 @@ class Resamples:
         return len(np.unique(self.group[np.isfinite(np.asarray(values, dtype=float))]))
 
     def mean(self, values: npt.ArrayLike) -> Floats:
-        """Return the mean of the values, and that without each unit."""
-        return ratio(self.total(values), self.total(np.isfinite(np.asarray(values, dtype=float))))
+        """Return the mean of the values, and that without each unit.
+
+        A unit of the very mean counts, too: where its absence changes nothing, the last digits say that it was there.
+        """
+        is_known = np.isfinite(np.asarray(values, dtype=float))
+        means = ratio(self.total(values), self.total(is_known))
+        is_same = np.abs(means - means[:1]) <= _NOTHING * np.maximum(1, np.abs(means[:1]))
+        were_there = (self.by_unit(is_known) > 0) @ (1 - self.weights) > 0
+        return np.where(is_same & were_there & ~np.all(is_same), means + 1e-10 * np.maximum(1, np.abs(means)), means)
 
     def estimate(
         self, values: npt.ArrayLike, name: str = "value", scale: Scale = "plain", *, p: bool = False
