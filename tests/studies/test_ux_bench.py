@@ -287,7 +287,7 @@ def test_tasks_by_what_was_asked(world, rewards):
     verdicts = judge[judge["case"].map(about) == one["scenario"]]
     assert one["percent"] == pytest.approx(100 * (verdicts["said"] == 1).mean())
     assert one["wilson_low"] < one["percent"] < one["wilson_high"]
-    assert table["percent_low"].isna().all(), "no topic has replies to ten users"
+    assert table["percent_low"].notna().mean() < 0.2, "hardly a topic has replies to ten users"
     small = table[table["cases"] < 20]
     assert len(small) and small["percent"].isna().all()
     assert parts.summarize_breakdown(table, topics)["small"] == len(small)
