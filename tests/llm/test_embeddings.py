@@ -126,7 +126,7 @@ def test_a_rehearsal_embeds_nothing_and_notes_what_that_takes(home, monkeypatch,
     np.testing.assert_array_equal(one, other)
     np.testing.assert_allclose(np.linalg.norm(one, axis=1), 1, atol=1e-5)
     noted = sum(json.loads(line)["computing"] for line in (tmp_path / "progress.jsonl").read_text().splitlines())
-    assert len(given) <= 4 and noted == pytest.approx(50 * 0.01 * 26 / 75, rel=0.5)
+    assert len(given) <= 4 and noted >= 50 * 0.01 * 26 / 75 / 2, "on a machine that is busy it may be more"
     live = embeddings.CachedEmbedder("slow", encode, Cache())
     assert (live.embed(texts) == live.embed(texts[:1])).all() and len(given) >= 50, "what is drawn is not kept"
 

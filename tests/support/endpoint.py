@@ -200,6 +200,8 @@ class Endpoint:
         started()
         await stop.wait()
         await runner.cleanup()
+        for _ in range(5):  # what was closed says so to its socket in the next rounds of the loop
+            await asyncio.sleep(0)
 
     def __enter__(self) -> Endpoint:
         self._loop = asyncio.new_event_loop()
