@@ -30,8 +30,7 @@ from perslib.errors import NotEnough
 from perslib.judge import OfTask, asks_model, make_judges
 from perslib.judge.evaluate import fit, targets, verdicts_on
 from perslib.judge.extent import Extent, extent, listed, require_replies, whole_numbers
-from perslib.llm import Backbone
-from perslib.llm import backbone as model_named
+from perslib.llm import Backbone, find_model
 from perslib.report.show.tables import Shown, format_number
 from perslib.signals import behavioural
 from perslib.stats import SEED, Resamples, estimate, floats, holm, resample_users
@@ -51,7 +50,7 @@ COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
 
 def choose_extent(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone | None]:
     """Return how much is judged, and the model that judges ask, or None if no judge asks one."""
-    model = model_named(backbone) if any(map(asks_model, listed(names))) else None
+    model = find_model(backbone) if any(map(asks_model, listed(names))) else None
     return extent(model, limit, usual=REPLIES), model
 
 
