@@ -24,8 +24,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
-from perslib.judge.base import Judge, Verdict
+from perslib.judge.base import Judge, OnAnotherJudge, Verdict
 from perslib.llm import Ask
+from perslib.memory.retrieval import weigh_rows
 from perslib.paths import read_toml
 from perslib.stats import SEED, Floats
 from perslib.text import translate
@@ -65,20 +66,24 @@ class Exchange(NamedTuple):
     begins: str
     """How the reply begins."""
 
+    def with_reply(self, reply: str) -> Exchange:
+        """Return the exchange with another reply in the place of its own."""
+        return self._replace(reply=reply[:READ], begins=reply[:BEGINS])
 
-def read_exchange(target: Target, reply: str | None = None) -> Exchange:
-    """Return a target as an exchange; another reply may stand in the place of its own."""
+
+def read_exchange(target: Target) -> Exchange:
+    """Return a target as an exchange."""
     said = [m for m in target.prefix if isinstance(m["content"], str)]
     asked = [m["content"] for m in said if m["role"] == "user"]
     replied = [m["content"] for m in said if m["role"] == "assistant"]
     return Exchange(
-        (target.response if reply is None else reply)[:READ],
+        target.response[:READ],
         (asked[-1] if asked else "")[:READ],
         "\n".join(asked[:-1])[-READ:],
         "\n".join(replied)[-READ:],
         (replied[-1] if replied else "")[-READ:],
         "\n".join(m["content"] for m in said)[-2 * READ :],
-        (target.response if reply is None else reply)[:BEGINS],
+        target.response[:BEGINS],
     )
 
 
@@ -122,14 +127,13 @@ def swap_replies(
         kinds = [kind for kind in SWAPS for _ in range(draws)]
         others = [(kind, rng.choice(there)) for kind in kinds if len(there := np.flatnonzero(fits[kind]))]
         given = [("", target.response), *((kind, str(replies[other])) for kind, other in others)]
-        found += [(read_exchange(target, reply), kind) for kind, reply in given]
+        own = read_exchange(target)
+        found += [(own.with_reply(reply), kind) for kind, reply in given]
         if phrases and place % 4 == 0:
-            found += [
-                (read_exchange(target, reply[: int(rng.integers(20, BEGINS))]), kind or ANY) for kind, reply in given
-            ]
-            found.append((read_exchange(target, phrases[rng.integers(len(phrases))]), ANY))
+            found += [(own.with_reply(reply[: int(rng.integers(20, BEGINS))]), kind or ANY) for kind, reply in given]
+            found.append((own.with_reply(phrases[rng.integers(len(phrases))]), ANY))
             letters = rng.permutation(list(target.response)) if place % 8 else [rng.choice(list("🎉😀.!?-*x0"))] * 40
-            found.append((read_exchange(target, "".join(letters)), NONSENSE))
+            found.append((own.with_reply("".join(letters)), NONSENSE))
     return Swapped([exchange for exchange, _ in found], [kind for _, kind in found])
 
 
@@ -181,21 +185,16 @@ class Answering:
         return self.chances([read_exchange(target) for target in block])
 
 
-class Guarded(Judge):
+class Guarded(OnAnotherJudge):
     """A judge whose score of a reply that does not answer is the lowest that the user gave in other scenarios."""
 
     def __init__(self, judge: Judge):
-        self.judge_itself, self._guard = deepcopy(judge), Answering()
-        self.name, self.sees, self.values = f"{judge.name}, guarded", replace(judge.sees, train=True), judge.values
-
-    @property
-    def samples(self) -> int:
-        """How often a model is asked about each reply."""
-        return self.judge_itself.samples
+        super().__init__(deepcopy(judge), "guarded")
+        self.sees, self._guard = replace(judge.sees, train=True), Answering()
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Let the judge learn, and the guard."""
-        await self.judge_itself.fit(train, ask)
+        await super().fit(train, ask)
         self._guard.fit(train, train.users["user"])
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
@@ -226,7 +225,7 @@ class _Model:
         told = np.unique(read.at[:2])
         self._idf = {size: _weigh(read.counts[size][told]) for size in SIZES}
         few = np.random.default_rng(seed).permutation(told)[:LATENT_TEXTS]
-        pairs = _scale(read.counts[2][few], self._idf[2])
+        pairs = weigh_rows(read.counts[2][few], self._idf[2], sublinear=True)
         self._kept = np.flatnonzero(np.bincount(pairs.indices, minlength=COLUMNS) > 2)
         dimensions = min(DIMENSIONS, len(few) - 1, len(self._kept) - 1)
         self._latent = TruncatedSVD(dimensions, random_state=seed).fit(pairs[:, self._kept])
@@ -245,7 +244,7 @@ class _Model:
         columns = []
         for size in SIZES:
             counts, idf = read.counts[size], self._idf[size]
-            rows = _scale(counts, idf)
+            rows = weigh_rows(counts, idf, sublinear=True)
             columns += [_product(rows[part], rows[other]) for part in (reply, begins) for other in others]
             if size == 1:
                 continue
@@ -291,13 +290,3 @@ def _weigh(counts: sparse.csr_array) -> Floats:
     """Return ln((1 + n) / (1 + df)) + 1 for each column."""
     weights: Floats = np.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1]))) + 1
     return weights
-
-
-def _scale(counts: sparse.csr_array, idf: Floats) -> sparse.csr_array:
-    """Return TF-IDF rows of length 1."""
-    weights = sparse.csr_array(
-        ((1 + np.log(counts.data)) * idf[counts.indices], counts.indices, counts.indptr), counts.shape
-    )
-    length = np.sqrt(weights.multiply(weights).sum(axis=1))
-    scale = np.repeat(np.divide(1, length, out=np.zeros_like(length), where=length > 0), np.diff(counts.indptr))
-    return sparse.csr_array((weights.data * scale, weights.indices, weights.indptr), counts.shape)

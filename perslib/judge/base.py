@@ -116,6 +116,23 @@ class Judge(ABC):
         """One verdict for each target of the block, in order."""
 
 
+class OnAnotherJudge(Judge):
+    """A judge that builds on another one, and learns where that learns."""
+
+    def __init__(self, judge: Judge, how: str):
+        self.judge_itself, self.name = judge, f"{judge.name}, {how}"
+        self.sees, self.values = judge.sees, judge.values
+
+    @property
+    def samples(self) -> int:
+        """How often a model is asked about each reply."""
+        return self.judge_itself.samples
+
+    async def fit(self, train: Corpus, ask: Ask) -> None:
+        """Let the judge learn."""
+        await self.judge_itself.fit(train, ask)
+
+
 def unfitted(judge: Judge) -> PerslibError:
     """Say what to do with a judge that has yet to learn."""
     return PerslibError(f"{judge.name} learns from train users: run its fit(train) before judge(block)")

@@ -10,29 +10,24 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import Block, Corpus
-from perslib.judge.base import Judge, Verdict
+from perslib.judge.base import Judge, OnAnotherJudge, Verdict
 from perslib.llm import Ask
 from perslib.prompts import read_phrases
 
 
-class Blinded(Judge):
+class Blinded(OnAnotherJudge):
     """A judge that is left everything but the texts: history, level, place in the conversation, scenario, assistant.
 
     What the judge itself agrees with people beyond this one, it owes to requests and replies.
     """
 
     def __init__(self, judge: Judge, language: str = "en"):
-        self.judge_itself, self.unseen = deepcopy(judge), read_phrases("blinded", language)["unseen"]
-        self.name, self.sees, self.values = f"{judge.name}, blinded", replace(judge.sees, reply=False), judge.values
-
-    @property
-    def samples(self) -> int:
-        """How often a model is asked about each reply."""
-        return self.judge_itself.samples
+        super().__init__(deepcopy(judge), "blinded")
+        self.sees, self.unseen = replace(judge.sees, reply=False), read_phrases("blinded", language)["unseen"]
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Let the judge learn from the train users' scores without their texts."""
-        await self.judge_itself.fit(replace(train, turns=self._blank(train.turns)), ask)
+        await super().fit(replace(train, turns=self._blank(train.turns)), ask)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """The judge's verdicts on replies that it cannot read."""

@@ -6,27 +6,18 @@ from collections.abc import Sequence
 from typing import overload
 
 from perslib.corpus import Block, Corpus
-from perslib.judge.base import Judge, Verdict
+from perslib.judge.base import Judge, OnAnotherJudge, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem
 from perslib.memory.borrowed import BorrowedMemory, Lender, Whose
 
 
-class Borrowed(Judge):
+class Borrowed(OnAnotherJudge):
     """A judge of which nothing changes but whose history it sees."""
 
     def __init__(self, judge: Judge, lender: Lender):
-        self.judge_itself, self.lender = judge, lender
-        self.name, self.sees, self.values = f"{judge.name}, {lender.whose}", judge.sees, judge.values
-
-    @property
-    def samples(self) -> int:
-        """How often a model is asked about each reply."""
-        return self.judge_itself.samples
-
-    async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Let the judge learn."""
-        await self.judge_itself.fit(train, ask)
+        super().__init__(judge, lender.whose)
+        self.lender = lender
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """The judge's verdicts on the same replies."""

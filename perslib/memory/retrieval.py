@@ -155,7 +155,7 @@ class Retrieval:
         old = self._ngrams.counts([t for t, keep in zip(history, kept) if keep])
         new = self._ngrams.counts(targets)
         idf = _idf(old, self.form.max_features)
-        product = _weighted(new, idf, self.form.sublinear) @ _weighted(old, idf, self.form.sublinear).T
+        product = weigh_rows(new, idf, self.form.sublinear) @ weigh_rows(old, idf, self.form.sublinear).T
         # Equal turns come out equal to the last bit, whatever order their products were summed in.
         return np.round(product.toarray(), 12)
 
@@ -279,7 +279,7 @@ def _idf(counts: sparse.csr_array, max_features: int | None) -> Values:
     return idf
 
 
-def _weighted(counts: sparse.csr_array, idf: Values, sublinear: bool) -> sparse.csr_array:
+def weigh_rows(counts: sparse.csr_array, idf: Values, sublinear: bool) -> sparse.csr_array:
     """TF-IDF rows of length 1; a text with no known n-gram is all zeros."""
     tf = 1 + np.log(counts.data) if sublinear else counts.data
     weights = sparse.csr_array((tf * idf[counts.indices], counts.indices, counts.indptr), counts.shape)

@@ -29,7 +29,7 @@ def mark_unanswered(corpus: Corpus, replies: pd.DataFrame, guard: Answering | No
     chances = pd.Series(np.nan, replies.index)
     for block, places in blocks_of(corpus, given):
         said = given.loc[places, "response"]
-        exchanges = [read_exchange(target, str(reply)) for target, reply in zip(block, said)]
+        exchanges = [read_exchange(target).with_reply(str(reply)) for target, reply in zip(block, said)]
         chances[places] = guard.chances(exchanges)
     recorded = replies[TURN].merge(corpus.turns[[*TURN, "response"]], "left", on=TURN)["response"]
     is_own = (replies["response"].to_numpy() == recorded.to_numpy()) | (replies["candidate"] == ORIGINAL).to_numpy()

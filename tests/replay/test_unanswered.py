@@ -52,7 +52,9 @@ def test_short_replies_are_not_marked_for_being_short(part, guard):
         "zh": ["你说的是哪一天？", "好的，已经改了。", "我没法替你下单，不过可以告诉你怎么做。"],
     }[part.language]
     for reply in said:
-        assert (guard.chances([read_exchange(target, reply) for target in targets]) < guard.limit).mean() <= 0.02
+        assert (
+            guard.chances([read_exchange(target).with_reply(reply) for target in targets]) < guard.limit
+        ).mean() <= 0.02
     taught = swap_replies([part.block(*pair) for pair in part.block_ids(part.split()["train"])], language=part.language)
     assert taught.kinds.count(ANY) > 20
 

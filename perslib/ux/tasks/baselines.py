@@ -152,8 +152,8 @@ def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed
 def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
     """Which judges of `measure_beside_wall` beat the best baseline, and whose loss is its threshold.
 
-    Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), has_intervals, first
-    and rival (the best judge and baseline at learned thresholds, with first_value and rival_value; empty where none gives
+    Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), has_intervals
+    (whether any judge has one), first and rival (the best judge and baseline at learned thresholds, with first_value and rival_value; empty where none gives
     probabilities), gained (what its threshold changes for the first), most (whom a learned threshold changes most; empty
     for nobody), before and after (its balanced accuracy).
     """

@@ -23,6 +23,7 @@ from perslib.llm import Backbone
 from perslib.prompts import read_phrases
 from perslib.stats import FEWEST_USERS, SEED, Resamples, estimate, floats
 from perslib.stats.detect.detection import auroc_under
+from perslib.ux.tasks.audits import padded
 
 #: The change that is none: chance level.
 HARMLESS = "white space added"
@@ -89,8 +90,6 @@ def _speak_another(target: Target, where: Elsewhere, rng: np.random.Generator) -
 
 
 def _pad(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
-    from perslib.ux.tasks.audits import padded
-
     return padded(target.response, where.language)
 
 
