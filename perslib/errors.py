@@ -86,6 +86,10 @@ class NotEnough(Translatable, DataError):
     """
 
 
+class NoModel(NotEnough):
+    """A part of a study that only a language model can fill, and none is asked."""
+
+
 class UnknownName(PerslibError):
     """A name nobody registered: says which ones are near and which there are."""
 

@@ -53,6 +53,14 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
 
 def pages_fed(corpus: Corpus) -> Iterator[str]:
     """Yield which pages can use this corpus, and what it lacks for the others."""
+    missing = list_missing(corpus)
+    fed = sorted(page for pages in _SAID["pages"] if pages not in missing for page in pages.split(", "))
+    yield f"pages it can feed: {', '.join(fed)}"
+    yield from (f"not {pages}: {why}" for pages, why in missing.items())
+
+
+def list_missing(corpus: Corpus) -> dict[str, str]:
+    """Return what the corpus lacks, by the pages that need it ("07, 08"); pages that it can feed are not there."""
     scored = bool(corpus.turns["score"].notna().any())
     has = {
         "scores": scored,
@@ -62,13 +70,11 @@ def pages_fed(corpus: Corpus) -> Iterator[str]:
         "behaviour": bool(
             corpus.turns["feedback"].notna().any() or (corpus.turns["turn"] > 0).any() or "cases" in corpus.extras
         ),
-        "several replies": not compared_replies(corpus).empty,
+        # the users of a synthetic world rate all replies where a page needs it
+        "several replies": "utility" in corpus.extras.get("candidates", ()) or not compared_replies(corpus).empty,
     }
-    lacking = _SAID["lacking"]
-    missing = {pages: [lacking[need] for need in needs if not has[need]] for pages, needs in _SAID["pages"].items()}
-    fed = sorted(page for pages, why in missing.items() if not why for page in pages.split(", "))
-    yield f"pages it can feed: {', '.join(fed)}"
-    yield from (f"not {pages}: {'; '.join(why)}" for pages, why in missing.items() if why)
+    lacking = {pages: [need for need in needs if not has[need]] for pages, needs in _SAID["pages"].items()}
+    return {pages: "; ".join(map(_SAID["lacking"].get, needs)) for pages, needs in lacking.items() if needs}
 
 
 def _figure(value: float) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from perslib.corpus import Corpus
-from perslib.errors import DataError, NotEnough, Problem
+from perslib.errors import DataError, NoModel, NotEnough, Problem
 from perslib.judge import Manner
 from perslib.llm import Backbone
 from perslib.llm.tokens import tokens_of
@@ -81,9 +81,9 @@ def extent(model: Backbone | None, limit: int, usual: int = 300, look: int = 3, 
 
 
 def require_model(model: Backbone | None) -> Backbone:
-    """Return the model; raise NotEnough where a study has none."""
+    """Return the model; raise NoModel where a study has none."""
     if model is None:
-        raise NotEnough("No model was asked here. `perslib report … -b NAME` asks one that `backbones.toml` names.")
+        raise NoModel("No model was asked here. `perslib report … -b NAME` asks one that `backbones.toml` names.")
     return model
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from perslib import stats
 from perslib.corpus import TURN, Corpus
-from perslib.errors import PerslibError, UnknownName
+from perslib.errors import NotEnough, UnknownName
 from perslib.judge import Judge, LearnedJudge, Manner, Personal, evaluate, make_judge
 from perslib.judge.extent import FEWEST_REPLIES, Extent, listed, require_replies
 from perslib.llm import compute
@@ -131,11 +131,13 @@ def judge_train_users(judges: Iterable[Judge], corpus: Corpus) -> pd.DataFrame:
     """Return verdicts on the train users' replies with `gold`, none by a judge that had learned from the same user.
 
     `LearnedJudge` keeps such verdicts from its own fitting. Other judges that learn are fitted again for each part of
-    the train users, on the other parts. Raise PerslibError if there are fewer than two train users.
+    the train users, on the other parts. Raise NotEnough if there are fewer than two train users.
     """
     train = corpus.split().get("train", [])
     if len(train) < 2:
-        raise PerslibError(f"{corpus.name} has {len(train)} train users; calibrators are learned from two or more")
+        raise NotEnough(
+            "{corpus} has {n} train users; calibrators are learned from two or more.", corpus=corpus.name, n=len(train)
+        )
     frames = []
     for judge in judges:
         if isinstance(judge, LearnedJudge):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perslib.errors import FewTrainUsers, NotEnough, ReportError
+from perslib.errors import FewTrainUsers, NoModel, NotEnough, ReportError
 from perslib.paths import workspace
 from perslib.text import current_language, set_language, translate
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from perslib.corpus import Corpus
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+#: How a number that is not defined is written.
+_UNDEFINED = re.compile(r"^–|\bnan\b")
 
 
 @dataclass
@@ -128,9 +130,19 @@ def say(message: str, *, counted: Mapping[str, int] | None = None, **values: obj
 
 
 def answer(message: str, **values: object) -> None:
-    """Show a sentence of what the page found. A rendered page opens with these, and its card on the index has them."""
-    said = translate(message, **values)
-    _show(said, {"kind": "answer", "text": said})
+    """Show a sentence of what the page found. A rendered page opens with these, and its card on the index has them.
+
+    Where one of the values is no number, too little data is the finding.
+    """
+    if any(_UNDEFINED.search(str(value)) for value in values.values()):
+        _show_missing(translate("Too few users or scores for this answer: a number that it needs is not defined."))
+    else:
+        said = translate(message, **values)
+        _show(said, {"kind": "answer", "text": said})
+
+
+def _show_missing(lacking: str) -> None:
+    _show(lacking, {"kind": "missing", "text": lacking})
 
 
 def _show(said: str, record: Mapping[str, Any] | None) -> None:
@@ -148,5 +160,7 @@ def section() -> Iterator[None]:
     """
     try:
         yield
+    except NoModel as missing:
+        say(missing.message)
     except NotEnough as missing:
-        say(translate(missing.message, **missing.values))
+        _show_missing(translate(missing.message, **missing.values))

@@ -157,14 +157,16 @@ def readable(nb: Any) -> Any:
     nb, _ = CoalesceStreamsPreprocessor().preprocess(copy.deepcopy(nb), {})
     numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
     titled, answers, leading = False, list[str](), list[str]()
+    kinds = {_record(output).get("kind") for cell in nb.cells for output in cell.get("outputs", [])}
+    opens = {"answer"} if "answer" in kinds else {"missing"}
     for index, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
             n, injected = code_number(nb, index), INJECTED in cell.metadata.get("tags", [])
             label = translate("Parameters") if injected else translate("Code, cell {n}", n=n)
             shown: list[str] = []
             for output in cell.outputs:
-                said = output.get("metadata", {}).get("perslib", {})
-                place = answers if said.get("kind") == "answer" else leading if said.get("leads") else shown
+                said = _record(output)
+                place = answers if said.get("kind") in opens else leading if said.get("leads") else shown
                 if piece := output_html(output, numbers):
                     place.append(piece)
             anchor = "parameters" if injected else f"cell-{n}"
@@ -175,8 +177,27 @@ def readable(nb: Any) -> Any:
             if not titled and (heading := _H1.search(source)):
                 source, titled = source.replace(heading[0], "", 1), True
             cell.metadata["html"] = narrative(source)
-    nb.metadata["opening"] = [*answers, *leading]
+    if "missing" in kinds:
+        nb.cells = list(_without_silent_sections(nb))
+    nb.metadata["opening"] = [*dict.fromkeys(answers), *leading]
     return nb
+
+
+def _record(output: Any) -> Mapping[str, Any]:
+    """What an output says of itself: its kind, and whether it leads the page."""
+    return output.get("metadata", {}).get("perslib", {})
+
+
+def _without_silent_sections(nb: Any) -> Iterator[Any]:
+    """Yield the cells, without the sections whose code shows nothing: their headings promise what is not there."""
+    sections: list[list[Any]] = [[]]
+    for cell in nb.cells:
+        if "<h2" in cell.metadata.get("html", ""):
+            sections.append([])
+        sections[-1].append(cell)
+    for own in sections:
+        if own is sections[0] or any(cell.get("outputs") for cell in own):
+            yield from own
 
 
 @cache

@@ -201,6 +201,8 @@ class Planned:
     root: Path
     folder: Path
     corpus: Mapping[str, Any]
+    lacks: str = ""
+    """What the corpus lacks for this page, in words; empty where it can feed it."""
 
     @property
     def name(self) -> str:
@@ -228,6 +230,11 @@ class Planned:
         what = f"{self.corpus['label']}, {self.backbone}"
         return f"{self.name:<27} {what:<28}"
 
+    @property
+    def note(self) -> str:
+        """What has to be known of the page besides, for the end of such a line."""
+        return f"; nothing of this corpus is on it: {self.lacks}" if self.lacks else ""
+
     def file(self, ending: str = ".html") -> Path:
         """The page itself; `.failed.html` is where a run that fails leaves its page when the last good one stays."""
         return self.folder / f"{self.name}{ending}"
@@ -250,6 +257,7 @@ def plan(
 ) -> list[Planned]:
     """All pages to render; everything that can be wrong with what was asked for is found here."""
     from perslib.corpus import load
+    from perslib.corpus.import_summary import list_missing
 
     studies = find_studies(notebooks)
     if further.get("limit", 0) is None:
@@ -276,8 +284,16 @@ def plan(
     shared = {**further, "corpus": address, "language": spoken, "seed": seed}
     facts = {"label": label, "given": str(corpus), **corpus_facts(data)}
     folder = corpus_folder(root, label)
+    lacks = {number: why for numbers, why in list_missing(data).items() for number in numbers.split(", ")}
     pages = [
-        Planned(study, {**shared, "backbone": name}, root, folder / backbone_folder(name), facts)
+        Planned(
+            study,
+            {**shared, "backbone": name},
+            root,
+            folder / backbone_folder(name),
+            facts,
+            lacks.get(study.name[:2], ""),
+        )
         for name in names
         for study in studies
     ]

@@ -40,14 +40,14 @@ def watched(page: Planned, place: str, stopped: threading.Event) -> Iterator[Pro
     look = {"bar_format": "{desc} |{bar:24}| {n_fmt}/{total_fmt} cells, {elapsed}{postfix}", "leave": False}
     look |= {"file": sys.stderr, "disable": not sys.stderr.isatty()}
     with scratch("progress") as folder, tqdm(total=cells, desc=f"{place} {page.name}", **look) as bar:
-        yield Progress(folder / "progress.jsonl", bar, page.title, stopped)
+        yield Progress(folder / "progress.jsonl", bar, stopped)
 
 
 class Progress:
     """One notebook run, a few times a second: the cell it is in, and what its calls cost so far."""
 
-    def __init__(self, file: Path, bar: Any = None, title: str = "", stopped: threading.Event | None = None):
-        self._file, self._bar, self._title, self._stopped = file, bar, title, stopped
+    def __init__(self, file: Path, bar: Any = None, stopped: threading.Event | None = None):
+        self._file, self._bar, self._stopped = file, bar, stopped
         self._read, self._computing = 0, 0.0
         self._last: dict[str, Any] = {}
         self._stages: dict[tuple[int, str], dict[str, Any]] = {}
@@ -113,8 +113,9 @@ class Progress:
         spent = self._spent()
         return {"stages": spent.as_dict(), "total": asdict(spent.total)}
 
-    def ended(self, run: Run, entry: Mapping[str, Any], file: Path) -> None:
+    def ended(self, run: Run, entry: Mapping[str, Any], page: Planned) -> None:
         """Leave one line on the terminal for this page, and where it is."""
+        file = page.file()
         self._bar.close()
         how = {"success": "done", "failed": "FAILED", "cancelled": "cancelled"}[run.status]
         spent = self._spent().total
@@ -122,7 +123,7 @@ class Progress:
         if "judgments" in entry:
             asked += f"; {entry['unscored']:,} of {entry['judgments']:,} judgments unscored"
         where = f"\n    {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}"
-        print(f"{self._title} {how} in {took(run.seconds, 'en')}{asked}{where}", file=sys.stderr, flush=True)
+        print(f"{page.title} {how} in {took(run.seconds, 'en')}{asked}{page.note}{where}", file=sys.stderr, flush=True)
 
 
 TAG = "asks"

@@ -141,7 +141,7 @@ def compare_runs(
 def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, **asked: Any) -> Iterator[str]:
     """What `run_report` of the same would ask for, a line a page: calls, tokens, cost, time. Nobody is asked."""
     for page in plan(notebooks, **asked):
-        yield f"{page.title} {rehearsed(page, whole=True)}"
+        yield f"{page.title} {rehearsed(page, whole=True)}{page.note}"
 
 
 def render(page: Planned, place: str, stopped: threading.Event) -> Run:
@@ -176,7 +176,7 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
                 good = None
                 _publish(page, before, folder)
                 page.file(".failed.html").unlink(missing_ok=True)
-            progress.ended(run, entry, page.file())
+            progress.ended(run, entry, page)
         _warn_of_shared_files(page, entry)
     except BaseException:
         entry["status"] = "failed"
@@ -246,7 +246,11 @@ def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
         "finished": now(),
         "seconds": round(run.seconds, 2),
         "failure": asdict(run.failure) if run.failure else None,
-        "answer": [said["text"] for said in _records(run.notebook, "answer")],
+        "answer": list(
+            dict.fromkeys(
+                said["text"] for said in _records(run.notebook, "answer") or _records(run.notebook, "missing")
+            )
+        ),
         **{kind: {said["name"]: list(said["files"]) for said in _records(run.notebook, kind)} for kind in KINDS},
         **counted,
         "ledger": progress.ledger(),
