@@ -73,7 +73,6 @@ def _estimate_sample_price(entry: Entry, probe: Probe) -> str:
         "; its price is not known: the entry has no prices" if cost is None else f", ${cost:,.2f} at the entry's prices"
     )
     duration = seconds(entry, spent.tokens_in, tokens_out, fit)
-    at_once = 1 if entry.kind == "embedded" else entry.concurrency
     if duration is None:
         time = "in an unknown time, because the model does not report tokens,"
     else:
@@ -81,5 +80,5 @@ def _estimate_sample_price(entry: Entry, probe: Probe) -> str:
     return (
         f"{fit} replies of the sample, judged by {judge} from {spent.tokens_in // fit:,} tokens each: about "
         f"{(spent.tokens_in + tokens_out) / 1e3:,.0f} thousand tokens, "
-        f"{time} at {at_once} calls at a time{price}." + f" {excess}." * bool(too_long)
+        f"{time} at {entry.at_once} calls at a time{price}." + f" {excess}." * bool(too_long)
     )

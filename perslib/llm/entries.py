@@ -84,6 +84,11 @@ class Entry:
         return Path(self.model).name if self.kind == "embedded" else self.model
 
     @property
+    def at_once(self) -> int:
+        """How many of its calls run at the same time; a model in a process of its own answers one after the other."""
+        return 1 if self.kind == "embedded" else self.concurrency
+
+    @property
     def gguf(self) -> str | None:
         """The model file of an embedded entry; None for the bundled one."""
         return self.model if self.model.endswith(".gguf") or self.model.startswith("hub:") else None

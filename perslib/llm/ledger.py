@@ -55,7 +55,7 @@ class Spending:
     @classmethod
     def of(cls, answer: Answer) -> Spending:
         """What one answer took."""
-        unreadable = int(answer.mode == "unscored")
+        unreadable = int(answer.mode == "unscored" and not answer.is_made_up)
         failed = {"unreadable": unreadable, "errors": int(answer.error is not None) - unreadable}
         if answer.cached or answer.error == NOT_IN_CACHE:
             return cls(hits=int(answer.cached), **failed)

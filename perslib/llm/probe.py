@@ -106,7 +106,7 @@ def seconds(entry: Entry, tokens_in: int, tokens_out: int, calls: int) -> float 
     pace = pace_of([Answer.restored(record) for record in records]) or (found and found.pace)
     if not pace:
         return None
-    return float(np.dot(pace, [tokens_in, tokens_out])) / max(1, min(entry.concurrency, calls))
+    return float(np.dot(pace, [tokens_in, tokens_out])) / max(1, min(entry.at_once, calls))
 
 
 def _object(reply: Answer | None) -> dict[str, Any] | None:

@@ -11,8 +11,9 @@ import time
 
 import pytest
 
-from perslib.llm.ledger import Ledger, Progress
+from perslib.llm.ledger import Ledger, Progress, Spending
 from perslib.llm.request import Answer
+from perslib.report.run.progress import what_is_asked
 
 PAID = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, backbone="openai")
 HIT = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, cached=True, backbone="openai")
@@ -128,3 +129,11 @@ def test_importing_it_loads_no_widgets():
     code = "import sys, perslib.llm.ledger; print(sorted({'tqdm', 'ipywidgets'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_a_cached_answer_that_cannot_be_read_is_no_question_too_long():
+    cached = Spending.of(Answer(mode="unscored", error="no object in the reply", cached=True))
+    too_long = Spending.of(Answer(mode="unscored", error="too long: about 900 tokens", is_made_up=True))
+    one = Spending(calls=1, tokens_in=10)
+    assert "too long" not in what_is_asked({"far": one + cached})
+    assert "1 questions too long" in what_is_asked({"far": one + cached + too_long})

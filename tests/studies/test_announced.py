@@ -57,7 +57,7 @@ def test_calls_that_are_announced_are_those_made(page, small, home, asked):
     given = {"corpus": small, "backbones": "scripted", "out": home / "out", **PAGES[page]}
     (line,) = rehearse_report(page, **given)
     assert asked.bodies == [], "a dry run asks nobody"
-    announced = int(re.search(r"at most ([\d,]+) calls", line)[1].replace(",", ""))
+    announced = int(re.search(r"about ([\d,]+) calls", line)[1].replace(",", ""))
     run_report(page, **given)
     made = len(asked.bodies)
     assert 0 < made <= announced * (1 + MORE) and announced <= made * (1 + FEWER)

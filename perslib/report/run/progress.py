@@ -127,7 +127,7 @@ class Progress:
 
 
 TAG = "asks"
-LONGEST = 20.0
+LONGEST = 90.0
 """Seconds that a run waits for its plan; memories can take minutes to build, also without a model."""
 
 
@@ -160,9 +160,9 @@ def rehearsed(page: Planned, *, whole: bool, questions: Path | None = None) -> s
         environment = {**progress.environment(), **run_environment(questions)}
         study = replace(page.study, path=copy)
         run = execute(study, page.parameters(folder), environment, stop_in_time)
-        asked = _asked(progress.by_backbone())
+        asked = what_is_asked(progress.by_backbone())
     if run.status == "success":
-        said = f"at most {asked}" if asked else "asks no model"
+        said = f"about {asked}" if asked else "asks no model"
         return _and_computing(said, progress.computing() + page.study.seconds(page.corpus["turns"]))
     so_far = f"at least {asked or 'no calls'}"
     if time.monotonic() > late_at:
@@ -176,13 +176,13 @@ def _and_computing(said: str, seconds: float) -> str:
     return f"{said}; about {took(seconds, 'en')} of computing" if seconds else said
 
 
-def _asked(spent: Mapping[str, Spending]) -> str:
+def what_is_asked(spent: Mapping[str, Spending]) -> str:
     """Calls, tokens, cost and time of all backbones; "" where nothing is asked."""
     total: Spending = sum(spent.values(), Spending())
     if not total.calls:
         return describe(total) if total.hits else ""
     asked = describe(replace(total, errors=0, unreadable=0))
-    if too_long := total.errors + total.unreadable:
+    if too_long := total.errors:  # answers in the cache that cannot be read are no questions
         asked += f", {too_long:,} questions too long for the model's context"
     # A stage that was cut off before its first answer does not say which backbone it asked.
     pace = {
