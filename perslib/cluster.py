@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from perslib.errors import PerslibError
+from perslib.extras import import_extra
 from perslib.paths import scratch, state, workspace
 from perslib.registry import named_plugins, use_plugins
 
@@ -38,22 +39,18 @@ WAITING = 4
 @contextmanager
 def connected(scheduler: Scheduler) -> Iterator[Any]:
     """A client of the cluster; what was opened for it is closed again, what was given is not."""
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as reason:
-        raise PerslibError(
-            f"Spreading work needs Dask, which is not installed ({reason}). "
-            'Install it with: pip install "perslib[dask]"'
-        ) from None
-    if isinstance(scheduler, Client):
+    (distributed,) = import_extra("dask", "Spreading work over processes")
+    if isinstance(scheduler, distributed.Client):
         yield scheduler
         return
     with ExitStack() as opened:
         at = scheduler
         if scheduler == "local":
-            at = opened.enter_context(LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0"))
+            at = opened.enter_context(
+                distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+            )
         try:
-            client = opened.enter_context(Client(at, timeout=CONNECT))
+            client = opened.enter_context(distributed.Client(at, timeout=CONNECT))
         except (OSError, TimeoutError, ValueError) as reason:
             raise PerslibError(
                 f"No Dask scheduler can be reached at {scheduler!r}: {reason}. Start one with `dask scheduler`, and "

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from perslib.errors import PerslibError, UnknownName
+from perslib.extras import require_extra
 from perslib.paths import workspace
 
 T = TypeVar("T")
@@ -40,12 +41,16 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, *elsewhere: str):
         self.kind, self._elsewhere = kind, elsewhere
         self._factories: dict[str, Callable[..., T]] = {}
+        self._extras: dict[str, str] = {}
 
-    def __call__(self, name: str) -> Callable[[F], F]:
-        """Register what follows, a class or a function, under this name; a class without a name gets it."""
+    def __call__(self, name: str, extra: str = "") -> Callable[[F], F]:
+        """Register what follows, a class or a function, under this name; a class without a name gets it.
+
+        `extra` is that of perslib without which it cannot work.
+        """
 
         def register(factory: F) -> F:
-            self._factories[name] = factory
+            self._factories[name], self._extras[name] = factory, extra
             if isinstance(factory, type) and getattr(factory, "name", None) is None:
                 factory.name = name  # type: ignore[attr-defined]
             return factory
@@ -67,6 +72,11 @@ class Registry(Generic[T]):
         if name not in self:
             raise UnknownName(self.kind, name, list(self))
         return self._factories[name]
+
+    def check_installed(self, name: str) -> None:
+        """Raise MissingExtra if what has this name needs packages that are not there."""
+        if extra := self._extras.get(name):
+            require_extra(extra, f"The {self.kind} {name!r}")
 
     def make(self, name: str, **options: Any) -> T:
         """Make what has this name; of the options each factory gets those that it takes."""

@@ -91,7 +91,7 @@ def test_a_judge_defined_in_a_cell_works_there_at_once():
 @pytest.mark.kernel
 def test_a_command_uses_the_module_that_it_is_told_of(workspace):
     cell = nbformat.v4.new_code_cell('corpus = "sample/en"\nbackbone = "embedded"\njudges = ""\nout = ""\nseed = 42')
-    cell.metadata = {"tags": ["parameters"], "choices": {"judges": ["perslib.judge:judge_names"]}}
+    cell.metadata = {"tags": ["parameters"], "choices": {"judges": ["perslib.judge:judge_choices"]}}
     text = (
         "from perslib import report\nfrom perslib.corpus import load\nfrom perslib.judge import evaluate, make_judges\n"
         "report.begin(out=out)\n(one,) = make_judges(judges)\n"

@@ -5,6 +5,7 @@
     make_judge("H²Memory", Manner(), evidence="full")       the personal judge with this memory, and its options
     make_judge("edited: prices first")                      memories edited by hand in the explorer
     make_judge("blinded: learned")                          a judge without the texts: the control of what they add
+    make_judge("BERT ordinal: MODEL")                       a fine-tuned encoder of Hugging Face
     make_judge("guarded: learned")                          a judge that gives a reply to another question the lowest score
 
 `@judge("name")` adds one of your own (docs/extend.md).
@@ -69,7 +70,10 @@ judge("nearest")(Nearest)
 judge("user mean")(UserMean)
 
 
-judge("BERT")(Bert)
+#: Fine-tuned encoders; the name of another encoder may follow after a colon.
+_TUNED = {"BERT": partial(Bert, "classes"), "BERT ordinal": partial(Bert, "ordinal")}
+for _name in _TUNED:
+    judge(_name, extra="bert")(_TUNED[_name])
 #: Before the name of a judge: without texts, and with a guard against replies that do not answer.
 BLINDED, GUARDED = "blinded:", "guarded:"
 
@@ -77,6 +81,17 @@ BLINDED, GUARDED = "blinded:", "guarded:"
 def judge_names() -> list[str]:
     """Return the names that `make_judge` takes, those of memories included."""
     return [*judge, *(name for name in memories if name not in judge)]
+
+
+def judge_choices() -> list[str]:
+    """Return `judge_names`, and the beginnings (with a colon) of further names that `make_judge` takes."""
+    return [*judge_names(), "edited:", BLINDED, GUARDED, *(f"{name}:" for name in _TUNED)]
+
+
+def check_installed(name: str) -> None:
+    """Raise MissingExtra if the judge of this name needs packages that are not there."""
+    for part in name.split(":"):
+        judge.check_installed(part.strip())
 
 
 def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
@@ -88,6 +103,8 @@ def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
     if name.startswith((BLINDED, GUARDED)):
         made = make_judge(name.partition(":")[2].strip(), manner, **memory)
         return Guarded(made) if name.startswith(GUARDED) else blinded(made, manner.language)
+    if (own := [part.strip() for part in name.split(":", 1)])[0] in _TUNED:
+        return _TUNED[own[0]](*own[1:])
     if name in judge:
         return judge.make(name, manner=manner, language=manner.language, **memory)
     if is_memory(name):

@@ -33,6 +33,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from perslib.errors import BackboneError, DataError, Problem
+from perslib.extras import import_extra
 from perslib.llm import event_loop
 from perslib.llm.answerers.choice import is_asked, is_dry_run
 from perslib.llm.answerers.embedded import sleeping
@@ -331,13 +332,8 @@ def _checked(texts: Sequence[str]) -> list[str]:
 
 
 def _sentence_transformer(model: str) -> Callable[[list[str], Kind], Vectors]:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise BackboneError(
-            f"sentence-transformers is not installed ({error}). Install it with: pip install 'perslib[torch]'"
-        ) from error
-    loaded = SentenceTransformer(model)
+    (packages,) = import_extra("torch", f"The encoder {model}")
+    loaded = packages.SentenceTransformer(model)
     # Models that tell queries from passages say so in their prompts.
     known = {kind for kind in ("query", "passage") if kind in (loaded.prompts or {})}
 

@@ -32,7 +32,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from perslib.errors import DataError, PerslibError
+from perslib.errors import DataError
+from perslib.extras import import_extra
 from perslib.worlds.dialogues.records import Dialogues
 
 if TYPE_CHECKING:
@@ -51,14 +52,7 @@ TINY = 1e-6
 
 def torch_here() -> ModuleType:
     """The torch module; without it, an error that says what to install."""
-    try:
-        import torch
-    except ImportError as reason:
-        raise PerslibError(
-            f"Networks need torch, which is not installed ({reason}); the linear estimator and other encoders do not. "
-            'Install it with: pip install "perslib[patience]"'
-        ) from None
-    module: ModuleType = torch
+    module: ModuleType = import_extra("patience", "A network (the linear estimator and other encoders need none)")[0]
     return module
 
 

@@ -11,9 +11,11 @@ from histories import Row, corpus_of
 
 from perslib.corpus import load
 from perslib.errors import PerslibError
-from perslib.judge import Bert, Supervised, Training
+from perslib.extras import install_command
+from perslib.judge import Bert, Supervised, Training, make_judge, make_judges
 from perslib.judge.learned.supervised import distribution, lessons, summary
 from perslib.llm import answered
+from perslib.report.run.plan import plan
 
 PRAISED, BLAMED = ("clear steps and prices", "clear steps for all"), ("vague advice again", "vague and short")
 
@@ -195,5 +197,35 @@ def test_bert_on_odd_blocks(tiny):
 
 def test_bert_without_its_packages_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    with pytest.raises(PerslibError, match=r"perslib\[bert\]"):
+    with pytest.raises(PerslibError, match=r"needs torch.*\[bert\]"):
         fitted(Bert())
+
+
+def test_bert_has_a_name_and_its_base_model_too():
+    names = ["BERT", "BERT ordinal", "BERT ordinal: hfl/chinese-roberta-wwm-ext"]
+    for name, judge in zip(names, make_judges(names)):
+        assert judge.name == name
+    base = make_judge("BERT ordinal: hfl/chinese-roberta-wwm-ext")
+    assert (base.head, base.model) == ("ordinal", "hfl/chinese-roberta-wwm-ext")
+
+
+@pytest.mark.parametrize("name", ["BERT", "BERT ordinal: some/model", "guarded: BERT"])
+def test_no_page_starts_with_a_judge_whose_packages_are_missing(name, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda module, *_: None)
+    with pytest.raises(PerslibError, match=r"needs torch, transformers, accelerate.*pip install .*\[bert\]\""):
+        plan("01", judges=f"user mean, {name}")
+
+
+@pytest.mark.parametrize(
+    ("origin", "command"),
+    [
+        ('{"dir_info": {"editable": true}, "url": "file:///my%20work/perslib"}', '--editable "/my work/perslib[dask]"'),
+        ('{"dir_info": {}, "url": "file:///x"}', '"perslib[dask]"'),
+        (None, '"perslib[dask]"'),
+    ],
+)
+def test_the_command_is_that_of_the_perslib_that_runs(origin, command, monkeypatch):
+    found = type("Found", (), {"read_text": lambda self, name: origin})
+    monkeypatch.setattr("perslib.extras.distribution", lambda name: found())
+    assert install_command("dask").endswith(command)

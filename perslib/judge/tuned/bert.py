@@ -16,15 +16,18 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from perslib.corpus import Block, Corpus, Target
+from perslib.extras import import_extra
 from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
 from perslib.judge.learned.supervised import distribution, no_lessons
-from perslib.judge.tuned.training import FineTuning, fine_tune, packages, padded, predict, validation_users
+from perslib.judge.tuned.training import FineTuning, fine_tune, padded, predict, validation_users
 from perslib.llm import Ask
 from perslib.memory import score_counts
 from perslib.prompts import read_phrases
 
 MESSAGES = 12
+#: The encoder that is fine-tuned, by language.
+ENCODERS = {"zh": "bert-base-chinese", "en": "bert-base-uncased"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Bert(Judge):
 
     `classes`  softmax over five scores, cross-entropy; the score is the most probable one.
     `ordinal`  P(score > s) for s = 1 … 4, binary cross-entropy; the score is 1 + how many exceed one half.
+
+    Without a `model`, it is that of the corpus's language in `ENCODERS`; the paper's is the Chinese one.
     """
 
     sees = Sees(reply=True, task=True, profile=True, history=True, train=True)
@@ -48,22 +53,23 @@ class Bert(Judge):
     def __init__(
         self,
         head: Literal["classes", "ordinal"] = "classes",
-        model: str = "bert-base-chinese",
+        model: str = "",
         *,
         length: int = 512,
         training: Training = Training(),
     ):
         self.head, self.model, self.length, self.training = head, model, length, training
-        self.name = "BERT" if head == "classes" else "BERT ordinal"
+        self.name = ("BERT" if head == "classes" else "BERT ordinal") + f": {model}" * bool(model)
         self._net: Any = None
 
     # -- learning ------------------------------------------------------------------------------------------
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Fine-tune on the train users' rated targets; validation users choose the epoch."""
-        torch, transformers, _ = packages("bert", "torch", "transformers", "accelerate")
+        torch, transformers, _ = import_extra("bert", f"The judge {self.name}")
         self._labels = read_phrases("bert", train.language)
-        self._tokens = transformers.AutoTokenizer.from_pretrained(self.model)
+        self._encoder = self.model or ENCODERS[train.language]
+        self._tokens = transformers.AutoTokenizer.from_pretrained(self._encoder)
         rated = [
             (block.user, self._encoded(block, target), score)
             for block, targets, scores in lessons(train)
@@ -81,17 +87,17 @@ class Bert(Judge):
         fine_tune(self._net, rows, self._loss, (lambda: self._error(check)) if check else None, how, how.seed)
 
     def _open(self, torch: Any, transformers: Any) -> Any:
-        config = transformers.AutoConfig.from_pretrained(self.model)
+        config = transformers.AutoConfig.from_pretrained(self._encoder)
         config.num_labels = 5 if self.head == "classes" else 4
         config.hidden_dropout_prob = config.attention_probs_dropout_prob = self.training.dropout
         # A head of another size, left by another task, is replaced like one that is missing.
         net = transformers.AutoModelForSequenceClassification.from_pretrained(
-            self.model, config=config, ignore_mismatched_sizes=True
+            self._encoder, config=config, ignore_mismatched_sizes=True
         )
         return net.to("cuda" if torch.cuda.is_available() else "cpu")
 
     def _loss(self, encoded: list[list[int]], scores: Any) -> Any:
-        (torch,) = packages("bert", "torch")
+        torch, *_ = import_extra("bert", f"The judge {self.name}")
         each, logits = torch.nn.functional, self._logits(encoded)
         if self.head == "classes":
             return each.cross_entropy(logits, scores.long() - 1, reduction="none")
@@ -127,7 +133,7 @@ class Bert(Judge):
         return 1.0 + logits.argmax(axis=1), softmax(logits, axis=1)
 
     def _logits(self, encoded: list[list[int]]) -> Any:
-        (torch,) = packages("bert", "torch")
+        torch, *_ = import_extra("bert", f"The judge {self.name}")
         return self._net(**padded(torch, encoded, self._tokens.pad_token_id, self._net.device)).logits
 
     # -- the text ------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ Needs torch and transformers (an extra); nothing of them is imported before a mo
 
 from __future__ import annotations
 
-import importlib
 import math
 import random
 import tempfile
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from perslib.corpus.corpus import group_shuffle_split
-from perslib.errors import PerslibError
+from perslib.extras import import_extra
 from perslib.stats import Floats
 
 
@@ -41,16 +40,6 @@ class FineTuning:
     """share of the users that choose which weights are kept: those with the least error"""
     every: int = 0
     """validated after so many steps, and at the end; 0: after every epoch"""
-
-
-def packages(extra: str, *names: str) -> list[Any]:
-    """Import packages of an extra, or say how to install it."""
-    try:
-        return [importlib.import_module(name) for name in names]
-    except ImportError as error:
-        raise PerslibError(
-            f"Fine-tuning needs {', '.join(names)} ({error}); install them with: pip install 'perslib[{extra}]'"
-        ) from error
 
 
 def validation_users(users: Iterable[str], share: float, seed: int) -> set[str]:
@@ -97,7 +86,7 @@ def fine_tune(
     -------
     A row per validation: step and error.
     """
-    torch, transformers, _ = packages("bert", "torch", "transformers", "accelerate")
+    torch, transformers, _ = import_extra("bert", "Fine-tuning")
     weight_mean = float(np.mean([weight for *_, weight in rows])) or 1.0
     trained = [p for p in net.parameters() if p.requires_grad]
     history: list[dict[str, float]] = []
@@ -143,7 +132,7 @@ def fine_tune(
 
 def _arguments(how: FineTuning, rows: int, validates: bool, folder: str, seed: int) -> Any:
     """Settings of the Trainer for so many rows."""
-    torch, transformers = packages("bert", "torch", "transformers")
+    torch, transformers, _ = import_extra("bert", "Fine-tuning")
     at_once = min(how.at_once, how.batch)
     steps = how.epochs * -(-rows // how.batch)
     schedule: dict[str, Any] = {"lr_scheduler_type": "linear"}
@@ -162,7 +151,7 @@ def _arguments(how: FineTuning, rows: int, validates: bool, folder: str, seed: i
 
 def predict(net: Any, forward: Callable[[list[list[int]]], Any], encoded: Sequence[list[int]], batch: int) -> Floats:
     """Run texts through a model without gradients, those of like length together; one row each."""
-    (torch,) = packages("bert", "torch")
+    torch, *_ = import_extra("bert", "Fine-tuning")
     net.eval()
     order = np.argsort([len(row) for row in encoded], kind="stable")
     with torch.no_grad():

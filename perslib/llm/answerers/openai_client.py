@@ -21,6 +21,7 @@ import httpx2
 import openai
 
 from perslib.errors import BackboneError, MissingKey
+from perslib.extras import import_extra
 from perslib.llm.entries import Entry
 
 CONNECT = 10.0
@@ -218,17 +219,12 @@ class _Entra:
     """The token of Microsoft Entra ID that this machine may have: by `az login`, a managed identity, or the environment."""
 
     def __init__(self, entry: Entry):
-        try:
-            from azure.identity.aio import DefaultAzureCredential, get_bearer_token_provider
-        except ImportError as error:
-            raise BackboneError(
-                f"Backbone {entry.name!r} signs in with Microsoft Entra ID, for which azure-identity is missing ({error}). "
-                "Install it with: pip install 'perslib[azure]'",
-                backbone=entry.name,
-            ) from error
-        self._name, self._credential = entry.name, DefaultAzureCredential()
+        (azure,) = import_extra("azure", f"Backbone {entry.name!r}, which signs in with Microsoft Entra ID,")
+        self._name, self._credential = entry.name, azure.DefaultAzureCredential()
         self.close = self._credential.close
-        self._provide = get_bearer_token_provider(self._credential, ENTRA)  # holds the token, and renews it in time
+        self._provide = azure.get_bearer_token_provider(
+            self._credential, ENTRA
+        )  # holds the token, and renews it in time
 
     async def read(self) -> str:
         """Return the token."""

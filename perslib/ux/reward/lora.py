@@ -20,7 +20,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import PerslibError
-from perslib.judge.tuned.training import FineTuning, fine_tune, packages, padded, predict, validation_users
+from perslib.extras import import_extra
+from perslib.judge.tuned.training import FineTuning, fine_tune, padded, predict, validation_users
 from perslib.prompts import fence, read_phrases
 from perslib.stats import SEED
 from perslib.ux.reward.linear import explained
@@ -68,7 +69,7 @@ class Lora:
 
     def fit(self, cases: Sequence[Case], good: npt.NDArray[np.bool_], weight: Floats, seed: int = SEED) -> None:
         """Fine-tune; some users' cases say which step's weights are kept."""
-        torch, transformers, peft, _ = packages("reward", "torch", "transformers", "peft", "accelerate")
+        torch, transformers, peft, _ = import_extra("reward", "A fine-tuned reward model")
         how = self.tuning
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -93,7 +94,7 @@ class Lora:
         self.history_ = fine_tune(self._net, rows, self._loss, error if held.any() else None, how, seed)
 
     def _loss(self, encoded: list[list[int]], target: Any) -> Any:
-        (torch,) = packages("reward", "torch")
+        torch, *_ = import_extra("reward", "A fine-tuned reward model")
         logits = self._log_odds(encoded)
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, target.to(logits.dtype), reduction="none")
 
@@ -112,7 +113,7 @@ class Lora:
 
     def _log_odds(self, encoded: list[list[int]]) -> Any:
         """Only the last place goes through the head: a whole conversation times a vocabulary would not fit."""
-        (torch,) = packages("reward", "torch")
+        torch, *_ = import_extra("reward", "A fine-tuned reward model")
         batch = padded(torch, encoded, 0, self._net.device)
         mask = batch["attention_mask"]
         whole = self._net.get_base_model() if hasattr(self._net, "get_base_model") else self._net
@@ -184,7 +185,7 @@ class Lora:
     def read(cls, folder: Path, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
         """What `write` wrote."""
         own = cls(**settings)
-        torch, transformers, peft, _ = packages("reward", "torch", "transformers", "peft", "accelerate")
+        torch, transformers, peft, _ = import_extra("reward", "A fine-tuned reward model")
         own._open(torch, transformers)
         own._net = peft.PeftModel.from_pretrained(own._net, folder / ADAPTER)
         return own
