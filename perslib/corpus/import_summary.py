@@ -41,6 +41,9 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
     alone = len(corpus.users) - len({user for user, _ in corpus.block_ids()})
     if alone and corpus.block_ids():
         yield f"note: users of whom nothing else is known, so that they are not judged: {alone}"
+    replies = corpus.extras.get("candidates", corpus.turns)
+    if (unrated := int(replies["score"].isna().sum())) and replies["score"].notna().any():
+        yield f"note: replies without a score, which are no part of any comparison with people: {unrated:,} of {len(replies):,}"
     yield from (f"note: {what}: {times}" for what, times in reading.irregularities.items())
     if "split_origin" in corpus.meta:
         yield f"split: {corpus.meta['split_origin']}"

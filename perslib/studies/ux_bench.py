@@ -30,6 +30,8 @@ from perslib.ux.tasks.judging import SHOTS, Strategy
 
 #: Baselines of `perslib.ux.wall`, each of which uses a single property of cases.
 BASELINES = ("majority", "length only", "history only", "query only", "reply only")
+#: The control beside the reward model: the user's mean rating elsewhere, which reads no reply.
+USER_MEAN = UserMean().name
 #: Minimum number of cases of a first look; it uses the shortest cases, so that it stays fast.
 FEWEST_LOOK_CASES = 10
 #: Number of replies on which judges with each memory are compared.
@@ -236,15 +238,19 @@ def draw_balanced(cases: Sequence[ux.Case], number: int, seed: int = SEED) -> li
 
 
 def judge_by_ratings(corpus: Corpus, cases: Sequence[ux.Case]) -> pd.DataFrame:
-    """Return verdicts of the learned judge on the cases of test users; columns as in `perslib.ux.verdicts_of_scores`.
+    """Return verdicts of the learned judge, and of the user's mean, on the cases of test users.
+
+    Columns as in `perslib.ux.verdicts_of_scores`.
 
     Raise NotEnough if no user with a case has scores in other scenarios.
     """
     test = [u for u in corpus.split().get("test", []) if u in {c.user for c in cases}]
     table = pd.DataFrame()
     if corpus.block_ids(test) and corpus.turns["score"].notna().any():
-        verdicts = evaluate(LearnedJudge(), corpus, users=test, progress=False)
-        table = ux.verdicts_of_scores(verdicts.dropna(subset="expected"), cases)
+        by_each = [evaluate(judge, corpus, users=test, progress=False) for judge in (LearnedJudge(), UserMean())]
+        verdicts = by_each[0].dropna(subset="expected")
+        of_mean = by_each[1].merge(verdicts[TURN], on=TURN)  # on the same replies
+        table = ux.verdicts_of_scores(pd.concat([verdicts, of_mean], ignore_index=True), cases)
     if table.empty:
         raise NotEnough(
             "The learned judge uses scores that users gave in other scenarios, and in {name} no user with a case "

@@ -374,3 +374,13 @@ def test_every_reason_has_a_name_in_both_languages():
             with using_language("zh"):
                 assert labelled(name, "ux ") != name, (stage, name)
             assert "_" not in labelled(name, "ux "), (stage, name)
+
+
+def test_the_users_mean_stands_beside_the_learned_judge_on_the_same_cases(world, bench):
+    by_ratings = study.judge_by_ratings(world, bench.cases)
+    by_judge = by_ratings.set_index("case").groupby("judge")["score"]
+    own, mean = by_judge.get_group("learned"), by_judge.get_group(study.USER_MEAN)
+    assert len(own) and own.index.equals(mean.index) and own.nunique() > mean.nunique()
+    first = by_ratings.iloc[-1]
+    known = world.block(first["user"], first["scenario"]).evidence["score"].dropna().astype(float)
+    assert first["score"] == pytest.approx(known.mean())
