@@ -3,11 +3,14 @@
 For some users everything is known: their scores of each candidate's replies, and the judge's scores. They are the
 population. A study draws users from it with replacement, lets the judge score all of their replies, and asks the first
 few users for labels. Its result is compared with the exact means of the population.
+
+Intervals are those of other users: the population itself is drawn anew from these users, and studies from each such
+population are compared with its own means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -29,6 +32,8 @@ from perslib.worlds.chats.rating import satisfaction_of
 TURNS = 150
 #: Judges without knowledge or with a bias. An honest method must stay valid with them.
 SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "partial to the worst"
+#: Populations that are drawn anew, and studies from each.
+POPULATIONS, STUDIES_EACH = 60, 20
 #: Methods of estimation: λ = 0 uses labels alone; tuned λ; λ = 1 as first published; only the judge's scores.
 LABELS_ALONE, LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED, JUDGE_ALONE = (
     "labels alone",
@@ -250,14 +255,14 @@ def measure_budgets(pool: Pool, drawn_users: np.ndarray, budgets: Sequence[int])
     Values are means over candidates and studies. Raise PerslibError if no budget is below the number of users that the
     judge scores.
 
-    Columns: judge, method, labelled (users), lam, and measures, each with its interval over studies:
+    Columns: judge, method, labelled (users), lam, and measures, most with an interval over populations like this one:
 
     - interval_width, of the 95 % interval of a candidate's mean;
     - holds_truth, the share of intervals that contain the truth;
     - best, the share of studies that rank the truly best candidate first; without an estimate a rank is random;
     - tau, Kendall's, with the true order;
     - apart, wrong, the shares of pairs whose difference has an interval beyond zero on the right or wrong side;
-    - bias, |mean error|, mean over candidates;
+    - bias, |mean error|, mean over candidates; its interval is over studies;
     - worth, worth_pairs, the number of users whose labels alone would give the same error of a candidate's mean, of a
       difference: labelled · MSE of labels alone / MSE.
 
@@ -295,14 +300,15 @@ def measure_choices(pool: Pool, drawn_users: np.ndarray, labelled: int) -> pd.Da
     """
     mean = pool.judge_sums[pool.judge].sum(axis=1) / pool.turns.sum(axis=1)
     wide = min(2 * labelled, drawn_users.shape[1])
-    order = np.argsort(mean[drawn_users[:, :wide]], axis=1, kind="stable")
-    low = np.concatenate([np.take_along_axis(drawn_users[:, :wide], order, axis=1), drawn_users[:, wide:]], axis=1)
+
+    def put_low_first(users: np.ndarray) -> np.ndarray:
+        order = np.argsort(mean[users[:, :wide]], axis=1, kind="stable")
+        return np.concatenate([np.take_along_axis(users[:, :wide], order, axis=1), users[:, wide:]], axis=1)
+
     cases = [(pool.judge, LABELS_ALONE), (pool.judge, LABELS_AND_JUDGE)]
-    parts = {"at random": drawn_users, "by low scores": low}
-    parts_measured = [
-        _measure_all(pool, users_of_part, labelled, cases).assign(chosen=name) for name, users_of_part in parts.items()
-    ]
-    return pd.concat(parts_measured, ignore_index=True)
+    at_random = _measure_all(pool, drawn_users, labelled, cases).assign(chosen="at random")
+    by_low = _measure_all(pool, drawn_users, labelled, cases, put_low_first).assign(chosen="by low scores")
+    return pd.concat([at_random, by_low], ignore_index=True)
 
 
 def pick_budget(measured: pd.DataFrame) -> int:
@@ -316,7 +322,7 @@ def pick_budget(measured: pd.DataFrame) -> int:
 def find_sufficient(measured: pd.DataFrame, method: str) -> int | None:
     """Return the smallest budget from which on nine of ten studies surely find the best candidate, or None.
 
-    Surely: by the lower bound over studies, since of many judges without any skill some are lucky.
+    Surely: by the lower bound over populations, since of many judges without any skill some are lucky.
     """
     rows = measured[measured["method"] == method].sort_values("labelled")
     enough = rows["best_low"].ge(0.9)[::-1].cummin()[::-1]
@@ -326,35 +332,70 @@ def find_sufficient(measured: pd.DataFrame, method: str) -> int | None:
 # -- one row per judge and method --------------------------------------------------------------------------
 
 
-def _measure_all(pool: Pool, drawn_users: np.ndarray, k: int, cases: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    by_labels = estimate_means(pool, drawn_users, k, pool.judge, LABELS_ALONE)
+def _measure_all(
+    pool: Pool,
+    drawn_users: np.ndarray,
+    k: int,
+    cases: Iterable[tuple[str, str]],
+    arrange: Callable[[np.ndarray], np.ndarray] = lambda users: users,
+) -> pd.DataFrame:
+    draws, users = drawn_users.shape
+    populations, anew = _draw_populations(pool, users)
+    everyone = arrange(np.concatenate([drawn_users, anew]))
+    with np.errstate(invalid="ignore", divide="ignore"):  # nobody drawn may know a candidate
+        means = np.stack(
+            [pool.gold[own].sum(0) / pool.turns[own].sum(0) for own in [slice(None), *populations]], axis=1
+        )
+    truth = np.repeat(means, [draws] + [STUDIES_EACH] * POPULATIONS, axis=1)
+    by_labels = estimate_means(pool, everyone, k, pool.judge, LABELS_ALONE)
+    alone = by_labels.value - pool.add_pairs(truth)
     one, pair = slice(len(pool.candidates)), slice(len(pool.candidates), None)
     worths = {"worth": one, "worth_pairs": pair} if pool.is_paired else {"worth": one}
-    truth = pool.add_pairs(pool.true_means)[:, None]
     rows = []
     for judge, method in cases:
-        powered = by_labels if method == LABELS_ALONE else estimate_means(pool, drawn_users, k, judge, method)
-        lam = float(powered.lam[one].mean()) if method in (LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED) else np.nan
-        errors, alone = powered.value - truth, by_labels.value - truth
+        powered = by_labels if method == LABELS_ALONE else estimate_means(pool, everyone, k, judge, method)
+        is_weighed = method in (LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED)
+        lam = float(powered.lam[one, :draws].mean()) if is_weighed else np.nan
         row = {"judge": None if method == LABELS_ALONE else judge, "method": method, "labelled": k, "lam": lam}
-        row |= _average_measures(_measure_by_study(pool, powered)) | estimate(
-            np.abs(_average_without_each(errors[one])).mean(axis=0), "bias", "error"
-        )
+        errors = powered.value - pool.add_pairs(truth)
+        row |= estimate(np.abs(_average_without_each(errors[one, :draws])).mean(axis=0), "bias", "error")
+        by_study = _measure_by_study(pool, powered, truth)
         for name, rows_of in worths.items():
-            worth = _estimate_worth(k, errors[rows_of], alone[rows_of])
-            row |= estimate(
-                worth[:1] if method == LABELS_ALONE else worth, name, "error"
-            )  # labels alone are worth exactly k labels
+            known = np.isfinite(alone[rows_of]) & np.isfinite(errors[rows_of])
+            for column, e in ((f"{name}, alone", alone), (name, errors)):
+                by_study[column] = (np.where(known, e[rows_of], 0.0) ** 2).sum(axis=0)
+        here, others = _average_studies(by_study, draws, k, worths)
+        # Labels alone are worth exactly as many labels; of the judge alone, and of widths, such intervals cover too little.
+        bare = ["interval_width", *(worths if method in (LABELS_ALONE, JUDGE_ALONE) else ())]
+        row |= here.iloc[0].to_dict()
+        for end, bound in zip(("_low", "_high"), others.drop(columns=bare).quantile([0.025, 0.975]).to_dict("records")):
+            row |= {f"{name}{end}": value for name, value in bound.items()}
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _measure_by_study(pool: Pool, powered: stats.Powered) -> pd.DataFrame:
-    """Return the measures that each study has: studies × measures."""
-    k, half, truth = len(pool.candidates), powered.half(stats.LEVEL), pool.true_means[:, None]
-    contains_truth = np.where(
-        np.isnan(half), np.nan, np.abs(powered.value - pool.add_pairs(pool.true_means)[:, None]) <= half
-    )
+def _draw_populations(pool: Pool, users: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the users of each population that is drawn anew, and of each study from them, one below the other."""
+    rng, n = np.random.default_rng([stats.SEED, 2]), len(pool.users)
+    populations = rng.integers(0, n, (POPULATIONS, n))
+    places = rng.integers(0, n, (POPULATIONS, STUDIES_EACH * users))
+    return populations, np.take_along_axis(populations, places, axis=1).reshape(-1, users)
+
+
+def _average_studies(by_study: pd.DataFrame, draws: int, k: int, worths: Iterable[str]) -> list[pd.DataFrame]:
+    """Return the mean of each measure over the studies of the population, and over those of each one drawn anew."""
+    number = np.repeat(np.arange(POPULATIONS), STUDIES_EACH)
+    parts = [by_study[:draws].mean().to_frame().T, by_study[draws:].groupby(number).mean()]
+    for part in parts:
+        for name in worths:
+            part[name] = k * part.pop(f"{name}, alone") / part[name].clip(lower=1e-300)
+    return parts
+
+
+def _measure_by_study(pool: Pool, powered: stats.Powered, truth: Floats) -> pd.DataFrame:
+    """Return the measures that each study has: studies × measures; `truth` has the true means that each aims at."""
+    k, half = len(pool.candidates), powered.half(stats.LEVEL)
+    contains_truth = np.where(np.isnan(half), np.nan, np.abs(powered.value - pool.add_pairs(truth)) <= half)
     measures = {"interval_width": 2 * half[:k], "holds_truth": contains_truth[:k]}
     if k > 1:
         order = np.sign(_subtract_pairs(truth))
@@ -363,8 +404,8 @@ def _measure_by_study(pool: Pool, powered: stats.Powered) -> pd.DataFrame:
         ahead = has_value & (values == values.max(axis=0))
         # Ties for the first rank are broken at random. A candidate without an estimate takes any of the k ranks.
         first = np.where(has_value, ahead / np.maximum(ahead.sum(axis=0), 1) * has_value.mean(axis=0), 1 / k)
-        measures["best"] = first[[truth.argmax()]]
-        measures["tau"] = np.nan_to_num(np.sign(_subtract_pairs(powered.value[:k]))) * order
+        measures["best"] = np.take_along_axis(first, np.nan_to_num(truth, nan=-np.inf).argmax(axis=0)[None], axis=0)
+        measures["tau"] = np.nan_to_num(np.sign(_subtract_pairs(powered.value[:k])) * order)
         if pool.is_paired:
             side = np.sign(powered.value[k:]) * (np.abs(powered.value[k:]) > half[k:]) * order
             for name, sign in (("apart", 1), ("wrong", -1)):
@@ -372,26 +413,10 @@ def _measure_by_study(pool: Pool, powered: stats.Powered) -> pd.DataFrame:
     return pd.DataFrame({name: pd.DataFrame(values).mean() for name, values in measures.items()})
 
 
-def _average_measures(by_study: pd.DataFrame) -> dict[str, float]:
-    """Return each measure's mean over studies with its interval; the share `best` has Wilson's interval."""
-    mean, error = by_study.mean(), 1.96 * by_study.sem()
-    table = pd.DataFrame({"": mean, "_low": mean - error, "_high": mean + error})
-    if "best" in by_study:
-        table.loc["best", ["_low", "_high"]] = stats.wilson(by_study["best"].sum(), len(by_study))
-    return {f"{name}{end}": value for (name, end), value in table.stack(future_stack=True).items()}
-
-
 def _average_without_each(values: Floats) -> Floats:
     """Return each row's mean over all studies, then without each study."""
     known, weights = np.isfinite(values), stats.leave_out(values.shape[1])
     return np.asarray(np.where(known, values, 0) @ weights / np.maximum(known @ weights, 1))
-
-
-def _estimate_worth(k: int, errors: Floats, alone: Floats) -> Floats:
-    """Return k times the squared error of labels alone over the method's, in all studies and then without each."""
-    known, weights = np.isfinite(alone) & np.isfinite(errors), stats.leave_out(errors.shape[1])
-    squares, of_labels = ((np.where(known, e, 0) ** 2).sum(axis=0) @ weights for e in (errors, alone))
-    return np.asarray(k * of_labels / np.maximum(squares, 1e-300))
 
 
 def _subtract_pairs(values: Floats) -> Floats:

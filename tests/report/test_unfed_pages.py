@@ -54,6 +54,8 @@ def test_headings_over_nothing_are_left_out_where_something_is_missing(outputs, 
 def test_no_answer_states_a_number_that_is_not_defined(value, capsys):
     report.answer("r is {r} of {name}.", r=value, name="Nana")
     assert capsys.readouterr().out.startswith("Too few users or scores")
+    report.answer("r is {r:.2f}.", r=0.5, not_said=value)
+    assert capsys.readouterr().out == "r is 0.50.\n"
     report.answer("r is {r} of {name}.", r="−.03 [−.1, .2]", name="nanny")
     assert capsys.readouterr().out == "r is −.03 [−.1, .2] of nanny.\n"
 

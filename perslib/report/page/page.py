@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from perslib.errors import FewTrainUsers, NoModel, NotEnough, ReportError
@@ -132,9 +133,10 @@ def say(message: str, *, counted: Mapping[str, int] | None = None, **values: obj
 def answer(message: str, **values: object) -> None:
     """Show a sentence of what the page found. A rendered page opens with these, and its card on the index has them.
 
-    Where one of the values is no number, too little data is the finding.
+    Where one of the values in it is no number, too little data is the finding.
     """
-    if any(_UNDEFINED.search(str(value)) for value in values.values()):
+    named = {name for _, name, *_ in Formatter().parse(message)}
+    if any(_UNDEFINED.search(str(value)) for name, value in values.items() if name in named):
         _show_missing(translate("Too few users or scores for this answer: a number that it needs is not defined."))
     else:
         said = translate(message, **values)
