@@ -188,13 +188,15 @@ class Answering:
 class Guarded(OnAnotherJudge):
     """A judge whose score of a reply that does not answer is the lowest that the user gave in other scenarios."""
 
-    def __init__(self, judge: Judge):
+    def __init__(self, judge: Judge, *, has_learned: bool = False):
         super().__init__(deepcopy(judge), "guarded")
+        self._has_learned = has_learned
         self.sees, self._guard = replace(judge.sees, train=True), Answering()
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Let the judge learn, and the guard."""
-        await super().fit(train, ask)
+        """Let the guard learn, and the judge if it has not."""
+        if not self._has_learned:
+            await super().fit(train, ask)
         self._guard.fit(train, train.users["user"])
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:

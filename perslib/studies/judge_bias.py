@@ -29,6 +29,8 @@ BIAS_BASELINES = ("majority", "length only", "query only", "reply only")
 #: Number of recorded replies that are judged if no model is asked, and of those that are padded. The second is also
 #: the number of each user's candidates' replies from which pairs are drawn.
 JUDGED_REPLIES, PADDED_REPLIES = 400, 80
+#: Number of recorded replies that are damaged for the sentence on what a judge notices.
+DAMAGED_REPLIES = 60
 
 
 # -- an audit of judges on a corpus -----------------------------------------------------------------------
@@ -248,13 +250,34 @@ def summarize_damages(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def describe_damages(noticed: pd.DataFrame, judge: str) -> dict[str, Any]:
-    """Return what a sentence says of `summarize_damages`: n, judge, noticed, guarded (numbers), rewarded (names)."""
+    """Return what a sentence says of `summarize_damages`: n, judge, noticed, guarded (numbers), seen, rewarded (names)."""
     rows = noticed[noticed["damage"] != f"damage: {ux.HARMLESS}"]
     found = {name: own.set_index("damage")["verdict"] for name, own in rows.groupby("judge")}
     own, guarded = found[judge], found.get(f"{judge}, guarded", found[judge])
-    rewarded = join(name_of(name) for name in own.index[own == "damage: rewards"])
+    seen, rewarded = (
+        join(name_of(name) for name in own.index[own == f"damage: {verdict}"]) or translate("none")
+        for verdict in ("notices", "rewards")
+    )
     counts = {"noticed": int((own == "damage: notices").sum()), "guarded": int((guarded == "damage: notices").sum())}
-    return {"n": len(own), "judge": name_of(judge), "rewarded": rewarded or translate("none"), **counts}
+    return {"n": len(own), "judge": name_of(judge), "seen": seen, "rewarded": rewarded, **counts}
+
+
+def describe_noticed(judge: Judge, corpus: Corpus, seed: int = stats.SEED) -> str:
+    """Return a sentence on what a judge that has learned notices of damaged replies; "" with too few users.
+
+    A judge that asks a model is not asked for it.
+    """
+    if judge.sees.model:
+        return translate("Whether this judge notices damaged replies is measured on page 08.")
+    table = ux.damage_audit(judge, corpus, limit=DAMAGED_REPLIES, fit=False, seed=seed, progress=False)
+    noticed = summarize_damages([table[table["verdict"] != "too few"]])
+    if noticed.empty:
+        return ""
+    return translate(
+        "What the judge goes by: of {n} ways to damage a reply it notices {noticed} ({seen}), and it rewards {rewarded}. Page 08 "
+        "shows how each is measured.",
+        **describe_damages(noticed, judge.name),
+    )
 
 
 def _take_few_replies(blocks: Sequence[Block], replies: int) -> list[Block]:

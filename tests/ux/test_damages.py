@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ from histories import corpus_of
 
 from perslib import ux
 from perslib.corpus import Corpus
-from perslib.judge import Computed, Sees, targets
+from perslib.judge import Computed, Sees, make_judge, targets
+from perslib.judge.answering import Answering, Guarded
+from perslib.llm.event_loop import compute
 from perslib.studies import judge_bias as study
 from perslib.ux.tasks.damages import DAMAGES, Elsewhere
 
@@ -97,3 +100,30 @@ def test_each_damage_does_what_it_says(corpus):
     assert sorted(made["sentences shuffled"]) == sorted(target.response) and made["another language"].isascii() is False
     first = next(iter(block))
     assert DAMAGES["the last reply repeated"](first, where, rng) is None, "there is none before the first"
+
+
+def test_one_sentence_says_what_a_judge_goes_by(corpus):
+    said = study.describe_noticed(Length(), corpus)
+    seen, rewarded = said.split("(")[1].split("), and it rewards ")
+    assert "second half cut off" in seen and "another's" not in seen
+    assert rewarded.startswith("a wish of the request denied") and "empty words doubled" in rewarded
+    assert "notices 0 (none), and it rewards none" in study.describe_noticed(Blind(), corpus)
+    few = corpus.of_users(sorted(corpus.users["user"])[:5])
+    assert study.describe_noticed(Length(), few) == "", "five users have no interval"
+    asking = make_judge("zero-shot")
+    assert study.describe_noticed(asking, corpus).endswith("page 08."), "nobody is asked"
+
+
+def test_a_guard_leaves_alone_what_its_judge_has_learned(corpus, monkeypatch):
+    class Learns(Length):
+        times = 0
+
+        async def fit(self, train, ask):
+            Learns.times += 1
+
+    judge = Learns()
+    judge.sees = Sees(reply=True, train=True)
+    monkeypatch.setattr(Answering, "fit", lambda self, *_: self)
+    for has_learned, times in ((True, 0), (False, 1)):
+        compute(partial(Guarded(judge, has_learned=has_learned).fit, corpus))
+        assert Learns.times == times
