@@ -5,8 +5,8 @@
 
 It is taught by contrast: a recorded reply stands where it was given, a swapped one comes from another task, from another user
 of the same task, or from another turn of the conversation. It compares letters: n-grams of one, two and three characters and a
-hundred latent dimensions of pairs, with the request, with what was asked and replied before, and with the last reply. Of
-satisfaction it says nothing.
+hundred latent dimensions of pairs, with the request, with what was asked and replied before, and with the last reply. Beside
+it a second sense knows a reply that is not whole (`broken`). Of satisfaction they say nothing.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
 from perslib.judge.base import Judge, OnAnotherJudge, Verdict
+from perslib.judge.broken import Wholeness
 from perslib.llm import Ask
 from perslib.memory.retrieval import weigh_rows
 from perslib.paths import read_toml
 from perslib.stats import SEED, Floats
+from perslib.stats.resample.leave_out import Bools
 from perslib.text import translate
 
 #: Other replies that stand in the place of the recorded one.
@@ -68,7 +70,7 @@ class Exchange(NamedTuple):
 
     def with_reply(self, reply: str) -> Exchange:
         """Return the exchange with another reply in the place of its own."""
-        return self._replace(reply=reply[:READ], begins=reply[:BEGINS])
+        return self._replace(reply=reply, begins=reply[:BEGINS])
 
 
 def read_exchange(target: Target) -> Exchange:
@@ -77,7 +79,7 @@ def read_exchange(target: Target) -> Exchange:
     asked = [m["content"] for m in said if m["role"] == "user"]
     replied = [m["content"] for m in said if m["role"] == "assistant"]
     return Exchange(
-        target.response[:READ],
+        target.response,
         (asked[-1] if asked else "")[:READ],
         "\n".join(asked[:-1])[-READ:],
         "\n".join(replied)[-READ:],
@@ -170,6 +172,9 @@ class Answering:
             for model, other in unseen
         ]
         self.limit = float(np.quantile(np.concatenate(own), MARKED)) if own else 0.0
+        teach = [of for of in told if of.can_teach]
+        recorded = [[e.reply for e, kind in zip(of.exchanges, of.kinds) if not kind] for of in teach]
+        self._wholeness = Wholeness().fit(recorded, _PHRASES.get(corpus.language, []), seed)
         return self
 
     def chances(self, exchanges: Sequence[Exchange]) -> Floats:
@@ -179,6 +184,10 @@ class Answering:
         read = _Read(exchanges)
         found: Floats = np.mean([model.chances(read) for model in self._models], axis=0)
         return found
+
+    def find_broken(self, exchanges: Sequence[Exchange]) -> Bools:
+        """Tell which replies are not whole: cut off, or out of order."""
+        return self._wholeness.find_broken([exchange.reply for exchange in exchanges])
 
     def measure(self, block: Block) -> Floats:
         """Return the chance of each target of a block."""
@@ -204,9 +213,14 @@ class Guarded(OnAnotherJudge):
         verdicts = await self.judge_itself.judge(block, ask)
         rated = block.evidence["score"].dropna()
         lowest = float(rated.min()) if len(rated) else 1.0
-        astray = self._guard.measure(block) < self._guard.limit
+        exchanges = [read_exchange(target) for target in block]
+        astray, broken = self._guard.chances(exchanges) < self._guard.limit, self._guard.find_broken(exchanges)
         low = Verdict(raw=lowest, mode="computed", rationale=translate("The reply does not answer the request."))
-        return [low if is_astray and v.score is not None else v for v, is_astray in zip(verdicts, astray)]
+        cut = replace(low, rationale=translate("The reply is broken: cut off, or out of order."))
+        return [
+            v if v.score is None else low if is_astray else cut if is_broken else v
+            for v, is_astray, is_broken in zip(verdicts, astray, broken)
+        ]
 
 
 class _Read:
@@ -214,7 +228,8 @@ class _Read:
 
     def __init__(self, exchanges: Sequence[Exchange]):
         place: dict[str, int] = {}
-        self.at = np.array([[place.setdefault(text, len(place)) for text in exchange] for exchange in exchanges]).T
+        read = [exchange._replace(reply=exchange.reply[:READ]) for exchange in exchanges]
+        self.at = np.array([[place.setdefault(text, len(place)) for text in exchange] for exchange in read]).T
         self.texts = list(place)
         self.counts = {size: _count(self.texts, size) for size in SIZES}
 

@@ -19,22 +19,22 @@ _KEY = ["candidate", *TURN]
 
 
 def mark_unanswered(corpus: Corpus, replies: pd.DataFrame, guard: Answering | None = None) -> pd.DataFrame:
-    """Return for each reply the chance that it belongs to its request, and whether it is marked as not answering.
+    """Return for each reply the chance that it belongs to its request, and whether it is marked as not answering, or as broken.
 
     A reply that is the recorded one was given to this request, so it is never marked. The guard is taught by the corpus's train
-    users where none is given. Columns: candidate, TURN, chance, unanswered.
+    users where none is given. Columns: candidate, TURN, chance, broken, unanswered (either).
     """
     guard = guard or Answering().fit(corpus)
     given = replies[replies["response"].fillna("").str.strip() != ""]
-    chances = pd.Series(np.nan, replies.index)
+    chances, broken = pd.Series(np.nan, replies.index), pd.Series(False, replies.index)
     for block, places in blocks_of(corpus, given):
         said = given.loc[places, "response"]
         exchanges = [read_exchange(target).with_reply(str(reply)) for target, reply in zip(block, said)]
-        chances[places] = guard.chances(exchanges)
+        chances[places], broken[places] = guard.chances(exchanges), guard.find_broken(exchanges)
     recorded = replies[TURN].merge(corpus.turns[[*TURN, "response"]], "left", on=TURN)["response"]
     is_own = (replies["response"].to_numpy() == recorded.to_numpy()) | (replies["candidate"] == ORIGINAL).to_numpy()
-    marks = replies[_KEY].assign(chance=chances)
-    return marks.assign(unanswered=(marks["chance"] < guard.limit) & ~is_own)
+    marks = replies[_KEY].assign(chance=chances, broken=broken & ~is_own)
+    return marks.assign(unanswered=((marks["chance"] < guard.limit) | marks["broken"]) & ~is_own)
 
 
 def count_unanswered(

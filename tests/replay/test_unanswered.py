@@ -11,6 +11,7 @@ from perslib.corpus import TURN, Corpus, load
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge import UserMean
 from perslib.judge.answering import ANY, MARKED, SWAPS, Answering, read_exchange, swap_replies
+from perslib.judge.broken import read_form
 from perslib.replay import ORIGINAL, count_unanswered, mark_unanswered, on_reference, rank_sets, reference, scored
 from perslib.stats.detect.detection import auroc_under
 
@@ -57,6 +58,35 @@ def test_short_replies_are_not_marked_for_being_short(part, guard):
         ).mean() <= 0.02
     taught = swap_replies([part.block(*pair) for pair in part.block_ids(part.split()["train"])], language=part.language)
     assert taught.kinds.count(ANY) > 20
+
+
+@pytest.mark.sample
+def test_replies_that_break_off_are_found_and_those_of_another_style_are_not(part, guard):
+    targets = [target for pair in part.block_ids(part.split()["test"])[:8] for target in part.block(*pair)]
+    own = [read_exchange(target) for target in targets if len(target.response) > 80]
+    cut = [one.with_reply(one.reply[: len(one.reply) // 2]) for one in own]
+    plain = [one.with_reply(" ".join(line.lstrip("-*0123456789. ") for line in one.reply.splitlines())) for one in own]
+    assert guard.find_broken(cut).mean() > 0.6
+    assert guard.find_broken(own).mean() <= 0.03 and guard.find_broken(plain).mean() <= 0.03
+    assert guard.find_broken([]).tolist() == []
+    many = pd.DataFrame(
+        [{**dict(zip(TURN, (t.user, t.scenario, t.session, t.turn))), "candidate": "cut"} for t in targets]
+    )
+    marks = mark_unanswered(part, many.assign(response=[t.response[: len(t.response) // 2] for t in targets]), guard)
+    assert marks["broken"].mean() > 0.5 and (marks["unanswered"] >= marks["broken"]).all()
+
+
+def test_a_list_that_goes_back_is_read_as_out_of_order():
+    names = ["backwards", "skipped"]
+    place = {name: i for i, name in enumerate(names, start=14)}
+
+    def steps(reply: str) -> list[float]:
+        return [read_form(reply)[i] for i in place.values()]
+
+    assert steps("1. one.\n2. two.\n3. three.") == [0, 0]
+    assert steps("2. two.\n1. one.\n3. three.") == [0, 1], "a list may begin again at 1"
+    assert steps("1. one.\n3. three.\n2. two.") == [1, 2]
+    assert read_form("It is done.")[0] == 1 == read_form("Voilà 🎉")[0] and read_form("and then the")[0] == 0
 
 
 @pytest.mark.sample

@@ -19,6 +19,7 @@ from perslib.replay import ORIGINAL, write_replies
 from perslib.report import name_of, run_report
 from perslib.stats import classical_mean, ppi_difference, ppi_mean
 from perslib.studies import how_many_labels as study
+from perslib.studies import rated_replies
 from perslib.studies.how_many_labels import JUDGE_ALONE, LABELS_ALONE, LABELS_AND_JUDGE, LABELS_AND_JUDGE_UNTUNED
 from perslib.text import using_language
 
@@ -193,25 +194,25 @@ def test_sentences_speak_of_a_budget_with_intervals_and_of_the_first_that_suffic
 
 def test_candidates_by_people_and_by_the_judge():
     known = world()
-    table = study.compare_candidates(known).set_index("candidate")
+    table = rated_replies.compare_candidates(known).set_index("candidate")
     own = known[known["candidate"] == "b"]
     assert table.loc["b", "bias"] == pytest.approx((own["judged"] - own["gold"]).mean())
     assert table.loc["b", "r_turns"] == pytest.approx(own["gold"].corr(own["judged"]))
     means = own.groupby("user")[["gold", "judged"]].mean()
     assert table.loc["b", "r_users"] == pytest.approx(means["gold"].corr(means["judged"]))
     assert (table["gold_low"] < table["gold"]).all() and (table["gold"] < table["gold_high"]).all()
-    assert 0.5 < study.correlate_differences(known) < 1
+    assert 0.5 < rated_replies.correlate_differences(known) < 1
     few = known[known["user"].isin([f"u{n}" for n in range(7)])]
-    assert study.compare_candidates(few)[["r_turns", "r_users"]].isna().all(axis=None)  # 28 turns each
+    assert rated_replies.compare_candidates(few)[["r_turns", "r_users"]].isna().all(axis=None)  # 28 turns each
 
 
 def test_the_worlds_users_rate_by_their_own_thresholds(sample):
-    known = study.collect_ratings(sample, limit=60)
+    known = rated_replies.collect_ratings(sample, limit=60)
     assert known["candidate"].nunique() == 5 and len(known) == 300 and set(known["gold"]) <= {1, 2, 3, 4, 5}
     assert set(known["user"]) <= set(sample.split()["test"])
-    again = study.collect_ratings(sample, limit=60)
+    again = rated_replies.collect_ratings(sample, limit=60)
     pd.testing.assert_frame_equal(known, again)
-    whole = study.collect_ratings(sample, limit=-1)
+    whole = rated_replies.collect_ratings(sample, limit=-1)
     true = sample.extras["candidates"].merge(whole, on=["candidate", *TURN])
     # A rating less its expectation has a standard deviation of .6 or so; of 1,410 the mean is off by .016.
     assert (true["gold"] - true["expected"]).mean() == pytest.approx(0, abs=0.06)
@@ -220,11 +221,11 @@ def test_the_worlds_users_rate_by_their_own_thresholds(sample):
 
 def test_elsewhere_the_recorded_replies_are_judged_by_who_gave_them(sample):
     bare = dataclasses.replace(sample, extras={})
-    known = study.collect_ratings(bare, limit=100)
+    known = rated_replies.collect_ratings(bare, limit=100)
     assert known["candidate"].nunique() == 5 and not known.duplicated(TURN).any()
     nameless = dataclasses.replace(bare, sessions=bare.sessions.assign(assistant=pd.NA))
-    assert set(study.collect_ratings(nameless, limit=100)["candidate"]) == {ORIGINAL}
-    heard = study.score_replies(known.head(20), Nearest(), bare)
+    assert set(rated_replies.collect_ratings(nameless, limit=100)["candidate"]) == {ORIGINAL}
+    heard = rated_replies.score_replies(known.head(20), Nearest(), bare)
     assert heard["judged"].between(1, 5).all() and heard["gold"].equals(known["gold"].head(20))
 
 
@@ -239,17 +240,19 @@ def test_replies_and_labels_of_ones_own(sample, tmp_path):
     both.to_csv(tmp_path / "labels.csv", index=False)
     both.to_json(tmp_path / "labels.jsonl", orient="records", lines=True)
     for name in ("labels.csv", "labels.jsonl"):
-        known = study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / name))
+        known = rated_replies.collect_ratings(
+            bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / name)
+        )
         assert known["candidate"].value_counts().to_dict() == {"mine": 40, ORIGINAL: 40}
         assert (known["gold"] == 4).all()
     with pytest.raises(PerslibError, match="give both or neither"):
-        study.collect_ratings(bare, labels="labels.csv")
+        rated_replies.collect_ratings(bare, labels="labels.csv")
     both.assign(score=7).to_csv(tmp_path / "seven.csv", index=False)
     with pytest.raises(DataError, match=r"seven\.csv:2: score is 7.0, expected a number from 1 to 5"):
-        study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv"))
+        rated_replies.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "seven.csv"))
     both.drop(columns="score").to_csv(tmp_path / "none.csv", index=False)
     with pytest.raises(DataError, match=r"none\.csv:1: has no column score"):
-        study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "none.csv"))
+        rated_replies.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(tmp_path / "none.csv"))
 
 
 @pytest.mark.parametrize(
@@ -275,7 +278,7 @@ def test_labels_that_cannot_be_read_are_told_with_their_line(sample, tmp_path, l
     labels = tmp_path / told.partition(":")[0]
     labels.write_bytes(head + (text.encode() if isinstance(text, str) else text) + b"\n")
     with pytest.raises(DataError) as caught:
-        study.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(labels))
+        rated_replies.collect_ratings(bare, replies=str(tmp_path / "replies.jsonl"), labels=str(labels))
     assert str(caught.value).encode().decode().startswith(told)
 
 
@@ -290,7 +293,7 @@ def test_what_cannot_be_is_said(sample):
     with pytest.raises(PerslibError, match="gives no estimate"):
         study.draw_studies(pool, 1, 100)
     with pytest.raises(DataError, match="The study needs 5 users"):
-        study.collect_ratings(sample, limit=2)
+        rated_replies.collect_ratings(sample, limit=2)
 
 
 def test_what_the_page_shows_has_a_name_in_both_languages(measured):

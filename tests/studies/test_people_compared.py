@@ -16,8 +16,8 @@ from perslib.judge import make_judges
 from perslib.report import run_report
 from perslib.stats import picks, tastes
 from perslib.stats.compare.best_reply import kendall
-from perslib.studies import how_many_labels
 from perslib.studies import people_compared as study
+from perslib.studies import rated_replies
 from perslib.worlds import rate, world
 
 
@@ -176,7 +176,7 @@ def test_every_rated_reply_becomes_a_turn_and_none_is_evidence_for_another(rated
 
 @pytest.mark.sample
 def test_page_12_draws_from_people_who_rated_several_replies(rated):
-    known = how_many_labels.collect_ratings(rated, limit=-1)
+    known = rated_replies.collect_ratings(rated, limit=-1)
     assert known["candidate"].nunique() == 5 and known["gold"].between(1, 5).all()
 
 

@@ -118,7 +118,7 @@ def test_page_07_says_what_is_missing(home, capsys, tmp_path, corpus):
 def test_page_08_says_what_is_missing(home, capsys, tmp_path, corpus):
     said = said_on("08_judge_bias", capsys, tmp_path, "## Published", corpus=corpus)
     if corpus == "three-users":
-        assert "Judge 'supervised' learns from train users" in said and "audited for length" in said
+        assert "Judge 'supervised' learns from train users" in said and "user mean" in said
     elif corpus == "answers-only":
         assert "no session of answers-only has a reply to judge" in said
     elif corpus == "benchmark":

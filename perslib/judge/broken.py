@@ -1,0 +1,105 @@
+"""Is this reply whole? It is not where it breaks off, or where its sentences stand out of order.
+
+    Wholeness().fit(halves)         taught by recorded replies, and by the same replies broken on purpose; no label is read
+    .find_broken(replies)           which replies are broken
+
+Only what belongs to no style is read: how lines and the last one end, brackets and quotes that stay open, numbers of a list that
+go back or leave one out. A reply without its lists and line breaks is as whole as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from perslib.stats.resample.leave_out import Bools
+
+#: Share of recorded replies that are marked by mistake, and trees that are grown.
+MARKED, TREES = 0.005, 150
+_NUMBER = re.compile(r"^\s*(?:\*\*)?(\d{1,2})[.)\u3001\uff09]", re.M)
+_ITEM = re.compile(r"(?:\*\*)?\d+[.)\u3001]|[-*•]")
+_MARKS = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)\u3001])\s*|\*\*|`", re.M)
+_SENTENCE = re.compile(r"[^.!?\u3002\uff01\uff1f\n]+[.!?\u3002\uff01\uff1f\n]*")
+_PAUSES = tuple(",;-\uff0c\u3001\uff1b")
+_COLONS = (":", "\uff1a")
+_PAIRS = (("(", ")"), ("\uff08", "\uff09"), ("\u201c", "\u201d"))
+
+
+class Wholeness:
+    """How likely it is that a reply is whole. Each half of the users teaches a model, and tells the other one's mistakes."""
+
+    limit = 0.0
+    """The chance below which a reply is said to be broken: so low are `MARKED` of recorded replies."""
+
+    def fit(self, halves: Sequence[Sequence[str]], phrases: Sequence[str], seed: int) -> Wholeness:
+        """Learn from recorded replies of the halves; `phrases` are short replies that are whole."""
+        read = [np.array(list(map(read_form, half))) for half in halves]
+        self._models = []
+        for half, whole in zip(halves, read):
+            broken, sound = _break(half, phrases, np.random.default_rng(seed))
+            rows = [*whole, *map(read_form, [*sound, *broken])]
+            options = {"max_iter": TREES, "learning_rate": 0.06, "max_leaf_nodes": 15, "l2_regularization": 1.0}
+            model = HistGradientBoostingClassifier(random_state=seed, **options)
+            self._models.append(model.fit(rows, np.arange(len(rows)) < len(whole) + len(sound)))
+        if len(self._models) == 2:
+            unseen = [model.predict_proba(other)[:, 1] for model, other in zip(self._models, reversed(read))]
+            self.limit = float(np.quantile(np.concatenate(unseen), MARKED))
+        return self
+
+    def find_broken(self, replies: Sequence[str]) -> Bools:
+        """Tell which replies are broken."""
+        if not replies:
+            return np.empty(0, bool)
+        read = np.array(list(map(read_form, replies)))
+        return np.asarray(np.mean([model.predict_proba(read)[:, 1] for model in self._models], axis=0) < self.limit)
+
+
+def _break(half: Sequence[str], phrases: Sequence[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
+    """Return the replies cut off and in another order; and whole ones of other styles."""
+    broken, sound = [], []
+    for place, reply in enumerate(half):
+        sentences = _SENTENCE.findall(reply)
+        broken.append(reply[: int(rng.uniform(0.2, 0.9) * len(reply))])
+        broken += ["".join(rng.permutation(sentences))] if len(sentences) > 2 else []
+        sound.append(" ".join(_MARKS.sub("", reply).split()))
+        sound += [phrases[place // 4 % len(phrases)]] if phrases and place % 4 == 0 else []
+    return broken, sound
+
+
+def read_form(reply: str) -> list[float]:
+    """Return what a reply's form says of its being whole, as numbers."""
+    reply = reply.rstrip()
+    lines = [line.strip() for line in reply.split("\n") if line.strip()] or [" "]
+    sentences = [part.strip() for part in _SENTENCE.findall(reply) if part.strip()]
+    ends = [_is_ended(line) for line in lines]
+    numbers = [int(number) for number in _NUMBER.findall(reply)]
+    steps = [(before, after) for before, after in pairwise(numbers) if after != 1]
+    usual = max(float(np.mean([len(line) for line in lines])), 1.0)
+    return [
+        float(ends[-1]),
+        float(np.mean(ends[:-1])) if len(ends) > 1 else -1.0,
+        float(reply.endswith(_PAUSES)),
+        float(reply[-1:].isalnum()),
+        float(reply.endswith(_COLONS)),
+        float(sum(line.endswith(_COLONS) for line in lines[:-1])),
+        len(lines[-1]) / usual if len(lines) > 1 else -1.0,
+        len(lines[0]) / usual,
+        float(bool(_ITEM.match(lines[0]))),
+        *(float(reply.count(opens) - reply.count(closes)) for opens, closes in _PAIRS),
+        float(reply.count("**") % 2),
+        float(reply.count("```") % 2),
+        float(sum(after < before for before, after in steps)),
+        float(sum(after != before + 1 for before, after in steps)),
+        float(bool(numbers) and numbers[0] != 1),
+        float(len(numbers)),
+        1 - len(set(sentences)) / max(len(sentences), 1),
+        float(np.log1p(len(reply))),
+    ]
+
+
+def _is_ended(line: str) -> bool:
+    return not (line[-1].isalnum() or line.endswith(_PAUSES) or line[-1] in "([\uff08\u201c")
