@@ -27,6 +27,7 @@ from perslib.errors import NotEnough
 from perslib.judge.base import Judge, OnAnotherJudge, Verdict
 from perslib.judge.broken import Wholeness
 from perslib.llm import Ask
+from perslib.memory.ngrams import COLUMNS, count_ngrams, weigh_columns
 from perslib.memory.retrieval import weigh_rows
 from perslib.paths import read_toml
 from perslib.stats import SEED, Floats
@@ -42,15 +43,14 @@ FEWEST, MOST = 60, 1500
 DRAWS = 2
 #: Share of recorded replies that are marked by mistake.
 MARKED = 0.005
-#: n-grams of one to three characters, hashed into so many columns.
-SIZES, COLUMNS = (1, 2, 3), 2**18
+#: n-grams of one to three characters.
+SIZES = (1, 2, 3)
 #: Latent dimensions of the pairs, learned from so many texts.
 DIMENSIONS, LATENT_TEXTS = 100, 3000
 #: Characters of a text that are read; of what was said before, the last.
 READ = 1500
 BEGINS = 120
 _PHRASES = read_toml(__file__, "answering.toml")
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Exchange(NamedTuple):
@@ -231,7 +231,7 @@ class _Read:
         read = [exchange._replace(reply=exchange.reply[:READ]) for exchange in exchanges]
         self.at = np.array([[place.setdefault(text, len(place)) for text in exchange] for exchange in read]).T
         self.texts = list(place)
-        self.counts = {size: _count(self.texts, size) for size in SIZES}
+        self.counts = {size: count_ngrams(self.texts, size) for size in SIZES}
 
 
 class _Model:
@@ -240,7 +240,7 @@ class _Model:
     def __init__(self, swapped: Swapped, seed: int):
         read = _Read(swapped.exchanges)
         told = np.unique(read.at[:2])
-        self._idf = {size: _weigh(read.counts[size][told]) for size in SIZES}
+        self._idf = {size: weigh_columns(read.counts[size][told]) for size in SIZES}
         few = np.random.default_rng(seed).permutation(told)[:LATENT_TEXTS]
         pairs = weigh_rows(read.counts[2][few], self._idf[2], sublinear=True)
         self._kept = np.flatnonzero(np.bincount(pairs.indices, minlength=COLUMNS) > 2)
@@ -283,27 +283,3 @@ def _product(one: sparse.csr_array, other: sparse.csr_array) -> Floats:
     """Return the scalar product of each row with that of the other."""
     found: Floats = np.asarray(one.multiply(other).sum(axis=1), float).ravel()
     return found
-
-
-def _count(texts: Sequence[str], size: int) -> sparse.csr_array:
-    """Count the n-grams of texts in lower case, hashed into columns."""
-    whole = [f" {' '.join(text.lower().split())} " for text in texts]
-    code = np.frombuffer("".join(whole).encode("utf-32-le", "replace"), dtype="<u4").astype(np.uint64) + np.uint64(1)
-    lengths = np.array([len(text) for text in whole])
-    text_of = np.repeat(np.arange(len(texts)), lengths)
-    mixed = np.zeros(max(len(code) - size + 1, 0), np.uint64)
-    with np.errstate(over="ignore"):
-        for step in range(size):
-            mixed = (mixed * np.uint64(1_000_003)) ^ code[step : len(code) - size + 1 + step]
-        column = ((mixed * _ODD) >> np.uint64(46)).astype(np.int64)
-    within = text_of[: len(mixed)] == text_of[size - 1 :]
-    shape = (len(texts), COLUMNS)
-    found = sparse.coo_array((np.ones(within.sum()), (text_of[: len(mixed)][within], column[within])), shape).tocsr()
-    found.sum_duplicates()
-    return found
-
-
-def _weigh(counts: sparse.csr_array) -> Floats:
-    """Return ln((1 + n) / (1 + df)) + 1 for each column."""
-    weights: Floats = np.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1]))) + 1
-    return weights

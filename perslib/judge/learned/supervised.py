@@ -2,7 +2,7 @@
 
 The "supervised" row of an agreement table in every install. One turn is
 
-    TF-IDF of request and reply  +  count, mean and distribution of the user's scores in other scenarios,
+    TF-IDF of the characters of request and reply  +  count, mean and distribution of the user's scores in other scenarios,
 
 learned in the cross-scenario form in which it is applied: a train user's history never holds the scenario of
 the turn that is learned from. `perslib.judge.tuned.bert` learns from the same with a pretrained encoder.
@@ -11,14 +11,11 @@ the turn that is learned from. `perslib.judge.tuned.bert` learns from the same w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import RidgeCV
+from scipy.linalg import cho_factor, cho_solve
 from sklearn.model_selection import GroupKFold
-from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import StandardScaler
 
 from perslib.corpus import Block, Corpus, Target
@@ -26,11 +23,13 @@ from perslib.errors import NotEnough
 from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
 from perslib.llm import Ask
+from perslib.memory.ngrams import count_ngrams, weigh_columns
+from perslib.memory.retrieval import weigh_rows
 
 #: Penalties that ridge chooses from, by cross-validation over train users.
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-#: Terms that are weighed, the most frequent.
-FEATURES = 20_000
+#: Lengths of the n-grams that are weighed: letters, pairs and triples in Chinese, parts of words elsewhere.
+SIZES = {"zh": (1, 2, 3), "en": (3, 5)}
 
 
 def no_lessons(judge: Judge, train: Corpus) -> NotEnough:
@@ -61,52 +60,67 @@ class Supervised(Judge):
     sees = Sees(reply=True, history=True, train=True)
 
     def __init__(self) -> None:
-        self._model: RidgeCV | None = None
+        self._weights: Scores | None = None
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Learn words, scales and weights from the train users' blocks."""
+        """Learn characters, scales and weights from the train users' blocks."""
         taken = list(lessons(train))
         if not taken:
             raise no_lessons(self, train)
         texts = [_text(t) for _, targets, _ in taken for t in targets]
         numbers = [summary(history_scores(block)) for block, targets, _ in taken for _ in targets]
         users = [block.user for block, targets, _ in taken for _ in targets]
-        self._words, self._scale = _words(train.language), StandardScaler().fit(numbers)
-        inputs = self._inputs(self._words.fit_transform(texts), numbers)
-        scores = np.concatenate([scores for *_, scores in taken])
-        if (folds := min(5, len(set(users)))) > 1:
-            splits = list(GroupKFold(folds).split(inputs, scores, users))
-            self._model = RidgeCV(PENALTIES, cv=splits, scoring="neg_mean_squared_error")
-        else:
-            self._model = RidgeCV([10.0], cv=None)
-        self._model.fit(inputs, scores)
+        self._sizes, self._scale = SIZES.get(train.language, SIZES["en"]), StandardScaler().fit(numbers)
+        counts = [count_ngrams(texts, size) for size in self._sizes]
+        self._idf = [weigh_columns(own) for own in counts]
+        inputs, scores = self._inputs(counts, numbers), np.concatenate([scores for *_, scores in taken])
+        shared = (inputs @ inputs.T).toarray()
+        share = _learn(shared, scores, _choose_penalty(shared, scores, users))
+        self._weights = inputs.T @ share
+        self._usual = float(scores.mean() - inputs.mean(axis=0) @ self._weights)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target; without a rated history, unscored."""
-        if self._model is None:
+        if self._weights is None:
             raise unfitted(self)
         history, texts = history_scores(block), [_text(t) for t in block]
         if not len(history):
             return [NO_HISTORY] * len(block)
         if not texts:
             return []
-        found = self._model.predict(self._inputs(self._words.transform(texts), [summary(history)] * len(texts)))
+        counts = [count_ngrams(texts, size) for size in self._sizes]
+        found = self._inputs(counts, [summary(history)] * len(texts)) @ self._weights + self._usual
         return [Verdict(raw=float(score), mode="computed") for score in np.clip(found, 1, 5)]
 
-    def _inputs(self, words: sparse.csr_array, numbers: list[list[float]]) -> sparse.csr_array:
-        scaled = sparse.csr_array(self._scale.transform(numbers))
-        inputs: sparse.csr_array = sparse.hstack([words, scaled], format="csr")
+    def _inputs(self, counts: Sequence[sparse.csr_array], numbers: list[list[float]]) -> sparse.csr_array:
+        rows = [weigh_rows(own, idf, sublinear=True) for own, idf in zip(counts, self._idf)]
+        inputs: sparse.csr_array = sparse.hstack(
+            [*rows, sparse.csr_array(self._scale.transform(numbers))], format="csr"
+        )
         return inputs
+
+
+def _learn(shared: Scores, scores: Scores, penalty: float) -> Scores:
+    """Return each lesson's share in the weights of ridge regression with an intercept; `shared` are products of lessons."""
+    means = shared.mean(axis=0)
+    centred = shared - means - means[:, None] + means.mean() + penalty * np.eye(len(shared))
+    share = cho_solve(cho_factor(centred, lower=True, overwrite_a=True), scores - scores.mean())
+    return np.asarray(share - share.mean())
+
+
+def _choose_penalty(shared: Scores, scores: Scores, users: Sequence[str]) -> float:
+    """Return the penalty with the least squared error for users that it did not learn from; the third for a single user."""
+    if (folds := min(5, len(set(users)))) < 2:
+        return PENALTIES[2]
+    errors = np.zeros(len(PENALTIES))
+    for known, unseen in GroupKFold(folds).split(shared, scores, users):
+        own = shared[np.ix_(known, known)]
+        other = shared[np.ix_(unseen, known)] - own.mean(axis=0)
+        for place, penalty in enumerate(PENALTIES):
+            found = scores[known].mean() + other @ _learn(own, scores[known], penalty)
+            errors[place] += np.mean((found - scores[unseen]) ** 2)
+    return PENALTIES[int(errors.argmin())]
 
 
 def _text(target: Target) -> str:
     return f"{target.request or ''}\n{target.response}"
-
-
-def _words(language: str) -> Any:
-    """Chinese is written without blanks: letters and their pairs and triples. Otherwise words and word parts."""
-    if language == "zh":
-        return TfidfVectorizer(analyzer="char", ngram_range=(1, 3), sublinear_tf=True, max_features=FEATURES)
-    words = TfidfVectorizer(token_pattern=r"\S+", ngram_range=(1, 2), sublinear_tf=True, max_features=FEATURES // 2)
-    parts = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=FEATURES // 2)
-    return FeatureUnion([("words", words), ("parts", parts)])
