@@ -309,10 +309,10 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
-def trace_learning(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+def trace_learning(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """Return the agreement of the learned judge and of the control without text by their number of train users.
 
-    Train users are drawn at random. The judges score replies of at most `TRACED_USERS` test users. The frame is empty with
+    `verdicts` has what they say after learning from all of them. Train users are drawn at random. The judges score replies of at most `TRACED_USERS` test users. The frame is empty with
     fewer than eight train users.
 
     Columns: train_users, and those of `agreement`.
@@ -325,9 +325,10 @@ def trace_learning(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     blocks, parts = [block for block in targets(corpus) if block.user in traced], []
     for count in dict.fromkeys(len(train) * part // 4 for part in (1, 2, 3, 4) if len(train) >= 8):
         for judge in (LearnedJudge(), WithoutText()):
-            verdicts = _teach(judge, corpus, train[:count], blocks)
+            known = verdicts[(verdicts["judge"] == judge.name) & verdicts["user"].isin(traced)]
+            taught = known if len(known) and count == len(train) else _teach(judge, corpus, train[:count], blocks)
             metrics = ["pearson", "wb_pearson"]
-            agreed = compare_judges(verdicts, corpus, scores=["raw"], metrics=metrics, controls=())
+            agreed = compare_judges(taught, corpus, scores=["raw"], metrics=metrics, controls=())
             parts.append(agreed.assign(train_users=count))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 

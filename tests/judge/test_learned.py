@@ -244,11 +244,11 @@ def test_probabilities_and_what_more_train_users_add(sample, users):
     assert found.loc["population", "log_loss"] > found.loc["learned", "log_loss"]
     gain = found.loc["history", "log_loss"] - found.loc["learned", "log_loss"]
     assert found.loc["learned", "gain"] == pytest.approx(gain) and np.isnan(found.loc["history", "gain"])
-    traced = verification.trace_learning(corpus).set_index(["train_users", "judge", "metric"])["value"]
+    traced = verification.trace_learning(verdicts, corpus).set_index(["train_users", "judge", "metric"])["value"]
     assert traced.index.levels[0].tolist() == [2, 4, 6, 8]
     assert traced[8, "learned", "pearson"] == pytest.approx(own["real"].astype(float).corr(own["score"].astype(float)))
     four = replace(sample, meta={"splits": {"train": users[:4], "test": users[4:8]}})
-    assert verification.trace_learning(four).empty, "four train users"
+    assert verification.trace_learning(verdicts, four).empty, "four train users"
 
 
 @real.needs(REAL)
