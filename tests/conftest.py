@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 import real
 from endpoint import HASTY, Endpoint
 from hypothesis import settings
+
+from perslib.judge.taught import VARIABLE
 
 if TYPE_CHECKING:
     from perslib.llm.backbone import Backbone
@@ -92,6 +95,15 @@ def kernels_are_announced() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(KernelManager, "_async_pre_start_kernel", start_if_announced)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What judges learn is kept among the files of this run, for all its processes, and never in the user's own folder."""
+    base = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "taught"))
         yield
 
 

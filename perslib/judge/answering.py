@@ -26,6 +26,7 @@ from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
 from perslib.judge.base import Judge, OnAnotherJudge, Verdict
 from perslib.judge.broken import Wholeness
+from perslib.judge.taught import Kept
 from perslib.llm import Ask
 from perslib.memory.ngrams import COLUMNS, count_ngrams, weigh_columns
 from perslib.memory.retrieval import weigh_rows
@@ -151,6 +152,10 @@ class Answering:
 
     def fit(self, corpus: Corpus, users: Iterable[str] | None = None, seed: int = SEED) -> Answering:
         """Learn from the train users' turns (from everybody's where there are none); labels are not looked at."""
+        users = None if users is None else list(users)
+        kept = Kept(self, corpus, users, seed)
+        if kept.recall():
+            return self
         corpus = corpus.with_history("none")  # also who has a single scenario
         wanted = list(users if users is not None else corpus.split().get("train", [])) or list(corpus.users["user"])
         pairs = corpus.block_ids(wanted)
@@ -175,6 +180,7 @@ class Answering:
         teach = [of for of in told if of.can_teach]
         recorded = [[e.reply for e, kind in zip(of.exchanges, of.kinds) if not kind] for of in teach]
         self._wholeness = Wholeness().fit(recorded, _PHRASES.get(corpus.language, []), seed)
+        kept.store()
         return self
 
     def chances(self, exchanges: Sequence[Exchange]) -> Floats:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
-
-from perslib.stats import Floats
 
 #: Columns that n-grams are hashed into.
 COLUMNS = 2**18
@@ -32,7 +31,9 @@ def count_ngrams(texts: Sequence[str], size: int) -> sparse.csr_array:
     return found
 
 
-def weigh_columns(counts: sparse.csr_array) -> Floats:
+def weigh_columns(counts: sparse.csr_array) -> npt.NDArray[np.float64]:
     """Return ln((1 + n) / (1 + df)) + 1 for each column: the weight of an n-gram that df of n texts have."""
-    weights: Floats = np.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1]))) + 1
+    weights: npt.NDArray[np.float64] = (
+        np.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1]))) + 1
+    )
     return weights

@@ -38,6 +38,7 @@ from perslib.judge.base import Judge, Sees, Verdict, sum_spent, unfitted
 from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
 from perslib.judge.learned.mixed import Parts, Population, Turns, estimate
 from perslib.judge.learned.reasons import ReasonModel, count_reasons
+from perslib.judge.taught import Kept
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, KINDS, NAMES, Said, read, said_by, said_in, tokens
 from perslib.stats import fit_population, fit_tilt, floats, histories
@@ -90,6 +91,10 @@ class LearnedJudge(Judge):
                 judge=self.name,
                 corpus=train.name,
             )
+        _warn_of_few(self.name, scored["user"].nunique())
+        kept = None if self.panel else Kept(self, train)  # a panel asks anew
+        if kept and kept.recall():
+            return
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         replies = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
         replies = replies.assign(said=[said_by(target) for block in blocks for target in block])
@@ -99,7 +104,6 @@ class LearnedJudge(Judge):
         given = np.stack(found["panel"])
         counts = np.isfinite(given).sum(axis=0)
         self._usual = np.where(counts, np.nansum(given, axis=0) / counts.clip(1), gold.mean())
-        _warn_of_few(self.name, scored["user"].nunique())
         self.reading = Reading(said)
         turns = self.reading(found["user"].to_numpy(object), said)
         some = _some_users(turns.user)
@@ -116,6 +120,8 @@ class LearnedJudge(Judge):
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
         self._wording = Wording(train.language, self.reading.terms)
         self._reasons = _learn_reasons(train, found, turns)
+        if kept:
+            kept.store()
 
     @property
     def population(self) -> Population:

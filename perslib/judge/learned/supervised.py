@@ -22,6 +22,7 @@ from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
 from perslib.judge.base import Judge, Sees, Verdict, unfitted
 from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
+from perslib.judge.taught import Kept
 from perslib.llm import Ask
 from perslib.memory.ngrams import count_ngrams, weigh_columns
 from perslib.memory.retrieval import weigh_rows
@@ -64,6 +65,9 @@ class Supervised(Judge):
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn characters, scales and weights from the train users' blocks."""
+        kept = Kept(self, train)
+        if kept.recall():
+            return
         taken = list(lessons(train))
         if not taken:
             raise no_lessons(self, train)
@@ -78,6 +82,7 @@ class Supervised(Judge):
         share = _learn(shared, scores, _choose_penalty(shared, scores, users))
         self._weights = inputs.T @ share
         self._usual = float(scores.mean() - inputs.mean(axis=0) @ self._weights)
+        kept.store()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target; without a rated history, unscored."""
