@@ -240,9 +240,8 @@ def _measure_all(
     populations, anew = _draw_populations(pool, users)
     everyone = arrange(np.concatenate([drawn_users, anew]))
     with np.errstate(invalid="ignore", divide="ignore"):  # nobody drawn may know a candidate
-        means = np.stack(
-            [pool.gold[own].sum(0) / pool.turns[own].sum(0) for own in [slice(None), *populations]], axis=1
-        )
+        anew_means = [pool.gold[own].sum(axis=0) / pool.turns[own].sum(axis=0) for own in populations]
+    means = np.stack([pool.true_means, *anew_means], axis=1)
     truth = np.repeat(means, [draws] + [STUDIES_EACH] * POPULATIONS, axis=1)
     by_labels = estimate_means(pool, everyone, k, pool.judge, LABELS_ALONE)
     alone = by_labels.value - pool.add_pairs(truth)
