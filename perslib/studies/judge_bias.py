@@ -20,7 +20,9 @@ from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import scored as replay_scored
 from perslib.replay.candidates import family_of
+from perslib.report.show.tables import with_interval
 from perslib.report.show.words import name_of
+from perslib.stats.resample.leave_out import name_bounds
 from perslib.text import join, translate
 from perslib.ux import PairJudge
 
@@ -260,6 +262,18 @@ def describe_damages(noticed: pd.DataFrame, judge: str) -> dict[str, Any]:
     )
     counts = {"noticed": int((own == "damage: notices").sum()), "guarded": int((guarded == "damage: notices").sum())}
     return {"n": len(own), "judge": name_of(judge), "seen": seen, "rewarded": rewarded, **counts}
+
+
+def describe_mentions(effects: pd.DataFrame) -> dict[str, Any]:
+    """Return what a sentence says of `mention_audit`: judge, memory, own, more (changes as texts), rewards (whether it does)."""
+    rows = effects.set_index("effect")
+    names = {"memory": "with memory", "own": "own past mentioned", "more": "own more than another's"}
+    shown = {}
+    for key, name in names.items():
+        change, low, high = rows.loc[name, name_bounds("change")].astype(float)
+        shown[key] = with_interval(change, low, high, digits=2, zero=True)
+    rewards = bool(rows.loc[names["more"], "change_low"] > 0)
+    return {"judge": name_of(rows["judge"].iloc[0]), "rewards": rewards, **shown}
 
 
 def describe_noticed(judge: Judge, corpus: Corpus, seed: int = stats.SEED) -> str:

@@ -51,13 +51,14 @@ from perslib.ux.tasks.labels import (
     strategy_shares,
     topics_of,
 )
+from perslib.ux.tasks.mentions import mention_audit
 
 __all__ = [
     "BAD", "CASES", "DAMAGES", "GOOD", "HARMLESS", "INTENTS", "NEUTRAL", "REWARD_MODEL", "SCENARIOS", "STRATEGIES", "SYSTEMS",
     "VARIANTS", "Case", "Embedded", "Generation", "Lesson", "Lora", "PairJudge", "Recovery", "Reply",
     "Reward", "Tuning", "UXJudge", "Words", "against_wall", "answered", "compare_with_best_baseline", "damage_audit",
     "eval_cases", "families", "from_frame", "good_share", "judge_cases", "judged_by", "label_by_rules",
-    "label_topic_by_rules", "labeller_agreement", "lessons_of", "measure_beside_wall", "name_turns",
+    "label_topic_by_rules", "labeller_agreement", "lessons_of", "measure_beside_wall", "mention_audit", "name_turns",
     "opening", "out_of_fold", "padded", "padding_audit", "pairs_of", "parse_verdict", "position_audit",
     "published", "recovery_cases", "released_cases", "scored_replies", "shots", "strategies_of",
     "strategy_gains", "strategy_shares", "swapped", "topics_of", "verdicts_of_scores", "wall",

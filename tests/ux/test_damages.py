@@ -127,3 +127,27 @@ def test_a_guard_leaves_alone_what_its_judge_has_learned(corpus, monkeypatch):
     for has_learned, times in ((True, 0), (False, 1)):
         compute(partial(Guarded(judge, has_learned=has_learned).fit, corpus))
         assert Learns.times == times
+
+
+class Reminded(Computed):
+    """Takes a reminder for an answer: a point more where a reply has a request of the user's in it; kinder with any history."""
+
+    name, sees = "reminded", Sees(reply=True, history=True)
+
+    def scores(self, block):
+        past = [request for request in block.evidence["request"].dropna() if request]
+        return [3.0 + 0.5 * bool(past) + any(request[:20] in t.response for request in past) for t in block]
+
+
+def test_a_judge_that_takes_a_reminder_for_an_answer_is_named(corpus):
+    found = ux.mention_audit(Reminded(), corpus, limit=60).set_index("effect")
+    assert found["users"].eq(18).all() and found["turns"].eq(60).all()
+    assert found["change"].to_dict() == pytest.approx(
+        {"with memory": 0.5, "own past mentioned": 1, "another's past mentioned": 0, "own more than another's": 1}
+    )
+    facts = study.describe_mentions(found.reset_index())
+    assert facts["rewards"] and str(facts["memory"]).startswith("0.50")
+    blind = ux.mention_audit(Blind(), corpus, limit=60)
+    assert blind["change"].eq(0).all() and not study.describe_mentions(blind)["rewards"]
+    longer = ux.mention_audit(Length(), corpus, limit=60).set_index("effect")["change"]
+    assert longer["own past mentioned"] > 0 == longer["with memory"] and abs(longer["own more than another's"]) < 0.05

@@ -176,16 +176,22 @@ def _split(told: pd.DataFrame, blocks: Sequence[Block]) -> list[pd.DataFrame]:
     return [parts[block.user, block.scenario][block.targets.columns].reset_index(drop=True) for block in blocks]
 
 
+def estimate_change(change: np.ndarray, users: Resamples) -> dict[str, float]:
+    """Return the mean change of a score with bounds over users; one that is the same for everybody is sure."""
+    means = users.mean(change)
+    found = users.estimate(means, "change")
+    if len(users) >= FEWEST_USERS and np.ptp(means) < 1e-9:
+        found |= dict.fromkeys(("change_low", "change_high"), found["change"])
+    return found
+
+
 def _compare(before: np.ndarray, after: np.ndarray, user: np.ndarray) -> dict[str, object]:
     known = np.isfinite(before) & np.isfinite(after)
     change, users = (after - before)[known], Resamples(user[known])
     counts = {"turns": int(known.sum()), "users": len(users)}
     if not known.any():
         return {"verdict": "too few", **counts}
-    means = users.mean(change)
-    found = users.estimate(means, "change")
-    if len(users) >= FEWEST_USERS and np.ptp(means) < 1e-9:  # the same for everybody: sure
-        found |= dict.fromkeys(("change_low", "change_high"), found["change"])
+    found = estimate_change(change, users)
     good = np.repeat([True, False], known.sum())
     areas = auroc_under(good, np.concatenate([before[known], after[known]]), np.tile(users.group, 2), users.weights)
     verdict = (
