@@ -277,13 +277,16 @@ def describe_mentions(effects: pd.DataFrame) -> dict[str, Any]:
 
 
 def describe_noticed(judge: Judge, corpus: Corpus, seed: int = stats.SEED) -> str:
-    """Return a sentence on what a judge that has learned notices of damaged replies; "" with too few users.
+    """Return a sentence on what a judge that has learned notices of damaged replies; "" with too few users, or nothing to judge.
 
     A judge that asks a model is not asked for it.
     """
     if judge.sees.model:
         return translate("Whether this judge notices damaged replies is measured on page 08.")
-    table = ux.damage_audit(judge, corpus, limit=DAMAGED_REPLIES, fit=False, seed=seed, progress=False)
+    try:
+        table = ux.damage_audit(judge, corpus, limit=DAMAGED_REPLIES, fit=False, seed=seed, progress=False)
+    except NotEnough:
+        return ""
     noticed = summarize_damages([table[table["verdict"] != "too few"]])
     if noticed.empty:
         return ""

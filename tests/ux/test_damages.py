@@ -110,6 +110,7 @@ def test_one_sentence_says_what_a_judge_goes_by(corpus):
     assert "notices 0 (none), and it rewards none" in study.describe_noticed(Blind(), corpus)
     few = corpus.of_users(sorted(corpus.users["user"])[:5])
     assert study.describe_noticed(Length(), few) == "", "five users have no interval"
+    assert study.describe_noticed(Length(), replace(corpus, meta={"splits": {"train": [], "test": []}})) == ""
     asking = make_judge("zero-shot")
     assert study.describe_noticed(asking, corpus).endswith("page 08."), "nobody is asked"
 
