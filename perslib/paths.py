@@ -67,13 +67,13 @@ def state() -> Path:
     return workspace() / ".perslib"
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file; a reader sees the old one or the new one, never half of it."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file; a reader sees the old one or the new one, never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{uuid4().hex}.part")
     try:
-        with part.open("x", encoding="utf-8", newline="\n") as file:  # readable as the umask says
-            file.write(text)
+        with part.open("xb") as file:  # readable as the umask says
+            file.write(content.encode() if isinstance(content, str) else content)
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Does this reply answer this request? A guard that needs no label, for judges that go by form.
 
     guard = Answering().fit(corpus)                    from train users' own turns, and the same turns with swapped replies
-    guard.measure(block)                               P(the reply belongs to its request) for each target
+    guard.chances([read_exchange(target) …])           P(the reply belongs to its request) for each target
 
 It is taught by contrast: a recorded reply stands where it was given, a swapped one comes from another task, from another user
 of the same task, or from another turn of the conversation. It compares letters: n-grams of one, two and three characters and a
@@ -20,12 +20,11 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
-from sklearn.ensemble import HistGradientBoostingClassifier
 
 from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
 from perslib.judge.base import Judge, OnAnotherJudge, Verdict
-from perslib.judge.broken import Wholeness
+from perslib.judge.broken import MARKED, Wholeness, grow_trees
 from perslib.judge.taught import Kept
 from perslib.llm import Ask
 from perslib.memory.ngrams import COLUMNS, count_ngrams, weigh_columns
@@ -42,8 +41,8 @@ ANY, NONSENSE = "any request", "nonsense"
 #: Turns that it takes, and so many of them, drawn at random, that teach.
 FEWEST, MOST = 60, 1500
 DRAWS = 2
-#: Share of recorded replies that are marked by mistake.
-MARKED = 0.005
+#: Trees that are grown.
+TREES = 300
 #: n-grams of one to three characters.
 SIZES = (1, 2, 3)
 #: Latent dimensions of the pairs, learned from so many texts.
@@ -99,9 +98,14 @@ class Swapped:
     """"" where the reply is the recorded one, else one of `SWAPS`, `ANY` or `NONSENSE`."""
 
     @property
+    def recorded(self) -> list[Exchange]:
+        """The exchanges with their own reply."""
+        return [exchange for exchange, kind in zip(self.exchanges, self.kinds) if not kind]
+
+    @property
     def can_teach(self) -> bool:
         """Whether there are enough recorded replies, and swapped ones."""
-        return sum(not kind for kind in self.kinds) >= FEWEST / 2 and any(kind in SWAPS for kind in self.kinds)
+        return len(self.recorded) >= FEWEST / 2 and any(kind in SWAPS for kind in self.kinds)
 
 
 def swap_replies(
@@ -163,23 +167,20 @@ class Answering:
         groups = groups if len(set(groups)) > 1 else np.arange(len(pairs))
         halves = [[corpus.block(*pairs[i]) for i in np.flatnonzero(groups % 2 == side)] for side in (0, 1)]
         told = [swap_replies(blocks, seed, draws=DRAWS, language=corpus.language) for blocks in halves]
-        self._models = [_Model(own, seed) for own in told if own.can_teach]
-        if not self._models:
+        teach = [own for own in told if own.can_teach]
+        if not teach:
             raise NotEnough(
                 "Whether a reply answers its request is learned from {least} replies or more of several conversations; there "
                 "are {n}.",
                 least=FEWEST,
-                n=sum(not kind for own in told for kind in own.kinds),
+                n=sum(len(own.recorded) for own in told),
             )
-        unseen = zip(self._models, reversed(told)) if len(self._models) == 2 else ()
-        own = [
-            model.chances(_Read([e for e, kind in zip(other.exchanges, other.kinds) if not kind]))
-            for model, other in unseen
-        ]
+        self._models = [_Model(own, seed) for own in teach]
+        unseen = zip(self._models, reversed(teach)) if len(teach) == 2 else ()
+        own = [model.chances(_Read(other.recorded)) for model, other in unseen]
         self.limit = float(np.quantile(np.concatenate(own), MARKED)) if own else 0.0
-        teach = [of for of in told if of.can_teach]
-        recorded = [[e.reply for e, kind in zip(of.exchanges, of.kinds) if not kind] for of in teach]
-        self._wholeness = Wholeness().fit(recorded, _PHRASES.get(corpus.language, []), seed)
+        replies = [[exchange.reply for exchange in own.recorded] for own in teach]
+        self._wholeness = Wholeness().fit(replies, _PHRASES.get(corpus.language, []), seed)
         kept.store()
         return self
 
@@ -194,10 +195,6 @@ class Answering:
     def find_broken(self, exchanges: Sequence[Exchange]) -> Bools:
         """Tell which replies are not whole: cut off, or out of order."""
         return self._wholeness.find_broken([exchange.reply for exchange in exchanges])
-
-    def measure(self, block: Block) -> Floats:
-        """Return the chance of each target of a block."""
-        return self.chances([read_exchange(target) for target in block])
 
 
 class Guarded(OnAnotherJudge):
@@ -252,9 +249,7 @@ class _Model:
         self._kept = np.flatnonzero(np.bincount(pairs.indices, minlength=COLUMNS) > 2)
         dimensions = min(DIMENSIONS, len(few) - 1, len(self._kept) - 1)
         self._latent = TruncatedSVD(dimensions, random_state=seed).fit(pairs[:, self._kept])
-        options = {"max_iter": 300, "learning_rate": 0.06, "max_leaf_nodes": 15, "l2_regularization": 1.0}
-        self._trees = HistGradientBoostingClassifier(random_state=seed, **options)
-        self._trees.fit(self.compare(read), [kind in ("", ANY) for kind in swapped.kinds])
+        self._trees = grow_trees(self.compare(read), [kind in ("", ANY) for kind in swapped.kinds], TREES, seed)
 
     def chances(self, read: _Read) -> Floats:
         """Return the chance that each reply belongs to its request."""

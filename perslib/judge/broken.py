@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from perslib.stats.resample.leave_out import Bools
@@ -42,9 +43,7 @@ class Wholeness:
         for half, whole in zip(halves, read):
             broken, sound = _break(half, phrases, np.random.default_rng(seed))
             rows = [*whole, *map(read_form, [*sound, *broken])]
-            options = {"max_iter": TREES, "learning_rate": 0.06, "max_leaf_nodes": 15, "l2_regularization": 1.0}
-            model = HistGradientBoostingClassifier(random_state=seed, **options)
-            self._models.append(model.fit(rows, np.arange(len(rows)) < len(whole) + len(sound)))
+            self._models.append(grow_trees(rows, np.arange(len(rows)) < len(whole) + len(sound), TREES, seed))
         if len(self._models) == 2:
             unseen = [model.predict_proba(other)[:, 1] for model, other in zip(self._models, reversed(read))]
             self.limit = float(np.quantile(np.concatenate(unseen), MARKED))
@@ -58,14 +57,30 @@ class Wholeness:
         return np.asarray(np.mean([model.predict_proba(read)[:, 1] for model in self._models], axis=0) < self.limit)
 
 
+def shuffle_sentences(text: str, rng: np.random.Generator) -> str | None:
+    """Return the sentences of a text in another order; None for fewer than three."""
+    sentences = _SENTENCE.findall(text)
+    return "".join(rng.permutation(sentences)) if len(sentences) > 2 else None
+
+
+def strip_structure(text: str) -> str:
+    """Return a text in one line, without the marks of lists, headings and bold type."""
+    return " ".join(_MARKS.sub("", text).split())
+
+
+def grow_trees(rows: ArrayLike, is_good: ArrayLike, trees: int, seed: int) -> HistGradientBoostingClassifier:
+    """Return boosted trees that tell good rows from others."""
+    options = {"max_iter": trees, "learning_rate": 0.06, "max_leaf_nodes": 15, "l2_regularization": 1.0}
+    return HistGradientBoostingClassifier(random_state=seed, **options).fit(rows, is_good)
+
+
 def _break(half: Sequence[str], phrases: Sequence[str], rng: np.random.Generator) -> tuple[list[str], list[str]]:
     """Return the replies cut off and in another order; and whole ones of other styles."""
     broken, sound = [], []
     for place, reply in enumerate(half):
-        sentences = _SENTENCE.findall(reply)
         broken.append(reply[: int(rng.uniform(0.2, 0.9) * len(reply))])
-        broken += ["".join(rng.permutation(sentences))] if len(sentences) > 2 else []
-        sound.append(" ".join(_MARKS.sub("", reply).split()))
+        broken += filter(None, [shuffle_sentences(reply, rng)])
+        sound.append(strip_structure(reply))
         sound += [phrases[place // 4 % len(phrases)]] if phrases and place % 4 == 0 else []
     return broken, sound
 

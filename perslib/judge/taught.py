@@ -20,10 +20,10 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from perslib.corpus import Corpus
 from perslib.corpus.corpus import FRAMES
+from perslib.paths import write_whole
 
 #: Environment variable that names the folder.
 VARIABLE = "PERSLIB_TAUGHT"
@@ -63,9 +63,7 @@ class Kept:
         learned = {name: value for name, value in now if value is not self._before.get(name, ...)}
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part = self._file.with_suffix(f".{uuid4().hex}.part")
-            part.write_bytes(pickle.dumps(learned, protocol=5))
-            part.replace(self._file)
+            write_whole(self._file, pickle.dumps(learned, protocol=5))
             _drop_oldest(self._file)
 
 

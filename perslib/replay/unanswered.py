@@ -34,7 +34,7 @@ def mark_unanswered(corpus: Corpus, replies: pd.DataFrame, guard: Answering | No
     recorded = replies[TURN].merge(corpus.turns[[*TURN, "response"]], "left", on=TURN)["response"]
     is_own = (replies["response"].to_numpy() == recorded.to_numpy()) | (replies["candidate"] == ORIGINAL).to_numpy()
     marks = replies[_KEY].assign(chance=chances, broken=broken & ~is_own)
-    return marks.assign(unanswered=((marks["chance"] < guard.limit) | marks["broken"]) & ~is_own)
+    return marks.assign(unanswered=marks["broken"] | ((marks["chance"] < guard.limit) & ~is_own))
 
 
 def count_unanswered(

@@ -16,13 +16,15 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, Block, Corpus, Target
-from perslib.judge.base import Judge
+from perslib.judge.base import Judge, Verdict
+from perslib.judge.broken import shuffle_sentences, strip_structure
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone
 from perslib.prompts import read_phrases
-from perslib.stats import FEWEST_USERS, SEED, Resamples, estimate, floats
+from perslib.stats import FEWEST_USERS, SEED, Floats, Resamples, estimate
 from perslib.stats.detect.detection import auroc_under
+from perslib.stats.resample.leave_out import name_bounds
 from perslib.ux.tasks.audits import padded
 
 #: The change that is none: chance level.
@@ -31,8 +33,6 @@ SMALLEST = 0.05
 """Points of the scale: a smaller change turns no ranking, however sure it is."""
 #: A damaged reply of a target, or None where there is nothing to damage: of a sentence of the language, by draws.
 Damage = Callable[[Target, "Elsewhere", np.random.Generator], str | None]
-_SENTENCE = re.compile(r"[^.!?\u3002\uff01\uff1f\n]+[.!?\u3002\uff01\uff1f\n]*")
-_STRUCTURE = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)\u3001])\s*|\*\*|`", re.M)
 
 
 class Elsewhere:
@@ -81,8 +81,7 @@ def _repeat_last(target: Target, where: Elsewhere, rng: np.random.Generator) -> 
 
 
 def _shuffle(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
-    parts = _SENTENCE.findall(target.response)
-    return "".join(rng.permutation(parts)) if len(parts) > 2 else None
+    return shuffle_sentences(target.response, rng)
 
 
 def _speak_another(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
@@ -94,7 +93,7 @@ def _pad(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | No
 
 
 def _strip(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
-    return " ".join(_STRUCTURE.sub("", target.response).split())
+    return strip_structure(target.response)
 
 
 DAMAGES: dict[str, Damage] = {
@@ -140,7 +139,7 @@ def damage_audit(
     # All of a block at once: no verdict depends on the replies beside it.
     wide = [replace(block, targets=own) for block, own in zip(blocks, _split(told, blocks))]
     found = verdicts_on(judge, wide, backbone, progress=progress)
-    told["after"] = floats(pd.Series([v.score for of in found for v in of], dtype=object))
+    told["after"] = scores_of(found)
     told["before"] = told.groupby("place")["after"].transform("first")
     rows = []
     for name in DAMAGES:
@@ -153,6 +152,11 @@ def damage_audit(
             }
         )
     return pd.DataFrame(rows)
+
+
+def scores_of(verdicts: Sequence[Sequence[Verdict]]) -> Floats:
+    """Return the scores of all verdicts in a row, NaN where there is none."""
+    return np.array([verdict.score for of_block in verdicts for verdict in of_block], float)
 
 
 def _damage_all(block: Block, where: Elsewhere, seed: int) -> pd.DataFrame:
@@ -178,6 +182,8 @@ def _split(told: pd.DataFrame, blocks: Sequence[Block]) -> list[pd.DataFrame]:
 
 def estimate_change(change: np.ndarray, users: Resamples) -> dict[str, float]:
     """Return the mean change of a score with bounds over users; one that is the same for everybody is sure."""
+    if not len(change):
+        return dict.fromkeys(name_bounds("change"), np.nan)
     means = users.mean(change)
     found = users.estimate(means, "change")
     if len(users) >= FEWEST_USERS and np.ptp(means) < 1e-9:

@@ -21,9 +21,8 @@ from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone
 from perslib.prompts import read_phrases
-from perslib.stats import SEED, Resamples, floats
-from perslib.stats.resample.leave_out import name_bounds
-from perslib.ux.tasks.damages import estimate_change
+from perslib.stats import SEED, Resamples
+from perslib.ux.tasks.damages import estimate_change, scores_of
 
 #: What is measured, and of which two scores each is the difference.
 EFFECTS = {
@@ -62,12 +61,7 @@ def mention_audit(
         "without memory": (borrowed(judge, pool, "nothing", seed), blocks),
         **{whose: (judge, changed) for whose, changed in mentioned.items()},
     }
-    scores = {
-        name: floats(
-            pd.Series([v.score for of in verdicts_on(who, on, backbone, progress=False) for v in of], dtype=object)
-        )
-        for name, (who, on) in asked.items()
-    }
+    scores = {name: scores_of(verdicts_on(who, on, backbone, progress=False)) for name, (who, on) in asked.items()}
     user = np.repeat([block.user for block in blocks], list(map(len, blocks)))
     was_changed = np.all(
         [
@@ -78,10 +72,10 @@ def mention_audit(
     )
     rows = []
     for effect, (one, other) in EFFECTS.items():
-        change = np.asarray(scores[one]) - np.asarray(scores[other])
+        change = scores[one] - scores[other]
         known = np.isfinite(change) & was_changed
-        users, unknown = Resamples(user[known]), dict.fromkeys(name_bounds("change"), np.nan)
-        found = estimate_change(change[known], users) if known.any() else unknown
+        users = Resamples(user[known])
+        found = estimate_change(change[known], users)
         rows.append({"judge": judge.name, "effect": effect, **found, "turns": int(known.sum()), "users": len(users)})
     return pd.DataFrame(rows)
 
