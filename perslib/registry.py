@@ -30,6 +30,7 @@ VARIABLE = "PERSLIB_USE"
 SETTINGS = "settings.toml"
 _used: set[str] = set()
 _named: dict[str, None] = {}
+_extras: dict[str, str] = {}
 
 
 class Registry(Generic[T]):
@@ -41,7 +42,6 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, *elsewhere: str):
         self.kind, self._elsewhere = kind, elsewhere
         self._factories: dict[str, Callable[..., T]] = {}
-        self._extras: dict[str, str] = {}
 
     def __call__(self, name: str, extra: str = "") -> Callable[[F], F]:
         """Register what follows, a class or a function, under this name; a class without a name gets it.
@@ -50,7 +50,9 @@ class Registry(Generic[T]):
         """
 
         def register(factory: F) -> F:
-            self._factories[name], self._extras[name] = factory, extra
+            self._factories[name] = factory
+            if extra:
+                _extras[name] = extra
             if isinstance(factory, type) and getattr(factory, "name", None) is None:
                 factory.name = name  # type: ignore[attr-defined]
             return factory
@@ -73,11 +75,6 @@ class Registry(Generic[T]):
             raise UnknownName(self.kind, name, list(self))
         return self._factories[name]
 
-    def check_installed(self, name: str) -> None:
-        """Raise MissingExtra if what has this name needs packages that are not there."""
-        if extra := self._extras.get(name):
-            require_extra(extra, f"The {self.kind} {name!r}")
-
     def make(self, name: str, **options: Any) -> T:
         """Make what has this name; of the options each factory gets those that it takes."""
         factory = self[name]
@@ -87,6 +84,13 @@ class Registry(Generic[T]):
         if not getattr(made, "name", None):
             made.name = name  # type: ignore[attr-defined]
         return made
+
+
+def check_installed(name: str) -> None:
+    """Raise MissingExtra if something of this name needs packages that are not there; each part of "blinded: BERT" counts."""
+    for part in map(str.strip, name.split(":")):
+        if part in _extras:
+            require_extra(_extras[part], f"{part!r}")
 
 
 def use_plugins(*modules: str) -> None:

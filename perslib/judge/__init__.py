@@ -27,15 +27,7 @@ from perslib.judge.history import (
 from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements, Preferences
 from perslib.judge.learned.supervised import Supervised
-from perslib.judge.registry import (
-    asks_model,
-    check_installed,
-    judge,
-    judge_choices,
-    judge_names,
-    make_judge,
-    make_judges,
-)
+from perslib.judge.registry import asks_model, judge, judge_choices, judge_names, make_judge, make_judges
 from perslib.judge.sessions import OfSession, by_session, judgeable, session_judges
 from perslib.judge.tuned.bert import Bert, Training
 
@@ -43,6 +35,6 @@ __all__ = [
     "AskingJudge", "Bert", "Blinded", "Borrowed", "Computed", "Constant", "Episodic", "FromStatements", "Generic", "Judge", "LearnedJudge", "Manner", "Nearest",
     "OfPopulation", "OfSession", "OfTask", "Personal", "Preferences", "Random", "Sees", "Spur", "Supervised", "Training",
     "UserCdfByHash", "UserMajority", "UserMean", "UserMedian", "Verdict", "WithoutText", "asks_model",
-    "blinded", "borrowed", "by_session", "check_installed", "controls", "evaluate", "history_baselines", "judge", "judge_choices", "judge_names", "judgeable", "like_for_like",
+    "blinded", "borrowed", "by_session", "controls", "evaluate", "history_baselines", "judge", "judge_choices", "judge_names", "judgeable", "like_for_like",
     "make_judge", "make_judges", "nearest_baselines", "session_judges", "targets",
 ]  # fmt: skip

@@ -88,12 +88,6 @@ def judge_choices() -> list[str]:
     return [*judge_names(), "edited:", BLINDED, GUARDED, *(f"{name}:" for name in _TUNED)]
 
 
-def check_installed(name: str) -> None:
-    """Raise MissingExtra if the judge of this name needs packages that are not there."""
-    for part in name.split(":"):
-        judge.check_installed(part.strip())
-
-
 def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
     """Make the judge of this name; `memory` are options of the memory that it has, see `make_memory`.
 

@@ -14,6 +14,7 @@ from perslib import stats, ux
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge
+from perslib.judge.answering import Guarded
 from perslib.judge.asking.labels import SCORES
 from perslib.judge.evaluate import evaluate, targets
 from perslib.judge.extent import FEWEST_REPLIES
@@ -243,6 +244,21 @@ def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[st
             padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
         measures |= padded.iloc[0].filter(like="padding_change").to_dict()
     return measures
+
+
+def audit_damages(
+    judge: Judge,
+    corpus: Corpus,
+    backbone: Backbone | None = None,
+    *,
+    limit: int,
+    has_learned: bool,
+    seed: int = stats.SEED,
+) -> pd.DataFrame:
+    """Return what a judge notices of damaged replies, alone and guarded: `damage_audit` of both, with words for what is stored."""
+    how: dict[str, Any] = {"limit": limit, "seed": seed, "progress": False}
+    alone = ux.damage_audit(judge, corpus, backbone, fit=not has_learned, **how)
+    return summarize_damages([alone, ux.damage_audit(Guarded(judge, has_learned=True), corpus, backbone, **how)])
 
 
 def summarize_damages(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

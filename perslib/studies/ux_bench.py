@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -19,10 +19,12 @@ from perslib.judge.evaluate import evaluate, targets
 from perslib.judge.extent import FEWEST_REPLIES, Extent, require_model
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
+from perslib.report.show.tables import with_interval
 from perslib.signals import Settings, behavioural
 from perslib.signals.model import DEFAULT
-from perslib.stats import SEED, Resamples
+from perslib.stats import SEED, Resamples, compare_auroc
 from perslib.stats.agreement.metrics import measure_under
+from perslib.stats.resample.leave_out import name_bounds
 from perslib.stats.resample.sums import Sums
 from perslib.studies.published_bias import measure_sensitivity
 from perslib.ux.construction import Rejection, Rules, Talk, candidates, talks
@@ -258,6 +260,18 @@ def judge_by_ratings(corpus: Corpus, cases: Sequence[ux.Case]) -> pd.DataFrame:
             name=corpus.name,
         )
     return table
+
+
+def describe_user_mean(reward: pd.DataFrame, by_ratings: pd.DataFrame) -> dict[str, Any]:
+    """Return the AUROC of a reward model beside the user's mean, on the cases where both are known, and the difference.
+
+    Keys: cases (a number), own, mean and ahead (texts). `by_ratings` has the verdicts of `judge_by_ratings`.
+    """
+    of_mean = by_ratings[by_ratings["judge"] == USER_MEAN]
+    beside = compare_auroc(pd.concat([reward, of_mean], ignore_index=True))
+    own, mean = beside.iloc[0], beside.iloc[1]
+    shown = {"own": own[name_bounds("auroc")], "mean": mean[name_bounds("auroc")], "ahead": mean[name_bounds("ahead")]}
+    return {"cases": beside["cases"].max(), **{name: with_interval(*ends) for name, ends in shown.items()}}
 
 
 def measure_judges(

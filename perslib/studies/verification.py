@@ -312,8 +312,8 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
 def trace_learning(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd.DataFrame:
     """Return the agreement of the learned judge and of the control without text by their number of train users.
 
-    `verdicts` has what they say after learning from all of them. Train users are drawn at random. The judges score replies of at most `TRACED_USERS` test users. The frame is empty with
-    fewer than eight train users.
+    `verdicts` has what they say after learning from all of them. Train users are drawn at random. The judges score replies of
+    at most `TRACED_USERS` test users. The frame is empty with fewer than eight train users.
 
     Columns: train_users, and those of `agreement`.
     """

@@ -157,8 +157,7 @@ def readable(nb: Any) -> Any:
     nb, _ = CoalesceStreamsPreprocessor().preprocess(copy.deepcopy(nb), {})
     numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
     titled, answers, leading = False, list[str](), list[str]()
-    kinds = {_record(output).get("kind") for cell in nb.cells for output in cell.get("outputs", [])}
-    opens = {"answer"} if "answer" in kinds else {"missing"}
+    opens, kinds = opening_kind(nb), {record["kind"] for record in records_of(nb)}
     for index, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
             n, injected = code_number(nb, index), INJECTED in cell.metadata.get("tags", [])
@@ -166,7 +165,7 @@ def readable(nb: Any) -> Any:
             shown: list[str] = []
             for output in cell.outputs:
                 said = _record(output)
-                place = answers if said.get("kind") in opens else leading if said.get("leads") else shown
+                place = answers if said.get("kind") == opens else leading if said.get("leads") else shown
                 if piece := output_html(output, numbers):
                     place.append(piece)
             anchor = "parameters" if injected else f"cell-{n}"
@@ -181,6 +180,17 @@ def readable(nb: Any) -> Any:
         nb.cells = list(_without_silent_sections(nb))
     nb.metadata["opening"] = [*dict.fromkeys(answers), *leading]
     return nb
+
+
+def records_of(nb: Any) -> list[Mapping[str, Any]]:
+    """What the outputs of a notebook say of themselves, each its `kind`: what leads the page, then the rest in its order."""
+    records = (_record(output) for cell in nb.cells for output in cell.get("outputs", []))
+    return sorted((record for record in records if "kind" in record), key=lambda record: not record.get("leads"))
+
+
+def opening_kind(nb: Any) -> str:
+    """The kind of sentences that the page opens with: its answers, or what is missing where it has none."""
+    return "answer" if any(record["kind"] == "answer" for record in records_of(nb)) else "missing"
 
 
 def _record(output: Any) -> Mapping[str, Any]:

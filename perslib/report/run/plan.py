@@ -4,7 +4,7 @@ A notebook declares its parameters in the cell tagged `parameters`, one plain as
 `limit = 0  # turns to judge`. Only declared ones are passed on, and only in the declared type. Where a parameter
 takes names, the cell's metadata says which, and nothing runs with another:
 `"choices": {"judges": ["perslib.judge:judge_choices", "all", "mine:"]}`, that is the names in that module,
-the word itself, and everything that begins with a word before a colon. No judge runs without the packages that it needs.
+the word itself, and everything that begins with a word before a colon. Nothing runs without the packages that it needs.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 from perslib.errors import ReportError, UnknownName
 from perslib.llm.entries import NO_MODEL, entries
 from perslib.paths import bundled, workspace
+from perslib.registry import check_installed
 from perslib.report.run.manifest import corpus_facts, pages_under
 from perslib.text import LANGUAGES, check_language
 
@@ -33,8 +34,6 @@ _STUDY = re.compile(r"\d\d_.+\.ipynb\Z")
 _LONGEST = 80
 #: Of all pages these come first: the quickest, and what most readers want to see.
 _FIRST = ("00", "01", "04")
-#: Where a parameter takes names of judges.
-_JUDGES = "perslib.judge:judge_choices"
 
 
 @dataclass(frozen=True)
@@ -158,8 +157,7 @@ def check_choices(given: Mapping[str, Any], study: Study) -> None:
             for one in filter(None, map(str.strip, given[name].split(","))):
                 if one not in known and not one.startswith(starts):
                     raise UnknownName(f"choice for {name!r} of {study.name}", one, set(known))
-                if _JUDGES in allowed:
-                    importlib.import_module("perslib.judge").check_installed(one)
+                check_installed(one)
 
 
 def _named_by(choice: str) -> Iterable[str]:

@@ -19,7 +19,7 @@ from perslib.llm.entries import NO_MODEL
 from perslib.paths import alone, scratch
 from perslib.report.page.export import FIGURES
 from perslib.report.page.index import write_index
-from perslib.report.page.rendering import render_page, title_of
+from perslib.report.page.rendering import opening_kind, records_of, render_page, title_of
 from perslib.report.run.execution import LOOK_EVERY, Failure, Run, execute
 from perslib.report.run.manifest import (
     KINDS,
@@ -246,11 +246,7 @@ def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
         "finished": now(),
         "seconds": round(run.seconds, 2),
         "failure": asdict(run.failure) if run.failure else None,
-        "answer": list(
-            dict.fromkeys(
-                said["text"] for said in _records(run.notebook, "answer") or _records(run.notebook, "missing")
-            )
-        ),
+        "answer": list(dict.fromkeys(said["text"] for said in _records(run.notebook, opening_kind(run.notebook)))),
         **{kind: {said["name"]: list(said["files"]) for said in _records(run.notebook, kind)} for kind in KINDS},
         **counted,
         "ledger": progress.ledger(),
@@ -258,10 +254,8 @@ def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
 
 
 def _records(notebook: Any, kind: str) -> list[Mapping[str, Any]]:
-    """What the notebook's outputs say about themselves, of this kind: what leads the page, then the rest in its order."""
-    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
-    records = (output.get("metadata", {}).get("perslib", {}) for output in outputs)
-    return sorted((said for said in records if said.get("kind") == kind), key=lambda said: not said.get("leads"))
+    """What the notebook's outputs of this kind say about themselves."""
+    return [record for record in records_of(notebook) if record["kind"] == kind]
 
 
 def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
