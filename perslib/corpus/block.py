@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus.schema import SESSION, TURN, coerce
+from perslib.corpus.schema import SESSION, TEXT, TURN, coerce
 from perslib.errors import UnknownName
 
 Message = dict[str, str]
@@ -100,10 +100,10 @@ class Block:
         return len(self.targets)
 
     def __iter__(self) -> Iterator[Target]:
-        for row in self.targets.to_dict("records"):
-            task, assistant = (None if pd.isna(row[c]) else row[c] for c in ("task", "assistant"))
-            given = {str(c): v for c, v in row.items()}
-            yield Target(**{**given, "task": task, "assistant": assistant, "turn": int(row["turn"])})
+        columns = (self.targets[name].to_numpy(object) for name in TARGET_COLUMNS)
+        for user, scenario, session, turn, task, assistant, prefix, response in zip(*columns):
+            task, assistant = (name if isinstance(name, str) else None for name in (task, assistant))
+            yield Target(user, scenario, session, int(turn), task, assistant, prefix, response)
 
     def target(self, session: str, turn: int) -> Target:
         """Return the target of this session and turn; raise UnknownName if there is none."""
@@ -123,6 +123,8 @@ class Block:
         return f"Block({self.id}: {len(self.targets)} targets, {len(self.evidence)} turns of evidence)"
 
 
+#: So many blocks of a corpus are kept, some kilobytes each beside its texts.
+KEPT = 256
 _TOLD = ["task", "assistant"]
 _NONE = np.array([], dtype=np.intp)
 Rows = Mapping[Hashable, np.ndarray]
@@ -147,6 +149,7 @@ class Cutter:
         self._listed, self._turns, self._events = sessions, turns, events
         #: Turns that only lead up to a reply (`perslib.corpus.by_reply`): neither evidence nor judged.
         self._leads = turns["leads"].to_numpy(bool) if "leads" in turns else np.zeros(len(turns), bool)
+        self._kept: dict[tuple[str, str], Block] = {}
 
     @cached_property
     def _session_rows(self) -> Rows:
@@ -169,7 +172,20 @@ class Cutter:
         return order, np.searchsorted(self._session_of[order], np.arange(len(self._sessions) + 1))
 
     def block(self, user: str, scenario: str, profile: dict[str, object]) -> Block:
-        """Return the user's other scenarios as evidence and this scenario's replies as targets, without labels."""
+        """Return the user's other scenarios as evidence and this scenario's replies as targets, without labels.
+
+        The last blocks are kept, since many judges are asked about the same ones; whoever changes a frame changes a copy.
+        """
+        key = (user, scenario)
+        if key not in self._kept:
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            self._kept[key] = self._cut(user, scenario, profile)
+        kept = self._kept[key]
+        frames = ("evidence", "sessions", "targets", "events")
+        return replace(kept, **{name: getattr(kept, name).copy(deep=False) for name in frames})
+
+    def _cut(self, user: str, scenario: str, profile: dict[str, object]) -> Block:
         own = self._session_rows.get(user, _NONE)
         there = self._scenario[own] == scenario
         others = own[~there]
@@ -220,7 +236,10 @@ class Cutter:
             if not leads:
                 targets.append((*key, turn, task, assistant, prefix, reply["content"]))
             last, prefix = key, (*prefix, reply)
-        return pd.DataFrame(targets, columns=TARGET_COLUMNS)
+        found = pd.DataFrame(targets, columns=TARGET_COLUMNS, dtype=object)
+        return found.astype(
+            {name: TEXT for name in TARGET_COLUMNS if name not in ("turn", "prefix")} | {"turn": "int64"}
+        )
 
     # -- device logs ---------------------------------------------------------------------------------
 

@@ -54,6 +54,9 @@ KEYS = {
     "verdicts": ["corpus", "candidate", "judge", "backbone", *TURN],
 }
 
+#: Up to so many rows texts are Python's own: a judge looks at one after the other, and Arrow would make each anew.
+FEW = 200_000
+TEXT = pd.StringDtype("python", na_value=np.nan)
 _DTYPES = {"text": "str", "integer": "Int64", "real": "Float64", "boolean": "boolean", "time": "datetime64[us]"}
 
 
@@ -74,7 +77,9 @@ def _coerce_column(values: pd.Series, kind: str) -> pd.Series:
         return pd.Series([_cell_tuple(v) for v in values], index=values.index, dtype=object)
     if kind == "json":
         return pd.Series([_cell_json(v) for v in values], index=values.index, dtype=object)
-    return _in_one_piece(values.astype(_DTYPES[kind])) if kind == "text" else values.astype(_DTYPES[kind])
+    if kind == "text":
+        return values.astype(TEXT) if len(values) <= FEW else _in_one_piece(values.astype("str"))
+    return values.astype(_DTYPES[kind])
 
 
 def _in_one_piece(texts: pd.Series) -> pd.Series:

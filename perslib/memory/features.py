@@ -149,6 +149,10 @@ class Said:
     requests: tuple[str, ...]
     replies: tuple[str, ...]
 
+    def __hash__(self) -> int:
+        """Of what nearly always tells turns apart: a whole conversation is long to go through."""
+        return hash((self.reply, self.request, self.session, self.scenario))
+
 
 @lru_cache(maxsize=KEPT)
 def read(said: Said) -> np.ndarray:
@@ -165,20 +169,23 @@ def said_in(block: Block) -> tuple[list[Said], list[Said]]:
 def said_of(turns: pd.DataFrame) -> list[Said]:
     """Turns of a block's evidence as they were said, row by row."""
     before = said_before(turns, sys.maxsize)
-    return [_said(row, prefix) for row, prefix in zip(turns.itertuples(index=False), before, strict=True)]
+    names = ("request", "response", "task", "assistant", "scenario", "session")
+    return list(map(_said, *(turns[name].to_numpy(object) for name in names), before))
 
 
 def said_by(target: Target) -> Said:
     """A target as it was said."""
-    return _said(target, target.prefix)
+    where = target.task, target.assistant, target.scenario, target.session
+    return _said(target.request, target.response, *where, target.prefix)
 
 
-def _said(turn: Any, prefix: Sequence[Message]) -> Said:
+def _said(
+    request: Any, reply: str, task: Any, assistant: Any, scenario: str, session: str, prefix: Sequence[Message]
+) -> Said:
     """A turn as it was said after these messages; a request is the last of them."""
-    asked, replies = (tuple(m["content"] for m in prefix if m["role"] == role) for role in ("user", "assistant"))
-    request = _text(turn.request)
-    where = (_text(turn.task), _text(turn.assistant), turn.scenario, turn.session)
-    return Said(request, turn.response, *where, asked[:-1] if isinstance(turn.request, str) else asked, replies)
+    asked, replies = (tuple([m["content"] for m in prefix if m["role"] == role]) for role in ("user", "assistant"))
+    before = asked[:-1] if isinstance(request, str) else asked
+    return Said(_text(request), reply, _text(task), _text(assistant), scenario, session, before, replies)
 
 
 def _text(value: object) -> str:

@@ -45,8 +45,8 @@ class TextForm:
 
     def of_turns(self, turns: pd.DataFrame) -> list[str]:
         """The text of each turn of a history."""
-        past = turns[["task", "request", "response"]].astype(object)
-        return [self.text(*row) for row in past.where(past.notna(), "").itertuples(index=False)]
+        past = (turns[name].fillna("").to_numpy(object) for name in ("task", "request", "response"))
+        return list(map(self.text, *past))
 
     def of_target(self, target: Target) -> str:
         """What is looked up for a target."""
@@ -112,19 +112,20 @@ class Anchor:
 
 def rated(block: Block) -> pd.DataFrame:
     """The rated turns of the block's evidence, in its order."""
-    return block.evidence.dropna(subset=["score"]).reset_index(drop=True)
+    return block.evidence[block.evidence["score"].notna().to_numpy()].reset_index(drop=True)
 
 
 def said_before(turns: pd.DataFrame, messages: int) -> list[tuple[Message, ...]]:
     """The last messages of its session before the reply of each turn, the request included."""
     said: dict[tuple[str, str], list[Message]] = {}
     found = []
-    for row in turns[["scenario", "session", "earlier", "request", "response"]].itertuples(index=False):
-        session = said.setdefault((row.scenario, row.session), [])
-        asked = [*row.earlier, *([row.request] if isinstance(row.request, str) else [])]
+    columns = (turns[name].to_numpy(object) for name in ("scenario", "session", "earlier", "request", "response"))
+    for scenario, name, earlier, request, response in zip(*columns):
+        session = said.setdefault((scenario, name), [])
+        asked = [*earlier, *([request] if isinstance(request, str) else [])]
         session += [{"role": "user", "content": text} for text in asked]
         found.append(tuple(session[-messages:] if messages else ()))
-        session.append({"role": "assistant", "content": row.response})
+        session.append({"role": "assistant", "content": response})
     return found
 
 
@@ -174,10 +175,14 @@ class Retrieval:
         """k turns of `history(block)` for each target, chosen by `chosen`."""
         if block.evidence.empty:
             return [()] * len(block)
-        columns = ["scenario", "session", "turn", "task", "request", "response", "score", "reason"]
-        history = self.history(block)[columns].astype(object)
-        rows = history.where(history.notna(), None).fillna({"score": float("nan")}).itertuples(index=False, name=None)
-        turns = [Anchor(turn_id(*row[:3]), *row) for row in rows]
+        history = self.history(block)
+        texts = (
+            history[name].astype(object)
+            for name in ("scenario", "session", "turn", "task", "request", "response", "reason")
+        )
+        *known, reason = (values.where(values.notna(), None) for values in texts)
+        scores = history["score"].to_numpy(float, na_value=np.nan).tolist()
+        turns = list(map(Anchor, map(turn_id, *known[:3]), *known, scores, reason))
         return [
             tuple(replace(turns[i], similarity=near) for i, near in found) for found in self.nearest(block, k, strategy)
         ]
@@ -281,8 +286,8 @@ def _idf(counts: sparse.csr_array, max_features: int | None) -> Values:
 
 def weigh_rows(counts: sparse.csr_array, idf: Values, sublinear: bool) -> sparse.csr_array:
     """TF-IDF rows of length 1; a text with no known n-gram is all zeros."""
-    tf = 1 + np.log(counts.data) if sublinear else counts.data
-    weights = sparse.csr_array((tf * idf[counts.indices], counts.indices, counts.indptr), counts.shape)
-    length = np.sqrt(weights.multiply(weights).sum(axis=1))
-    rows = np.repeat(np.divide(1, length, out=np.zeros_like(length), where=length > 0), np.diff(counts.indptr))
-    return sparse.csr_array((weights.data * rows, weights.indices, weights.indptr), weights.shape)
+    weights = (1 + np.log(counts.data) if sublinear else counts.data) * idf[counts.indices]
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    length = np.sqrt(np.bincount(row, weights * weights, counts.shape[0]))
+    scale = np.divide(1, length, out=np.zeros_like(length), where=length > 0)
+    return sparse.csr_array((weights * scale[row], counts.indices, counts.indptr), counts.shape)

@@ -22,6 +22,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pandas as pd
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -81,9 +82,10 @@ def locate_terms(text: str) -> list[tuple[str, int, int]]:
     return located
 
 
-def extract_terms(text: str) -> set[str]:
+@lru_cache(maxsize=5_000)
+def extract_terms(text: str) -> frozenset[str]:
     """Return the distinct terms of a text."""
-    return {term for term, _, _ in locate_terms(text)}
+    return frozenset(term for term, _, _ in locate_terms(text))
 
 
 class Grounding:
@@ -106,18 +108,16 @@ class Grounding:
         everywhere: Counter[str] = sum(self._session_counts.values(), Counter())
         self.idf = {t: math.log((len(texts) + 1) / (n + 1)) for t, n in everywhere.items()}
         self._rationales = list(zip(rationales["user"], rationales["scenario"], term_sets))
+        self._sources: dict[tuple[str, str], Mapping[str, frozenset[str]]] = {}
         self._habits: dict[tuple[str, str], tuple[Counter[str], int]] = {}
 
     def trace_terms(self, rationale: str, block: Block, target: Target, memory: Iterable[str] = ()) -> Grounds:
         """Return the sources of the terms of a rationale on a reply; `memory` has the statements behind it."""
         messages = [message["content"] for message in target.prefix]
-        near = (
-            extract_terms("\n".join([target.scenario, target.task or "", *messages, target.response])) | self._measured
-        )
-        remembered = extract_terms("\n".join(memory))
-        sources = {s: remembered | extract_terms(s) for s in dict.fromkeys(block.evidence["scenario"])}
-        for scenario, session in dict.fromkeys(zip(block.evidence["scenario"], block.evidence["session"])):
-            sources[scenario] |= self._session_terms[block.user, scenario, session]
+        said = [target.scenario, target.task or "", *messages, target.response]
+        near = self._measured.union(*map(extract_terms, said))
+        remembered = frozenset().union(*map(extract_terms, memory))
+        sources = {scenario: remembered | terms for scenario, terms in self._list_sources(block).items()}
         located = locate_terms(rationale)
         habit, rationales = self._count_habit(block)
         used = {t: habit[t] / max(1, rationales) for t, _, _ in located}
@@ -130,7 +130,22 @@ class Grounding:
         far_share = sum((weights[t] / total for t in weights if t in far), 0.0)
         return Grounds(near_share, far_share, _quote_terms(rationale, located, far), rationales)
 
-    def _is_far(self, term: str, judged_scenario: str, habit_share: float, sources: Mapping[str, set[str]]) -> bool:
+    def _list_sources(self, block: Block) -> Mapping[str, frozenset[str]]:
+        """Return for each other scenario of the user the terms of its sessions."""
+        key = (block.user, block.scenario)
+        if key not in self._sources:
+            sessions = list(dict.fromkeys(zip(block.evidence["scenario"], block.evidence["session"])))
+            self._sources[key] = {
+                scenario: extract_terms(scenario).union(
+                    *(self._session_terms[block.user, s, session] for s, session in sessions if s == scenario)
+                )
+                for scenario, _ in sessions
+            }
+        return self._sources[key]
+
+    def _is_far(
+        self, term: str, judged_scenario: str, habit_share: float, sources: Mapping[str, frozenset[str]]
+    ) -> bool:
         """Return whether a term belongs to another scenario, and the material about the user from there contains it."""
         best = max(
             (self._measure_rate(term, s) for s, source_terms in sources.items() if term in source_terms), default=0.0

@@ -218,10 +218,22 @@ def test_of_users_keeps_what_belongs_to_them():
         tiny_corpus().of_users(["nobody"])
 
 
-def test_texts_lie_in_one_piece_however_they_came():
+def test_texts_of_a_large_corpus_lie_in_one_piece_however_they_came(monkeypatch):
+    monkeypatch.setattr("perslib.corpus.schema.FEW", 2)
     parts = [pd.DataFrame({"user": [f"u{i}"], "profile": [{}]}).astype({"user": "str"}) for i in range(3)]
     joined = pd.concat(parts, ignore_index=True)
     assert joined["user"].array.__arrow_array__().num_chunks == 3
     users = coerce(joined, "users")["user"]
     assert users.array.__arrow_array__().num_chunks == 1
     pd.testing.assert_series_equal(users, joined["user"])
+
+
+def test_a_block_that_is_kept_is_not_changed_by_whoever_changes_one():
+    corpus = tiny_corpus()
+    first, before = corpus.block("ada", "gift"), corpus.block("ada", "gift").evidence.copy()
+    first.evidence["score"] = 1
+    first.targets.loc[0, "response"] = "another reply"
+    again = corpus.block("ada", "gift")
+    pd.testing.assert_frame_equal(again.evidence, before)
+    assert again.targets["response"][0] != "another reply"
+    pd.testing.assert_frame_equal(again.evidence, tiny_corpus().block("ada", "gift").evidence)

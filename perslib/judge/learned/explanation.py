@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import csr_matrix
 
 from perslib.corpus import TURN, Block
 from perslib.judge.learned.mixed import Array, Parts, Turns
@@ -114,7 +114,8 @@ class Wording:
         if not len(case.block):
             return []
         groups = dict(zip(GROUPS, (both + own for both, own in zip(parts.everybody, parts.own))))
-        usual, found = _mean_values(case), []
+        usual, found, terms = _mean_values(case), [], parts.terms
+        said_terms = [(terms.indices[a:b], terms.data[a:b]) for a, b in pairwise(terms.indptr)]
         for i, (ids, rests) in enumerate(self._list_cited(case, parts)):
             points = {name: float(group[i].sum()) for name, group in groups.items()}
             best = sorted(points, key=points.__getitem__, reverse=True)
@@ -125,7 +126,7 @@ class Wording:
             words = []
             for side in sorted(sides, key=lambda side: -abs(sum(points[name] for name in sides[side]))):
                 said = [
-                    self._describe_group(name, groups[name][i], case.replies[i], parts.terms[i], usual)
+                    self._describe_group(name, groups[name][i], case.replies[i], said_terms[i], usual)
                     for name in sides[side]
                 ]
                 words += [self._said[side].format(parts=self._said["join"].join(said))] if said else []
@@ -145,13 +146,13 @@ class Wording:
         return str(self._said[form].format(mean=f"{parts.mean:.1f}", level=f"{abs(level):.1f}", side=side, rated=rated))
 
     def _describe_group(
-        self, name: str, parts: Array, reply: Said, terms: csr_matrix, usual: tuple[Array, Array]
+        self, name: str, parts: Array, reply: Said, terms: tuple[Array, Array], usual: tuple[Array, Array]
     ) -> str:
         """A group of traits by the trait that says most of its points."""
         said, sign, shown = self._said, np.sign(parts.sum()), f"{parts.sum():+.1f}".replace("-", "−")
         if name == "words":
-            order = np.argsort(-sign * terms.data)[:3]
-            found = [self.terms[terms.indices[k]] for k in order if sign * terms.data[k] > 0]
+            which, moved = terms
+            found = [self.terms[which[k]] for k in np.argsort(-sign * moved)[:3] if sign * moved[k] > 0]
             quoted = said["comma"].join(said["quote"].format(term=shown_term(term)) for term in found)
             return str(said["words"].format(terms=quoted, points=shown))
         trait = GROUPS[name][int(np.argmax(sign * parts))]
@@ -213,5 +214,6 @@ def _list_turns(case: Case, parts: Parts) -> pd.DataFrame:
 
 def turn_ids(case: Case) -> list[str]:
     """Ids of the user's rated turns, in the order of the history."""
-    rated = case.block.evidence[case.block.evidence["score"].notna()]
-    return [turn_id(*row) for row in rated[["scenario", "session", "turn"]].itertuples(index=False)]
+    turns = case.block.evidence
+    rows = zip(*(turns[name].to_numpy(object) for name in ("scenario", "session", "turn")))
+    return [turn_id(*row) for row, rated in zip(rows, turns["score"].notna()) if rated]

@@ -247,7 +247,8 @@ class LearnedJudge(Judge):
         new = np.array([i for i, s in enumerate(said) if s not in self._known], dtype=int)
         if len(self._known) + len(new) > KEPT:
             self._known, new = {}, np.arange(len(said))
-        self._known |= zip((said[i] for i in new), population.project(turns.take(new)))
+        if len(new):
+            self._known |= zip((said[i] for i in new), population.project(turns.take(new)))
         return np.array([self._known[s] for s in said]).reshape(len(said), len(population.turns))
 
 

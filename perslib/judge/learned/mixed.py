@@ -21,16 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy import linalg
 from scipy.linalg.lapack import dpotri
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 Array = np.ndarray
+
+# Whether every number of a large matrix is finite need not be asked each time it is used.
+cholesky, solve_triangular = (partial(f, check_finite=False) for f in (linalg.cholesky, linalg.solve_triangular))
 
 # Matrices of about a thousand rows: threads of linear algebra cost more here than they save, many times more on
 # a busy machine.
@@ -222,8 +225,10 @@ class Population:
             of_train = solve_triangular(self._lower, of_train, lower=True, trans=1)
         else:
             of_train = self._mixing @ of_train
-        from_train, from_user = (weigh(targets, *given) for given in ((self.turns, of_train), (history, weights)))
-        terms = v.shared[-1] * self.turns.text.T @ of_train + (v.shared[-1] + v.own[-1]) * history.text.T @ weights
+        given = (self.turns, of_train), (history, weights)
+        words = [turns.text.T @ told for turns, told in given]
+        from_train, from_user = (weigh(targets, *told, said) for told, said in zip(given, words))
+        terms = v.shared[-1] * words[0] + (v.shared[-1] + v.own[-1]) * words[1]
         together = (targets.user[:, None] == history.user) & (targets.session[:, None] == history.session)
         return Parts(
             mean=self.mean,
@@ -291,8 +296,9 @@ class Parts:
         return self.mean + traits + self.level + self.session
 
 
-def weigh(a: Turns, b: Turns, weights: Array) -> list[Array]:
-    """Return Σ_j K_g(i, j) w_j over the turns j of `b` for each turn i of `a`, an array a group, its columns by trait."""
+def weigh(a: Turns, b: Turns, weights: Array, words: Array) -> list[Array]:
+    """Return Σ_j K_g(i, j) w_j over the turns j of `b` for each turn i of `a`, an array a group, its columns by trait;
+    `words` are the terms of `b` under these weights."""
     numbers = [x * (y.T @ weights) / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers)]
     names = [(x[:, None] == y) @ weights for x, y in ((a.assistant, b.assistant), (a.scenario, b.scenario))]
-    return [*numbers, *(column[:, None] for column in (*names, a.text @ (b.text.T @ weights)))]
+    return [*numbers, *(column[:, None] for column in (*names, a.text @ words))]

@@ -6,6 +6,7 @@ scenarios, drawn towards everybody's. The penalty is strong: a hundred reasons t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from perslib.judge.learned.mixed import Array
+from perslib.stats import floats
 
 #: So many of everybody's reasons are added to the user's own.
 IMAGINARY = 10.0
@@ -45,5 +47,6 @@ class ReasonModel:
 
 def count_reasons(turns: pd.DataFrame, labels: Iterable[str]) -> Array:
     """How often each reason was given for a score of 3 or less."""
-    given = turns.loc[turns["score"].notna() & (turns["score"] <= 3), "reason"]
-    return np.array([(given == label).sum() for label in labels], float)
+    low = floats(turns["score"]) <= 3
+    counts = Counter(turns["reason"].to_numpy(object)[low])
+    return np.array([counts[label] for label in labels], float)
