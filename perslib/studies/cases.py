@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import DataError, Problem
+from perslib.judge import Judge, LearnedJudge
 from perslib.judge.noted_memories import Memories
+from perslib.llm import compute
 from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
 from perslib.replay import ORIGINAL
 from perslib.replay.rankings import scores_of_one_judge
 from perslib.replay.score_arrays import SCORE
-from perslib.report.show.words import beginning, name_of
+from perslib.report.show.words import name_of
 from perslib.stats.compare.paired import EXACT
 from perslib.studies.shared import read_thoughts
 from perslib.studies.verification import read_messages_up_to
+from perslib.studies.why import take_apart
 from perslib.text import translate
 
 #: The paper's three patterns, each with the column that ranks its clearest cases.
 CLEAREST_BY = {"matches the core": "near", "real, not the core": "near", "off-task": "far"}
+#: Number of cases, and the mark of those that show no pattern but a score far from the user's.
+CASES, FARTHEST = 6, "far from the user's score"
 #: Number of rated turns shown with a verdict: turns that it cites or rests on, and the most similar turns.
 SHOWN_TURNS = 3
 
@@ -30,57 +36,51 @@ SHOWN_TURNS = 3
 
 
 def pick_cases(rationales: pd.DataFrame) -> pd.DataFrame:
-    """Return up to two cases of each pattern: the clearest first, one per user, ties by place in the corpus.
+    """Return up to six cases of different users: two of each pattern, the clearest first, ties by place in the corpus.
 
-    Rationales that a model wrote come before those that a judge computed.
+    Where there are fewer, scores that are farthest from the user's fill up. Rationales that a model wrote come before those
+    that a judge computed.
     """
-    parts, written = [], rationales["backbone"].notna()
-    for pattern, by in CLEAREST_BY.items():
-        rows = rationales.assign(written=written)[rationales["pattern"] == pattern]
-        rows = rows.sort_values(["written", by], ascending=False, kind="stable").drop(columns="written")
-        parts.append(rows.drop_duplicates("user").head(2))
-    return pd.concat(parts, ignore_index=True)
+    rows = rationales.assign(
+        written=rationales["backbone"].notna(), apart=(rationales["score"] - rationales["gold"]).abs()
+    )
+    chosen = rows.iloc[:0]
+    wanted = [(rows["pattern"] == pattern, by, 2) for pattern, by in CLEAREST_BY.items()]
+    for is_wanted, by, most in [*wanted, (rows["rationale"].notna(), "apart", CASES)]:
+        found = rows[is_wanted & ~rows["user"].isin(chosen["user"])]
+        found = found.sort_values(["written", by], ascending=False, kind="stable").drop_duplicates("user")
+        found = found.head(min(most, CASES - len(chosen)))
+        chosen = pd.concat([chosen, found.assign(pattern=FARTHEST) if by == "apart" else found])
+    return chosen.drop(columns=["written", "apart"]).reset_index(drop=True)
 
 
-def read_last_messages(corpus: Corpus, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the last three messages up to the judged reply, with the user's score and reason."""
+def describe_case(
+    row: Mapping[str, Any], corpus: Corpus, memories: Memories, judge: Judge | None = None, thoughts: str | None = None
+) -> dict[str, Any]:
+    """Return the values of `records.html.j2` for a verdict: both scores, the conversation, what the verdict rests on.
+
+    A learned `judge` that was taught also says what the score is made of and what would change its mind.
+    """
+    block = corpus.block(row["user"], row["scenario"])
     *before, last = read_messages_up_to(corpus, row)[-3:]
-    return [*before, {**last, "reason": row["gold_reason"]}]
-
-
-def describe_case(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> pd.DataFrame:
-    """Return a case line by line: score and reason of user and judge, rationale, terms from elsewhere, citations.
-
-    Columns: what, said.
-    """
-    lines = [
-        ("the user", _format_score(row["gold"], row["gold_reason"])),
-        ("the judge", _format_score(row["score"], row["reason"])),
-        ("rationale", row["rationale"] if isinstance(row["rationale"], str) else "–"),
-    ]
-    if row["terms"]:
-        lines.append(("only elsewhere", ", ".join(row["terms"])))
-    lines += _list_citations(row, corpus, memories)
-    return pd.DataFrame([(name_of(what), text) for what, text in lines], columns=["what", "said"])
-
-
-def _format_score(score: float, reason: object) -> str:
-    written = name_of(reason) if isinstance(reason, str) else ""
-    return f"{score:.1f}".removesuffix(".0") + (f", {written}" if written else "")
-
-
-def _list_citations(row: Mapping[str, Any], corpus: Corpus, memories: Memories) -> Iterator[tuple[str, str]]:
     memory = memories.get((row["judge"], row["user"], row["scenario"]))
-    cited = resolved(row["evidence"], corpus.block(row["user"], row["scenario"]), memory)
-    for statement in cited.statements:
-        if isinstance(statement, str):
-            yield statement, translate("(cited, but there is no such statement or turn)")
-        else:
-            yield statement.id, statement.text
-    for name, turn in list(cited.turns.items())[:SHOWN_TURNS]:
-        request = beginning(turn["request"]) if isinstance(turn["request"], str) else "–"
-        score = "–" if pd.isna(turn["score"]) else _format_score(float(turn["score"]), turn["reason"])
-        yield name, f"{request}\n→ {beginning(turn['response'])}\n({translate('score')} {score})"
+    why: dict[str, Any] = {}
+    if isinstance(judge, LearnedJudge):
+        target = block.target(row["session"], int(row["turn"]))
+        one = block.with_replies(target.session, target.turn, [target.response])
+        why = compute(partial(take_apart, judge, one))
+    keys = {key: row[key] for key in TURN} | {"scenario": name_of(row["scenario"])}
+    return {
+        **{name: row[name] for name in ("pattern", "judge", "gold", "score", "terms")},
+        **{name: row[name] if isinstance(row[name], str) else "" for name in ("gold_reason", "reason", "rationale")},
+        "place": translate("{user} · {scenario} · session {session}, turn {turn}", **keys),
+        "messages": [*before, last],
+        "task": corpus.task(*(row[key] for key in SESSION)),
+        "counts": score_counts(block.evidence),
+        "cited": resolved(row["evidence"], block, memory),
+        "why": why,
+        "thoughts": thoughts,
+    }
 
 
 # -- candidates ----------------------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
     moved = delete_cited_turns(LearnedJudge(), corpus)
     table = compare_deletions(moved)
+    truth = compare_to_planted(judge, corpus)      what a taught judge says of users whose tastes are known
 
-It works for any judge whose verdicts cite turns of the evidence, by computing or by asking a model.
+Turns can be deleted for any judge whose verdicts cite turns of the evidence, by computing or by asking a model.
 """
 
 from __future__ import annotations
@@ -17,10 +18,16 @@ import pandas as pd
 from perslib.corpus import TURN, Block, Corpus
 from perslib.judge import Judge, targets
 from perslib.judge.evaluate import fit, verdicts_on
+from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.preferences import columns_of, weigh_columns
 from perslib.llm import Backbone
 from perslib.memory import turns_by_id
-from perslib.stats import Resamples
+from perslib.memory.preferences import LEVEL
+from perslib.prompts import read_phrases
+from perslib.report.show.words import name_of
+from perslib.stats import Resamples, correlation
 from perslib.stats.resample.leave_out import name_bounds
+from perslib.text import current_language, join
 
 
 def delete_cited_turns(
@@ -75,3 +82,37 @@ def compare_deletions(moved: pd.DataFrame) -> pd.DataFrame:
         share = float(((by_cited > by_others) + (by_cited == by_others) / 2).mean())
         rows.append({**row, "others": by_others.mean(), **more, "share": share})
     return pd.DataFrame(rows, columns=["judge", "replies", "users", "cited", "others", *name_bounds("more"), "share"])
+
+
+#: What a synthetic world knows of its users, the traits that show it, and whether more of it is less of them.
+PLANTED = {
+    "strictness": ((LEVEL,), -1),
+    "weight_brevity": (("length",), -1),
+    "weight_format": (("lines", "items", "headings", "bold", "table"), 1),
+}
+
+
+def compare_to_planted(judge: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
+    """Compare what a taught judge says of users with what is known of them; empty where nothing is known.
+
+    Columns: planted, traits, users, rho (rank correlation over test users) with rho_low and rho_high.
+    """
+    blocks, truth = list(targets(corpus)), corpus.extras.get("truth_users")
+    columns = ["planted", "traits", "users", *name_bounds("rho")]
+    if truth is None or not set(PLANTED) <= set(truth):
+        return pd.DataFrame(columns=columns)
+    known = columns_of(judge.population)
+    names = [*known.traits, LEVEL]
+    found = []
+    for block in blocks:
+        case = judge.read_case(block)
+        weights, _, level = weigh_columns(judge.population, known, case.history, case.tied_history, case.scores)
+        found.append((block.user, *weights.sum(axis=1), level.weight))
+    said = pd.DataFrame(found, columns=["user", *names]).groupby("user").mean()
+    truth = truth.set_index("user").reindex(said.index)
+    phrases, rows = read_phrases("traits", current_language()), []
+    for planted, (traits, sign) in PLANTED.items():
+        true, own = ((sign * truth[planted]).rank(), said[[*traits]].sum(axis=1).rank())
+        row = {"planted": planted, "traits": join(phrases.get(name) or name_of("part: level") for name in traits)}
+        rows.append(row | {"users": len(said)} | dict(zip(name_bounds("rho"), correlation(true, own, true.index))))
+    return pd.DataFrame(rows, columns=columns)

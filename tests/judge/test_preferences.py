@@ -15,11 +15,12 @@ from scipy.stats import spearmanr
 from perslib.corpus import TURN, Block, Corpus, load
 from perslib.errors import PerslibError
 from perslib.judge import FromStatements, LearnedJudge, Preferences, evaluate, make_judge
+from perslib.judge.learned.changes import CHANGEABLE, find_changes
 from perslib.judge.learned.mixed import Parts
 from perslib.judge.learned.preferences import Columns, weigh_columns
 from perslib.llm import answered
 from perslib.memory import Draft, Given, PreferenceMemory, Statement, make_memory, read_draft, save_draft, understand
-from perslib.memory.features import NAMES, _reply
+from perslib.memory.features import NAMES, _reply, read, said_in
 from perslib.memory.preferences import LEVEL, TYPED_POINTS
 from perslib.worlds import world
 
@@ -269,3 +270,38 @@ def test_a_table_of_ones_own_without_tasks_and_assistants_is_enough():
         assert first.trait in ("length", "short") and abs(first.points) > 0.8
         likes_long = (first.points > 0) == (first.trait == "length")
         assert likes_long == bool(int(user[1:]) % 2)
+
+
+def test_a_change_of_the_reply_moves_the_score_as_it_is_said_to(judge, planted, memory, monkeypatch):
+    corpus, _ = planted
+    block = block_of(corpus, memory)
+    changes = answered(partial(find_changes, judge, block))
+    assert set(changes["trait"]) <= set(CHANGEABLE) and len(changes)
+    assert (changes.groupby(TURN).size() <= 3).all()
+    verdicts = dict(zip(zip(block.targets["session"], block.targets["turn"]), answered(partial(judge.judge, block))))
+    said = dict(zip(verdicts, said_in(block)[1]))
+    for row in changes.head(12).itertuples():
+        key = (row.session, row.turn)
+        assert row.score == pytest.approx(verdicts[key].raw) and row.before == read(said[key])[NAMES.index(row.trait)]
+        assert row.turns_round == ((row.score > 3.5) != (row.new_score > 3.5))
+        changed = read(said[key]).copy()
+        changed[NAMES.index(row.trait)] = row.after
+        features = {said[key]: changed}
+        with monkeypatch.context() as patch:
+            patch.setattr("perslib.judge.learned.judge.read", lambda turn, own=features: own.get(turn, read(turn)))
+            judge._known = {}
+            again = answered(partial(judge.judge, block.with_replies(*key, [said[key].reply])))[0]
+        assert again.raw == pytest.approx(row.new_score, abs=1e-9), row.trait
+    judge._known = {}
+
+
+def test_the_smallest_change_that_turns_a_verdict_round_comes_first(judge, planted):
+    corpus, _ = planted
+    found = [answered(partial(find_changes, judge, block)) for block in list(corpus.blocks())[:12]]
+    turned = pd.concat(found)
+    assert turned["turns_round"].any() and not turned["turns_round"].all()
+    by_reply = turned.groupby(TURN)["turns_round"]
+    assert (by_reply.apply(lambda own: own.is_monotonic_decreasing)).all(), "those that turn it round are named first"
+    away = ~turned["turns_round"]
+    nearer = (turned["new_score"] - 3.5).abs() < (turned["score"] - 3.5).abs()
+    assert nearer[away].all()

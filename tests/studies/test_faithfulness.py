@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
 import pytest
 from histories import corpus_of
 from made import shortened
 
 from perslib.corpus import Corpus, load
-from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict
+from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict, targets
+from perslib.judge.evaluate import fit
 from perslib.memory import turn_id
-from perslib.studies.faithfulness import compare_deletions, delete_cited_turns
+from perslib.studies.faithfulness import compare_deletions, compare_to_planted, delete_cited_turns
+from perslib.worlds import world
 
 
 class Last(Judge):
@@ -55,6 +61,20 @@ def test_a_judge_that_cites_nothing_is_no_row(corpus):
             return [Verdict(raw=3.0)] * len(block)
 
     assert compare_deletions(delete_cited_turns(Silent(True), corpus)).empty
+
+
+@pytest.mark.sample
+def test_what_is_planted_is_found_by_a_judge_that_knows_the_user_and_by_no_other():
+    known = world(24, 5, "en")
+    judge = LearnedJudge()
+    fit(judge, known, targets(known))
+    found = compare_to_planted(judge, known).set_index("planted")
+    assert found.loc["strictness", "rho"] > 0.6 and found.loc["strictness", "rho_low"] > 0
+    rng = np.random.default_rng(3)
+    turns = known.turns.assign(score=pd.array(rng.permutation(known.turns["score"]), "Int64"))
+    dealt = replace(known, turns=turns)
+    assert compare_to_planted(judge, dealt).set_index("planted").loc["strictness", "rho"] < 0.5
+    assert compare_to_planted(judge, replace(known, extras={})).empty
 
 
 @pytest.mark.sample

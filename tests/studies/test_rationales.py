@@ -19,15 +19,18 @@ from pages import run_cells
 from said import rationale
 
 from perslib.corpus import Corpus, coerce, load, save
-from perslib.judge import LearnedJudge, Manner, Personal, evaluate
+from perslib.judge import LearnedJudge, Manner, Personal, evaluate, targets
+from perslib.judge.evaluate import fit
 from perslib.llm import Backbone, compute
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
 from perslib.memory.base import Noting
 from perslib.report import begin, run_report
+from perslib.report.show.html import render_cards
 from perslib.stats import reason_confusion
 from perslib.studies import cases
 from perslib.studies import rationales as study
 from perslib.studies.grounding import Grounding, Grounds, extract_terms, locate_terms
+from perslib.worlds import world
 
 KEYS = ["user", "scenario", "session", "turn"]
 
@@ -107,7 +110,7 @@ def test_without_reasons_there_is_nothing_to_compare_and_no_crash():
     assert study.compare_to_blind(judged(), bare).empty and study.measure_bias(judged(), bare).empty
     found = study.classify_rationales(judged(), bare, {})
     assert found["pattern"].isna().all() and study.estimate_shares(found).empty
-    assert cases.pick_cases(found).empty
+    assert set(cases.pick_cases(found)["pattern"]) == {cases.FARTHEST}
 
 
 # -- what a rationale speaks of ----------------------------------------------------------------------------
@@ -243,11 +246,38 @@ def test_a_case_names_what_it_cites_and_the_turns_behind_it(tmp_path):
     begin(tmp_path, "en")
     corpus, said, memories = cited()
     row = study.classify_rationales(said, corpus, memories).iloc[0].to_dict()
-    lines = dict(cases.describe_case(row, corpus, memories).to_numpy().tolist())
-    assert lines["The user"] == "3, too short" and lines["M3"] == "Wants ferries."
-    assert "no such statement" in lines["M9"]
-    assert lines["travel/0/0"].startswith("Which hotel?\n→ A hotel by the harbour") and "4" in lines["travel/0/0"]
-    assert cases.read_last_messages(corpus, row)[-1]["score"] == 3
+    record = cases.describe_case(row, corpus, memories)
+    assert record["gold"] == record["messages"][-1]["score"] == 3 and record["why"] == {}
+    html = render_cards("records.html.j2", [record])
+    shown = (
+        "too short",
+        "Wants ferries.",
+        "<b>M9</b>",
+        "no such statement",
+        "Which hotel?",
+        "→ A hotel by the harbour",
+    )
+    assert all(text in html for text in shown) and "What would change its mind" not in html
+
+
+def test_a_record_of_the_learned_judge_adds_up_and_says_what_would_change_its_mind(tmp_path):
+    begin(tmp_path, "en")
+    corpus = shortened(world(12, 3, "en"), sessions=2, turns=3)
+    judge = LearnedJudge()
+    verdicts, _ = study.judge_with_memories([judge], corpus, None, limit=None, seed=1)
+    fit(judge, corpus, targets(corpus))
+    examples = cases.pick_cases(study.classify_rationales(verdicts, corpus, {}))
+    assert len(examples) == min(6, examples["user"].nunique()) and set(examples["pattern"]) <= {
+        *cases.CLEAREST_BY,
+        cases.FARTHEST,
+    }
+    for row in examples.to_dict("records"):
+        record = cases.describe_case(row, corpus, {}, judge)
+        points = [part["points"] for part in record["why"]["parts"]]
+        assert record["why"]["mean"] + sum(points) == pytest.approx(row["score"], abs=1e-9)
+        assert [abs(p) for p in points[:-1]] == sorted(map(abs, points[:-1]), reverse=True)
+        html = render_cards("records.html.j2", [record])
+        assert html.count("pl-why-row") == len(points) and "What would change its mind" in html
 
 
 def test_a_memory_is_kept_as_it_was_built():
@@ -315,12 +345,13 @@ def test_the_page_of_the_sample(rendered):
     folder = rendered[0] / "sample-en" / "loop"
     made = json.loads((folder / "03_rationales.json").read_text("utf-8"))
     assert made["status"] == "success" and len(made["figures"]) == 3
-    assert {"reason_agreement", "reason_bias", "patterns", "citations", "case_1"} <= set(made["tables"])
+    assert {"reason_agreement", "reason_bias", "patterns", "citations", "planted_truth"} <= set(made["tables"])
     listed = pd.read_csv(folder / "tables" / "rationales.csv")
     asked, learned = listed[listed["judge"] == "personal"], listed[listed["judge"] == "learned"]
     assert len(asked) == 60 and set(asked["rationale"]) <= set(SAID)
     assert len(learned) == load("sample/en").of_users(load("sample/en").split()["test"]).turns["score"].notna().sum()
     html = (folder / "03_rationales.html").read_text("utf-8")
+    assert html.count("The judge gave") == 6
     assert (
         "Do rationales say why?" in html and "Wants exact times" in html and ">nan" not in html and "[nan" not in html
     )

@@ -133,7 +133,7 @@ class LearnedJudge(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """A verdict with a full distribution for every target."""
         case = self.read_case(block)
-        answers, given = await self._ask_panel(block, ask)
+        answers, given = await self.ask_panel(block, ask)
         parts = await self.take_apart(case, ask)
         p = self._finish(case, self._with_panel(parts.prediction, given))[1]
         parts = self._in_points_of_score(parts)
@@ -150,7 +150,7 @@ class LearnedJudge(Judge):
         """Take the verdicts on a block apart, without a remainder: see `Explanation`."""
         case = self.read_case(block)
         parts = await self.take_apart(case, ask)
-        _, given = await self._ask_panel(block, ask)
+        _, given = await self.ask_panel(block, ask)
         shaped, final = (p @ SCORES for p in self._finish(case, self._with_panel(parts.prediction, given)))
         parts = self._in_points_of_score(parts)
         stages = {"panel": shaped - parts.prediction} if self.panel else {}
@@ -226,12 +226,16 @@ class LearnedJudge(Judge):
             await judge.fit(train, ask)
         return np.concatenate(given)
 
-    async def _ask_panel(self, block: Block, ask: Ask) -> tuple[list[tuple[Verdict, ...]], Array]:
+    async def ask_panel(self, block: Block, ask: Ask) -> tuple[list[tuple[Verdict, ...]], Array]:
         """Return the panel's verdicts on each target, and their scores, a column a judge."""
         answers = await asyncio.gather(*(judge.judge(block, ask) for judge in self.panel))
         by_target: list[tuple[Verdict, ...]] = list(zip(*answers)) if answers else [()] * len(block)
         scores = np.array([[verdict.score for verdict in verdicts] for verdicts in by_target], float)  # None is NaN
         return by_target, scores.reshape(len(block), len(answers))
+
+    def expect(self, case: Case, predictions: Array, given: Array) -> Array:
+        """Return the scores that follow from these predictions of the first stage and these scores of the panel."""
+        return self._finish(case, self._with_panel(predictions, given))[1] @ SCORES
 
     def _with_panel(self, predicted: Array, given: Array) -> Array:
         """Features of the ordinal stage: the prediction, the panel's scores, and which of these are missing."""
@@ -305,11 +309,20 @@ class Reading:
     def __call__(self, user: Array, said: Sequence[Said]) -> Turns:
         """These turns of these users, one a row."""
         numbers = np.array([read(s) for s in said]).reshape(len(said), len(self._mean))
-        scaled = ((numbers - self._mean) / self._spread).clip(-4, 4)
+        scaled = self.scale(numbers)
         assistant, scenario = (np.array([getattr(s, n) for s in said], object) for n in ("assistant", "scenario"))
         session = np.array([f"{s.scenario}/{s.session}" for s in said], object)
         text = self._text([s.reply for s in said])
         return Turns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
+
+    def scale(self, values: Array, places: Array | slice | int = slice(None)) -> Array:
+        """Values of the traits at these places, all by default, as the model sees them."""
+        return np.asarray(((values - self._mean[places]) / self._spread[places]).clip(-4, 4))
+
+    def usual(self, trait: str) -> tuple[float, float]:
+        """Mean and standard deviation of a trait among the train users' replies."""
+        i = NAMES.index(trait)
+        return float(self._mean[i]), float(self._spread[i])
 
     def ranges(self) -> dict[str, tuple[float, float]]:
         """Trait → a low and a high value: a standard deviation below and above the mean; of a mark, absent and present."""
@@ -324,8 +337,7 @@ class Reading:
         """How far a trait goes from low to high, as the model sees it; 1 for what is no number."""
         if trait not in NAMES:
             return 1.0
-        i = NAMES.index(trait)
-        low, high = (np.clip((end - self._mean[i]) / self._spread[i], -4, 4) for end in self.ranges()[trait])
+        low, high = (self.scale(np.array(end), NAMES.index(trait)) for end in self.ranges()[trait])
         return float(high - low)
 
     def _text(self, replies: Sequence[str]) -> csr_matrix:
