@@ -19,13 +19,14 @@ import pandas as pd
 from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.errors import NotEnough, UnknownName
-from perslib.judge import Judge, LearnedJudge, Manner, Personal, evaluate, make_judge
+from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised, evaluate, make_judge
 from perslib.judge.extent import FEWEST_REPLIES, Extent, listed, require_replies
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
 from perslib.stats.resample.leave_out import name_bounds
 from perslib.studies.verification import CONTROLS, SHOWN_METRICS
+from perslib.studies.whose_memory import compare_owners, judge_with_memories_of
 
 #: Rules for equal scores in a block: the published one, and those that use no position. `random` is compared with them.
 TIE_RULES: tuple[stats.Ties, ...] = ("turn_index", "min", "max", "mid", "expected")
@@ -71,6 +72,22 @@ def keep_enough(agreed: pd.DataFrame) -> pd.DataFrame:
     """
     require_replies(int(agreed["turns"].max()) if len(agreed) else 0)
     return agreed[agreed["turns"] >= FEWEST_REPLIES].reset_index(drop=True)
+
+
+# -- whose history, and a panel --------------------------------------------------------------------------------
+
+PANEL = "panel"
+
+
+def compare_own_history(corpus: Corpus, seed: int = 42) -> pd.DataFrame:
+    """Compare the learned judge with itself on the nearest other user's history, and with a panel of judges behind it.
+
+    The panel is the supervised judge and the nearest rated turns; none of the three asks a model. Columns as those of
+    `whose_memory.compare_owners`, where `less` is the judge alone on the user's own history less this one.
+    """
+    alone = judge_with_memories_of(LearnedJudge(), corpus, whose=["nearest"], seed=seed)
+    together = evaluate(LearnedJudge([Supervised(), Nearest()]), corpus).assign(judge=PANEL)
+    return compare_owners(pd.concat([alone, together], ignore_index=True), corpus)
 
 
 # -- ties --------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from endpoint import Endpoint
 from histories import corpus_of
+from made import shortened
 from scripted import MEMORY
 
 from perslib import stats
@@ -336,3 +337,14 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
 
 def text_of(page: Path) -> str:
     return re.sub(r"<details class=.code.>.*?</details>", "", page.read_text("utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.sample
+def test_a_panel_and_another_users_history_are_rows_beside_the_judge_alone():
+    corpus = shortened(world(30, 3, "en"), sessions=2, turns=3)
+    found = ablations.compare_own_history(corpus).set_index(["whose", "metric"])
+    assert set(found.index.get_level_values("whose")) == {"own", "nearest", ablations.PANEL}
+    for other in ("nearest", ablations.PANEL):
+        own, row = found.loc["own", "pearson"], found.loc[other, "pearson"]
+        assert row["less"] == pytest.approx(own["value"] - row["value"], abs=1e-6)
+    assert found["value"].between(-1, 1).all() and found.loc["own", "less"].isna().all()
