@@ -19,7 +19,7 @@ from perslib.explorer.controls import Asking, bar, button, columns, div, failure
 from perslib.explorer.judge_panel import Judging
 from perslib.explorer.open_case import Looking
 from perslib.explorer.rate_panel import Annotating
-from perslib.explorer.user_panel import build_asking, build_now, is_free, not_built, see, system_name, systems
+from perslib.explorer.user_panel import borrow, build_asking, build_now, is_free, not_built, see, system_name, systems
 from perslib.explorer.users_panel import Users
 from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
@@ -83,6 +83,9 @@ class Opened(widgets.VBox):
         self.user = make_field(widgets.Dropdown, "User", width="auto", options=[(controls_shown(u), u) for u in users])
         self.scenario = make_field(widgets.Dropdown, "Target scenario", width="auto")
         self.system = make_field(widgets.Dropdown, "Memory", width="auto")
+        train = set(looking.corpus.split().get("train", []))
+        self.others = [user for user in users if user not in train]
+        self.whose = make_field(widgets.Dropdown, "Whose memory", width="auto")
         self.build = button(looking, "Build", self._build, "magic", "let the model write this memory")
         self.asking, self.said, self.failed = Asking(looking), widgets.HTML(), widgets.HTML()
         self._show_choices()
@@ -90,6 +93,7 @@ class Opened(widgets.VBox):
         watch(looking, self.user, looking.open)
         watch(looking, self.scenario, lambda scenario: looking.open(looking.user, scenario))
         watch(looking, self.system, self._choose_system)
+        watch(looking, self.whose, self._borrow)
         for choice in (self.corpus, self.language):
             watch(looking, choice, self._begin_anew)
         looking.observe(self._follow, "opened")
@@ -97,7 +101,7 @@ class Opened(widgets.VBox):
         super().__init__(
             [
                 bar(self.corpus, self.user, self.scenario, self.language),
-                *(bar(self.system, self.build, self.asking), self.said, self.failed),
+                *(bar(self.system, self.whose, self.build, self.asking), self.said, self.failed),
             ]
         )
         self.add_class("pl-opened")
@@ -138,21 +142,40 @@ class Opened(widgets.VBox):
         """Build what can be built without a model; else wait until Build is pressed."""
         self.asking.clear()
         looking, at_once = self.looking, is_free(self.looking.system)
+        others = [user for user in self.others if user != looking.user] if looking.system == "preferences" else []
+        with looking.filling():
+            self.whose.options = [
+                (translate("this user's own"), ""),
+                *((controls_shown(user), user) for user in others),
+            ]
+            self.whose.value = ""
+        self.whose.layout.display = None if others else "none"
+        self.build.layout.display = "none" if at_once else None
+        self.said.value = "" if at_once else div("empty", not_built(looking.system))
         try:
-            if at_once:
+            if at_once and looking.must_learn(looking.system):
+                self._build()
+            elif at_once:
                 looking.draft = Draft.of(build_now(looking, looking.system))
         except PerslibError as error:
             self.asking.fail(error)
-            return
-        self.build.layout.display = "none" if at_once else None
-        self.said.value = "" if at_once else div("empty", not_built(looking.system))
+
+    def _borrow(self, user: str) -> None:
+        """Put another user's preferences in the place of this one's."""
+        if user:
+            self.looking.draft = Draft.of(borrow(self.looking, user))
+        else:
+            self._memory()
 
     def _build(self) -> None:
-        def done(memory: UserMemory) -> None:
-            self.looking.draft = Draft.of(memory)
-            self.said.value = ""
+        looking, opened, system = self.looking, self.looking.opened, self.looking.system
 
-        build_asking(self.asking, self.looking.system, done)
+        def done(memory: UserMemory) -> None:
+            if (looking.opened, looking.system) == (opened, system):
+                looking.draft = Draft.of(memory)
+                self.said.value = ""
+
+        build_asking(self.asking, system, done)
 
 
 class Tabs(widgets.Tab):

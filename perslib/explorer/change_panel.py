@@ -195,23 +195,31 @@ class Row(widgets.VBox):
     def __init__(self, looking: Looking, change: Callable[[Edit], None]):
         self.looking = looking
         self._id = ""
+        self._shown: tuple[object, ...] = ()
         self.on = make_field(widgets.Checkbox, width="5.2em", indent=False, tooltip=translate("on or off"))
         self.text = make_field(widgets.Textarea, width="100%", continuous_update=False)
+        self.points = make_field(widgets.FloatSlider, "Points", width="22em", min=-2.0, max=2.0, step=0.05)
+        watch(looking, self.points, lambda points: change(lambda d: d.weigh(self._id, float(points))))
         up = button(looking, "", lambda: change(lambda d: d.move(self._id, -1)), "arrow-up", "up")
         down = button(looking, "", lambda: change(lambda d: d.move(self._id, 1)), "arrow-down", "down")
         self.about = widgets.HTML()
         watch(looking, self.on, lambda on: change(lambda d: d.switch(self._id, bool(on))))
         watch(looking, self.text, lambda text: change(lambda d: d.edit(self._id, str(text))))
         buttons = widgets.HBox([up, down], layout={"flex": "0 0 auto"})
-        super().__init__([widgets.HBox([self.on, self.text, buttons]), self.about])
+        super().__init__([widgets.HBox([self.on, self.text, buttons]), self.points, self.about])
         self.add_class("pl-row")
 
     def fill(self, line: Line, cited: bool) -> None:
-        """Show this statement."""
+        """Show this statement, unless it is shown already: its turns are long."""
+        if (now := (self.looking.opened, line, cited)) == self._shown:
+            return
+        self._shown = now
         statement, marks = line.statement, {mark("edited by hand"): line.by_hand, mark("cited"): cited}
         with self.looking.filling():
             self._id = self.on.description = statement.id
             self.on.value = line.on
+            self.points.layout.display = "none" if statement.points is None else None
+            self.points.value = statement.points or 0.0
             self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
         shown = [translate(text) for text, holds in marks.items() if holds]
         about = {"statement": statement, "evidence": self.looking.evidence, "by_hand": line.by_hand}

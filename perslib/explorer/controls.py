@@ -101,33 +101,35 @@ class Asking(widgets.HBox):
         self._line = widgets.HTML(layout={"flex": "1 1 auto"})
         self._cancel = button(looking, "Stop", self.cancel, "times")
         self._again = button(looking, "Try again", lambda: self._retry(), "refresh")
-        self._retry: Callable[[], None] = lambda: None
+        self._retry: Callable[[], object] = lambda: None
         self._future: Future[Any] | None = None
         super().__init__([self._line])
         self.add_class("pl-asking")
 
-    def start(self, method: Method[T], done: Callable[[T], None], label: str) -> None:
+    def start(self, method: Method[T], done: Callable[[T], None], label: str, asks: bool = True) -> Future[T] | None:
         """Work on the method and hand its result to `done`; what was asked before is given up.
 
-        `label` says what is done, in the researcher's words.
+        `label` says what is done, in the researcher's words. What asks no model says nothing of its cost. Returns the work,
+        for whoever goes on from there.
         """
         self.cancel()
         self.busy = True
-        self._retry = partial(self.start, method, done, label)
+        self._retry = lambda: self.start(method, done, label, asks)
         self._show("asking", label)
         begun, before, back = time.monotonic(), self._spent(), _way_back()
         try:
             self._future = future = self.looking.backbone.begin(method)
         except PerslibError as error:
             self.fail(error)
-            return
+            return None
 
         def finish() -> None:
             with using_language(self.looking.language):
                 if future is self._future:  # neither cancelled nor asked anew meanwhile
-                    self._finish(future, done, lambda: self._cost(before, time.monotonic() - begun))
+                    self._finish(future, done, lambda: self._cost(before, time.monotonic() - begun) if asks else "")
 
         future.add_done_callback(lambda _: back(finish))
+        return future
 
     def cancel(self) -> None:
         """Give up what is under way; answers that have come are in the cache."""
@@ -151,7 +153,8 @@ class Asking(widgets.HBox):
     def _finish(self, future: Future[T], done: Callable[[T], None], cost: Callable[[], str]) -> None:
         try:
             done(future.result())
-            kind, said = "asked", translate("Done: {what}", what=cost())
+            what = cost()
+            kind, said = "asked", translate("Done: {what}", what=what) if what else ""
         except CancelledError:
             kind, said = "cancelled", _stopped()
         except Exception as error:  # whatever it is, the researcher reads it here and can try again
@@ -179,7 +182,7 @@ class Asking(widgets.HBox):
         return paragraph(said, translate("Cost: {money:.4f}.", money=money) if money else "")
 
     def _show(self, kind: str, said: str) -> None:
-        self._line.value = line(said, kind)
+        self._line.value = line(said, kind) if said else ""
         buttons = {"asking": [self._cancel], "asked": []}.get(kind, [self._again])
         self.children = [self._line, *buttons]
 

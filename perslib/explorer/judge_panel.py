@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,15 +12,17 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.explorer.controls import WINDOW, Judged, bar, button, div, draw, make_field, watch
-from perslib.explorer.open_case import Looking
+from perslib.explorer.controls import WINDOW, Asking, Judged, bar, button, div, draw, heading, make_field, watch
+from perslib.explorer.open_case import AtOnce, Looking
 from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
-from perslib.memory import Draft, UserMemory, resolved
+from perslib.llm import Ask
+from perslib.memory import Draft, PreferenceMemory, UserMemory, resolved
 from perslib.report.show.html import conversation_html
 from perslib.report.show.words import beginning, controls_shown, name_of
 from perslib.stats import SCORES, Tilted
 from perslib.stats.calibrate.verdicts import COUNTS
+from perslib.studies.why import EDITS
 from perslib.text import mark, translate
 
 #: Verdicts of one reply that are kept in view, the newest first.
@@ -27,6 +30,8 @@ KEPT = 8
 #: The judge's distribution and that of the user's own past scores, each to the power one half: nothing is learned.
 POOLED = Tilted(0.5, 0.5, np.zeros(5), name="pooled")
 #: The label of a verdict, its distribution, its mean; either may be missing.
+#: Changes of the reply, and edits of the memory, that would change a verdict.
+Changes = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 Shares = tuple[str, Sequence[float] | None, float | None]
 
 
@@ -36,6 +41,7 @@ class Judging(Judged):
     def __init__(self, looking: Looking):
         super().__init__(looking)
         self._seen: list[Shares] = []
+        self._is_at_once, self.edits, self.changing = False, widgets.VBox(), Asking(looking)
         self.turn = make_field(widgets.Dropdown, "Turn", width="100%")
         hint = mark("Paste any reply here to have it judged instead of the recorded one; clear it to go back.")
         self.paste = make_field(widgets.Textarea, "", hint, "100%", rows=4, continuous_update=False)
@@ -52,10 +58,10 @@ class Judging(Judged):
         looking.observe(self._edited, "draft")
         looking.observe(self._show_gold, ["gold_shown", "at", "reply"])
         self.children = [self.turn, self.context, self.paste]
-        tip = mark("the learned judge, which asks no model and reads no memory")
+        tip = mark("by what everybody likes and by the statements on this user; asks no model")
         self.quick = button(looking, "Score at once", self.judge_at_once, "bolt", tip)
         asks, gold = bar(self.quick, self.score, self.write, self.follow), bar(self.show_gold, self.gold)
-        self.said = widgets.VBox([asks, self.asking, self.shown, gold])
+        self.said = widgets.VBox([asks, self.asking, self.shown, self.edits, gold])
         self._opened()
 
     # -- which reply ------------------------------------------------------------------------------------------
@@ -118,6 +124,8 @@ class Judging(Judged):
             return
 
         def done(found: Sequence[Verdict]) -> None:
+            self.changing.clear()
+            self._is_at_once, self.edits.children = False, []
             self._seen = [shares_of(_last_edit(draft), found[0]), *self._seen][:KEPT]
             looking.show_verdict(found[0])
             verdict = verdict_html(found[0], looking.block, draft.memory)
@@ -127,29 +135,76 @@ class Judging(Judged):
         self.asking.start(partial(looking.judge(draft.memory, written=written).judge, block), done, label)
 
     def judge_at_once(self) -> None:
-        """Show the learned judge's verdict on the open reply."""
-        looking, block = self.looking, self.looking.asked()
+        """Show the verdict by statements on the open reply, what it is made of, and what would change it."""
+        looking, block, draft = self.looking, self.looking.asked(), self.looking.draft
         if block is None:
             return
 
-        def done(found: Sequence[Verdict]) -> None:
-            looking.show_verdict(found[0])
-            counts = tuple(int((block.evidence["score"] == score).sum()) for score in SCORES)
-            self.shown.value = verdict_html(found[0], looking.block, None, counts)
+        def done(found: AtOnce) -> None:
+            self._is_at_once = True
+            made = _last_edit(draft) if draft else translate("as built")
+            self._seen = [shares_of(made, found.verdict), *self._seen][:KEPT]
+            looking.show_verdict(found.verdict)
+            shown = verdict_html(found.verdict, looking.block, found.memory)
+            shown += draw("parts", rows=found.why["parts"], mean=found.why["mean"], evidence=looking.evidence)
+            self.shown.value = shown + (draw("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
-        self.asking.start(partial(looking.judge_learned, block), done, translate("The learned judge reads the reply …"))
+        memory = draft.memory if draft else None
+        said = translate("The judge reads the reply …")
+        scoring = self.asking.start(partial(looking.score_at_once, block, memory), done, said, asks=False)
+
+        async def would_change(ask: Ask) -> Changes:
+            assert scoring is not None
+            return await (await asyncio.wrap_future(scoring)).would_change(ask)
+
+        def show_changes(found: Changes) -> None:
+            changes, edits = found
+            offered = self._offer(edits) if isinstance(memory, PreferenceMemory) else []
+            self.edits.children = [widgets.HTML(draw("would_change", rows=changes)), *offered]
+
+        if scoring is not None:
+            self.changing.start(would_change, show_changes, translate("What would change the verdict …"), asks=False)
+
+    def _offer(self, edits: Sequence[Mapping[str, Any]]) -> list[widgets.Widget]:
+        """A button for each edit of the memory that would change the verdict."""
+        looking = self.looking
+
+        def edit(id: str, what: str) -> None:
+            draft = looking.draft
+            if draft is not None:
+                by = EDITS[what]
+                looking.draft = draft.scale(id, by) if by else draft.switch(id, on=False)
+
+        made: list[widgets.Button] = []
+        for each in edits:
+            id, what = each["id"], each["what"]
+            label = translate(
+                "{statement} {made} → {score:.2f}, turns it round"
+                if each["turns_round"]
+                else "{statement} {made} → {score:.2f}",
+                statement=id,
+                made=name_of(f"made {what}"),
+                score=each["score"],
+            )
+            made.append(button(looking, "", partial(edit, id, what), "magic", "make this edit"))
+            made[-1].description = label
+        return [heading("Edits of the memory that would change it most easily"), bar(*made)] if made else []
 
     def _edited(self, change: Any) -> None:
         draft, before = change["new"], change["old"]
         if draft is None or before is None:
             self.clear()
         elif self.follow.value and self._seen and draft.memory != before.memory:
-            self.ask(written=False)
+            if self._is_at_once:
+                self.judge_at_once()
+            else:
+                self.ask(written=False)
 
     def clear(self, change: Any = None) -> None:
         """Show no verdict."""
         super().clear()
-        self._seen = []
+        self.changing.clear()
+        self._seen, self._is_at_once, self.edits.children = [], False, []
 
 
 def _last_edit(draft: Draft) -> str:

@@ -9,9 +9,10 @@ import json
 import logging
 import re
 import warnings
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -23,11 +24,13 @@ from traitlets import Bool, HasTraits, Instance, Int, Unicode, observe
 from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
 from perslib.corpus.files.records import json_lines
 from perslib.errors import DataError, FewTrainUsers, UnknownName
-from perslib.judge import Judge, LearnedJudge, Personal, Verdict
+from perslib.judge import FromStatements, Judge, Personal, Preferences, Verdict
 from perslib.judge.extent import Extent, extent
 from perslib.llm import Ask, Backbone
-from perslib.memory import Draft, Given, MemorySystem, UserMemory, make_memory, turns_by_id
+from perslib.memory import Draft, Given, MemorySystem, PreferenceMemory, UserMemory, make_memory, turns_by_id
+from perslib.memory.registry import EDITED
 from perslib.paths import state
+from perslib.studies.why import find_edits, list_changes, take_apart
 from perslib.text import translate, using_language
 
 L = TypeVar("L", bound=Judge | MemorySystem)
@@ -78,6 +81,22 @@ class Journal:
             file.write(json.dumps(fact, ensure_ascii=False) + "\n")
 
 
+@dataclass(frozen=True)
+class AtOnce:
+    """A verdict by statements on one reply, and what it is made of (`perslib.studies.why`)."""
+
+    judge: FromStatements
+    block: Block
+    verdict: Verdict
+    memory: UserMemory
+    why: dict[str, Any]
+
+    async def would_change(self, ask: Ask) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """What would change the verdict: changes of the reply, and edits of the memory."""
+        changes = await list_changes(self.judge, self.block, ask)
+        return changes, await find_edits(self.judge, self.block, self.memory.statements, ask)
+
+
 class Looking(HasTraits):
     """The state that all panels share.
 
@@ -87,7 +106,7 @@ class Looking(HasTraits):
     opened = Instance(tuple, (), help="(user, target scenario)")
     at = Instance(tuple, allow_none=True, help="(session, turn) of the reply that is open")
     reply = Unicode(None, allow_none=True, help="a pasted reply, judged in place of the recorded one")
-    system = Unicode("measured", help="the memory that is looked at")
+    system = Unicode("preferences", help="the memory that is looked at")
     draft = Instance(Draft, allow_none=True, help="that memory, once it is built, with all edits")
     verdict = Instance(Verdict, allow_none=True, help="the last verdict on the reply that is open")
     gold_shown = Int(0, help="grows when gold labels are shown")
@@ -111,6 +130,9 @@ class Looking(HasTraits):
                 corpus=corpus.name,
             )
             raise DataError(message)
+        learnt = corpus.turns["user"].isin(corpus.split().get("train", [])) & corpus.turns["score"].notna()
+        if not learnt.any():
+            self.system = "measured"  # preferences are learned from train users who scored
         self.open(*pairs[0])
 
     def notify_change(self, change: Any) -> None:
@@ -238,14 +260,23 @@ class Looking(HasTraits):
         given = None if memory is None else Given(memory)
         return Personal(given, self.extent.manner(self.prompts, written=written), name="personal")
 
-    async def judge_learned(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """The learned judge's verdicts, which ask no model."""
-        return await (await self.teach(LearnedJudge(), block.user, ask)).judge(block, ask)
+    async def score_at_once(self, block: Block, memory: UserMemory | None, ask: Ask) -> AtOnce:
+        """Score a reply by what everybody likes and by statements on this user, without a model.
+
+        The statements are those of the memory, where it is one of preferences; else they are read off the history.
+        """
+        judge = copy(await self.teach(self.statement_judge(), block.user, ask))
+        if not isinstance(memory, PreferenceMemory):
+            memory = await Preferences(self.prompts, judge=judge).build(block, ask)
+        judge.memory = Given(memory)
+        (verdict,) = await judge.judge(block, ask)
+        said = [s for s in memory.statements if s.points is not None]
+        verdict = replace(verdict, memory=memory.system)
+        return AtOnce(judge, block, verdict, memory, await take_apart(judge, block, ask, said))
 
     async def teach(self, learner: L, user: str, ask: Ask) -> L:
         """The judge or memory once it has learned from the train users but this one; of one name, the first that did."""
-        train = tuple(name for name in self.corpus.split().get("train", []) if name != user)
-        key = (type(learner).__name__, learner.name, *train)
+        key, train = self._lesson(learner, user)
         if key not in self._taught:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FewTrainUsers)
@@ -253,6 +284,22 @@ class Looking(HasTraits):
             self._taught[key] = learner
         found: L = self._taught[key]
         return found
+
+    def _lesson(self, learner: Judge | MemorySystem, user: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        train = tuple(name for name in self.corpus.split().get("train", []) if name != user)
+        return (type(learner).__name__, learner.name, *train), train
+
+    def must_learn(self, name: str) -> bool:
+        """Whether a memory has yet to learn from other users before it can be built: seconds, the first time."""
+        system = None if name.startswith(EDITED) else make_memory(name, self.prompts)
+        if system is None or not system.learns:
+            return False
+        learner = self.statement_judge() if isinstance(system, Preferences) else system
+        return self._lesson(learner, self.user)[0] not in self._taught
+
+    def statement_judge(self) -> FromStatements:
+        """The judge from statements, before it is taught; the memory of preferences is read off what it learns."""
+        return FromStatements(language=self.prompts)
 
     def asked(self) -> Block | None:
         """The block with nothing to judge but the open reply, recorded or pasted."""
@@ -312,4 +359,7 @@ class Taught(MemorySystem):
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The system's own memory."""
+        if isinstance(self.system, Preferences):
+            judge = await self.looking.teach(self.looking.statement_judge(), block.user, ask)
+            return await Preferences(self.system.language, most=self.system.most, judge=judge).build(block, ask, judged)
         return await (await self.looking.teach(self.system, block.user, ask)).build(block, ask, judged)

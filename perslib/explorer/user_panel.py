@@ -125,9 +125,25 @@ def build_now(looking: Looking, name: str, sessions: int | None = None) -> UserM
 
 
 def build_asking(asking: Asking, name: str, done: Callable[[UserMemory], None]) -> None:
-    """Let a model write the memory of this name."""
+    """Let a model write the memory of this name; or let it learn from other users first, where it does."""
     system, block = asking.looking.memory_system(name), asking.looking.block
-    asking.start(partial(system.build, block), done, translate("The model writes the memory …"))
+    learns = asking.looking.must_learn(name)
+    asking.start(
+        partial(system.build, block),
+        done,
+        translate("What other users like is learned first …" if learns else "The model writes the memory …"),
+        asks=not learns,
+    )
+
+
+def borrow(looking: Looking, user: str) -> UserMemory:
+    """The preferences of another user in the place of the open one's; the turns behind them are not this user's."""
+    there = looking.scenarios[user]
+    block = looking.corpus.block(user, looking.scenario if looking.scenario in there else there[0])
+    memory = compute(partial(looking.memory_system("preferences").build, block))
+    said = tuple(replace(statement, turns=()) for statement in memory.statements)
+    name = f"{memory.system} ({user})"
+    return replace(memory, user=looking.user, scenario=looking.scenario, statements=said, system=name)
 
 
 def not_built(name: str) -> str:
@@ -138,7 +154,7 @@ def not_built(name: str) -> str:
 def missing_memory(memory: UserMemory | None) -> str:
     """Why there is no statement to show."""
     if memory is None:
-        return translate("The memory is not built yet: press Build at the top.")
+        return translate("The memory is not built yet: wait a moment, or press Build at the top.")
     if memory.error:
         return translate(
             "The model did not write a memory that could be parsed ({why}). Use a larger model; the measured "

@@ -107,12 +107,24 @@ class Draft:
 
     def scale(self, id: str, by: float) -> Draft:
         """A preference so many times as strong: 0.5 is weaker, 2 stronger, −1 turned round."""
+        points = self.lines[self._at(id)].statement.points
+        return self if points is None else self.weigh(id, points * by)
+
+    def weigh(self, id: str, points: float) -> Draft:
+        """A preference that is worth so many points; one edit, however often it is moved."""
         place = self._at(id)
-        scaled = self.built.scale(self.lines[place].statement, by)
-        if scaled == self.lines[place].statement:
+        now = self.lines[place].statement
+        built = next((s for s in self.built.statements if s.id == id and s.trait == now.trait and s.points), now)
+        if not now.trait or not built.points or points == now.points:
             return self
-        what = "turned round" if by < 0 else "made stronger" if by > 1 else "made weaker"
-        return self._with(place, replace(self.lines[place], statement=scaled, by_hand=True), what)
+        weighed = self.built.scale(built, points / built.points)
+        if weighed == now:
+            return self
+        was, what = now.points or 0.0, "made stronger" if abs(points) > abs(now.points or 0.0) else "made weaker"
+        what = "turned round" if points * was < 0 else what
+        drafted = self._with(place, replace(self.lines[place], statement=weighed, by_hand=weighed != built), what)
+        is_same = self.before is not None and self.made[1] == id and self.made[0] in _WEIGHED
+        return replace(drafted, before=self.before) if is_same else drafted
 
     def remove(self, id: str) -> Draft:
         """A statement less; one that was built is better switched off."""
@@ -167,6 +179,7 @@ class Draft:
         return replace(self, **changed, before=self, made=(what, id))
 
 
+_WEIGHED = ("made stronger", "made weaker", "turned round")
 _NAME = re.compile(r"\w[\w -]*\Z")
 
 

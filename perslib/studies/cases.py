@@ -21,7 +21,7 @@ from perslib.report.show.words import name_of
 from perslib.stats.compare.paired import EXACT
 from perslib.studies.shared import read_thoughts
 from perslib.studies.verification import read_messages_up_to
-from perslib.studies.why import take_apart
+from perslib.studies.why import list_changes, take_apart
 from perslib.text import translate
 
 #: The paper's three patterns, each with the column that ranks its clearest cases.
@@ -68,7 +68,7 @@ def describe_case(
     if isinstance(judge, LearnedJudge):
         target = block.target(row["session"], int(row["turn"]))
         one = block.with_replies(target.session, target.turn, [target.response])
-        why = compute(partial(take_apart, judge, one))
+        why = compute(partial(take_apart, judge, one)) | {"changes": compute(partial(list_changes, judge, one))}
     keys = {key: row[key] for key in TURN} | {"scenario": name_of(row["scenario"])}
     return {
         **{name: row[name] for name in ("pattern", "judge", "gold", "score", "terms")},

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.judge.learned.changes import find_changes
+from perslib.judge.learned.changes import BORDER, NAMED, find_changes
 from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.preferences import FromStatements, columns_of, say_statements
 from perslib.llm import Ask
 from perslib.memory import Statement
 from perslib.memory.features import KINDS
@@ -25,22 +27,13 @@ SHOWN, LEAST = 8, 0.02
 async def take_apart(
     judge: LearnedJudge, block: Block, ask: Ask, statements: Collection[Statement] = ()
 ) -> dict[str, Any]:
-    """Return what `why.html.j2` shows of the verdict on the first reply of a block.
+    """Return what `why.html.j2` shows of the verdict on a block of one reply: everybody's mean, and the parts that add to it.
 
     `statements` are those that the judge goes by, if it goes by any: each is a part then, in place of all that is the user's own.
     """
     found = await judge.explain(block, ask)
-    changes = await find_changes(judge, block, ask)
-    first = block.targets.iloc[0]
-    parts, turns, changes = (
-        frame[(frame["session"] == first["session"]) & (frame["turn"] == first["turn"])]
-        for frame in (found.parts, found.turns, changes)
-    )
-    return {
-        "mean": float(parts.loc[parts["group"] == "mean", "points"].iloc[0]),
-        "parts": list_parts(parts, turns, statements),
-        "changes": list_changes(changes),
-    }
+    mean = float(found.parts.loc[found.parts["group"] == "mean", "points"].iloc[0])
+    return {"mean": mean, "parts": list_parts(found.parts, found.turns, statements)}
 
 
 def list_parts(
@@ -73,16 +66,15 @@ def list_parts(
     return [{**row, "width": row["points"] / most * 50} for row in shown]
 
 
-def list_changes(changes: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the changes of one reply that would move its score most easily, in words."""
+async def list_changes(judge: LearnedJudge, block: Block, ask: Ask) -> list[dict[str, Any]]:
+    """Return the smallest changes of a block's one reply that would turn the verdict round, or come nearest, in words."""
+    changes = await find_changes(judge, block, ask)
     named = read_phrases("traits", current_language())
     return [
         {
-            "trait": row.trait,
             "name": named[row.trait],
             "before": _show(row.trait, row.before),
             "after": _show(row.trait, row.after),
-            "value": row.after,
             "score": row.new_score,
             "turns_round": row.turns_round,
         }
@@ -93,3 +85,36 @@ def list_changes(changes: pd.DataFrame) -> list[dict[str, Any]]:
 def _show(trait: str, value: float) -> str:
     is_mark = KINDS.get(trait, "mark") == "mark"
     return translate("yes" if value > 0.5 else "no") if is_mark else show_value(trait, value)
+
+
+#: What can be done to a statement, and how many times as strong it is then.
+EDITS = {"switched off": 0.0, "turned round": -1.0, "made stronger": 2.0}
+
+
+async def find_edits(
+    judge: FromStatements, block: Block, statements: Sequence[Statement], ask: Ask, most: int = NAMED
+) -> list[dict[str, Any]]:
+    """Return the smallest edits of the memory that turn the verdict on the first reply round, else those that come nearest.
+
+    Each has the statement's id, what is made of it, the new score, and whether it turns the verdict round.
+    """
+    case, columns = judge.read_case(block), columns_of(judge.population)
+    given = (await judge.ask_panel(block, ask))[1]
+    whole, values = judge.population.explain(*case.given), columns(case.targets)
+
+    def score(said: Sequence[Statement]) -> float:
+        parts = say_statements(whole, columns, values, said, judge.width)
+        return float(judge.expect(case, parts.prediction, given)[0])
+
+    now, found = score(statements), []
+    for place, statement in enumerate(statements):
+        points = statement.points or 0.0
+        for what, by in EDITS.items() if points else ():
+            edited = replace(statement, points=points * by)
+            new = score([*statements[:place], edited, *statements[place + 1 :]])
+            turns_round = (now > BORDER) != (new > BORDER)
+            if turns_round or abs(new - BORDER) < abs(now - BORDER) - 1e-9:
+                size = abs(points * (by - 1))
+                order = (0.0, size) if turns_round else (abs(new - BORDER), size)
+                found.append((order, {"id": statement.id, "what": what, "score": new, "turns_round": turns_round}))
+    return [edit for _, edit in sorted(found, key=lambda each: each[0])[:most]]

@@ -64,6 +64,7 @@ def test_a_user_is_read_judged_and_changed_in_the_app(app, page, notebook, judge
     shown.wait_for("rated replies in order of time")
 
     # pick a user, open a statement's evidence
+    page.get_by_label("Memory", exact=True).select_option("measured memory")
     page.get_by_label("User", exact=True).select_option("u003")
     page.locator(".pl-profile .pl-title", has_text="u003").wait_for()
     drawn = page.locator(".pl-statement details.pl-drawn").first
@@ -109,8 +110,41 @@ def test_a_user_is_read_judged_and_changed_in_the_app(app, page, notebook, judge
     screenshot("explorer-pasted-1280")
 
 
+def test_a_reply_is_scored_at_once_taken_apart_and_its_memory_moved(app, page, notebook, judge, outside, screenshot):
+    shown = app.open(page, notebook("en"))
+    shown.wait_for("rated replies in order of time")
+    page.get_by_label("User", exact=True).select_option("u003")
+    page.locator(".pl-statement details.pl-drawn").first.wait_for(timeout=60_000)
+    page.get_by_role("tab", name="Judge and change").click()
+    button(page, "Score at once").click()
+    page.locator(".pl-why-row").first.wait_for()
+    page.get_by_text("What would change its mind").wait_for()
+    settled(page)
+    own = page.locator("details.pl-why-turns").first
+    own.locator("summary").first.click()
+    assert own.locator("details.pl-turn").first.is_visible()
+    screenshot("explorer-why-1280")
+    before = mean(page)
+    handle = page.locator(".pl-row [role=slider]").first
+    handle.focus()
+    for _ in range(12):
+        handle.press("ArrowRight")
+    page.get_by_text("Changes of the verdict").wait_for()
+    settled(page)
+    milder = mean(page)
+    assert milder > before
+    page.locator("button:visible", has_text="→").first.click()
+    settled(page)
+    screenshot("explorer-edits-1280")
+    page.get_by_label("Whose memory").select_option(index=1)
+    page.wait_for_function(
+        f"Math.abs(parseFloat(document.querySelector('.pl-verdict .pl-dist-mean').innerText) - {milder}) > 0.001"
+    )
+    assert judge.bodies == [] and outside == []
+
+
 def test_the_backbone_goes_away_and_the_error_stands_where_it_was_asked(app, page, notebook, judge, screenshot):
-    app.open(page, notebook("zh")).wait_for("实测记忆")
+    app.open(page, notebook("zh")).wait_for("全体平均")
     page.get_by_role("tab", name="评判与改动").click()
     judge.gone()
     button(page, "打分").click()
@@ -126,6 +160,7 @@ def test_it_works_in_jupyterlab_with_the_keyboard_alone(lab, page, notebook, jud
     opened = lab.open(page, notebook("en"))
     opened.run_all()
     opened.wait_for("rated replies in order of time")
+    page.locator(".pl-statement").first.wait_for(timeout=60_000)
     tab = page.get_by_role("tab", name="The user")
     tab.focus()
     page.keyboard.press("ArrowRight")

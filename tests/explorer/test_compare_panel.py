@@ -56,6 +56,7 @@ def line_of(asking) -> str:
 
 def test_a_reply_is_judged_with_two_memories_and_the_verdicts_stand_side_by_side(looking):
     looking.backbone.reply = lambda r: verdict(5 if "M1" in str(r.messages) else 2, "Because.")
+    looking.system = "measured"
     two = Two(looking)
     assert [m.value for m in two.memories] == ["measured", NONE]
     two.write.click()

@@ -21,7 +21,7 @@ from perslib.explorer.change_panel import Change
 from perslib.explorer.controls import Asking
 from perslib.explorer.judge_panel import Judging, calibrated
 from perslib.explorer.past_turns import past_html, rated_turns
-from perslib.explorer.user_panel import memory_html, see
+from perslib.explorer.user_panel import build_now, memory_html, see
 from perslib.explorer.users_panel import Users, rater_table
 from perslib.judge import Verdict
 from perslib.llm import answered
@@ -306,17 +306,86 @@ def test_an_app_opens_the_user_that_its_address_names(model, corpus, monkeypatch
     assert explore(corpus, model(), "en").looking.user == corpus.users["user"][0]
 
 
+def scored_at_once(panel) -> float:
+    wait(panel.asking, 60)
+    wait(panel.changing)
+    return expected(panel)
+
+
 @pytest.mark.sample
-def test_the_learned_judge_scores_at_once_and_asks_nobody(looking, server):
+def test_a_reply_is_scored_at_once_by_statements_and_follows_every_edit(looking, server):
     panel = Judging(looking)
     panel.quick.click()
-    wait(panel.asking, 60)
-    assert "The judge says" in panel.shown.value and not server.bodies
-    assert looking.is_verdict_shown() and looking.verdict.p is not None
+    by_its_own = scored_at_once(panel)
+    assert "What the score is made of" in panel.shown.value and len(panel.edits.children) == 1
+    looking.draft = Draft.of(build_now(looking, "preferences"))
+    assert looking.draft.lines[0].statement.trait == "level"
+    panel.quick.click()
+    before = scored_at_once(panel)
+    assert before == pytest.approx(by_its_own) == looking.verdict.raw
+    shown, (first, *_) = panel.shown.value, looking.draft.lines
+    assert "The judge says" in shown and "pl-why-turns" in shown
+    assert "What would change its mind" in panel.edits.children[0].value
+    change = Change(looking)
+    row = change.statements.children[0]
+    assert row.points.value == pytest.approx(first.statement.points, abs=0.05)
+    row.points.value = 1.5
+    milder = scored_at_once(panel)
+    row.points.value = -1.5
+    stricter = scored_at_once(panel)
+    assert milder > before > stricter and milder - stricter > 1
+    change.undo.click()
+    assert scored_at_once(panel) == pytest.approx(before), "moving a slider is one edit"
+    row.on.value = False
+    assert scored_at_once(panel) == pytest.approx(before - first.statement.points, abs=0.3)
+    assert "Changes of the verdict" in panel.shown.value
+    assert not server.bodies and looking.is_verdict_shown() and looking.verdict.p is not None
+
+
+@pytest.mark.sample
+def test_an_edit_that_would_change_the_verdict_is_made_by_a_click(looking):
+    looking.draft = Draft.of(build_now(looking, "preferences"))
+    panel = Judging(looking)
+    panel.quick.click()
+    before = scored_at_once(panel)
+    *_, offered = panel.edits.children
+    assert 1 <= len(offered.children) <= 3
+    button = offered.children[0]
+    promised = float(re.search(r"→ (\d\.\d\d)", button.description)[1])
+    button.click()
+    assert looking.draft.changed and scored_at_once(panel) == pytest.approx(promised, abs=0.006) != before
+
+
+@pytest.mark.sample
+def test_another_users_preferences_are_put_in_the_place_of_this_ones(home, corpus):
+    shown = Explorer(corpus, Asked(), "en")
+    opened, looking = shown.children[1], shown.looking
+    wait(opened.asking, 60)
+    shown.children[2].selected_index = 1
+    panel = next(w for w in every(shown) if isinstance(w, Judging))
+    opened.user.value = corpus.split()["test"][0]
+    wait(opened.asking, 60)
+    panel.quick.click()
+    own, statements = scored_at_once(panel), looking.draft.memory.statements
+    others = [value for _, value in opened.whose.options if value]
+    assert others and looking.user not in others and not set(others) & set(corpus.split()["train"])
+    scores = set()
+    for other in others[:3]:
+        opened.whose.value = other
+        scores.add(round(scored_at_once(panel), 4))
+        assert other in looking.draft.memory.system and not any(s.turns for s in looking.draft.memory.statements)
+    assert len(scores) == 3 and round(own, 4) not in scores
+    opened.whose.value = ""
+    assert looking.draft.memory.statements == statements and scored_at_once(panel) == pytest.approx(own)
+
+
+@pytest.mark.sample
+def test_who_taught_the_judge_is_judged_by_one_that_others_taught(looking):
     trained = next(user for user in looking.corpus.split()["train"] if user in looking.scenarios)
     looking.open(trained)
+    panel = Judging(looking)
     panel.quick.click()
-    wait(panel.asking, 60)
+    scored_at_once(panel)
     assert any(trained not in learned_from for _, _, *learned_from in looking._taught)
 
 
@@ -431,6 +500,7 @@ def test_two_explorers_in_one_kernel_write_each_in_its_own_language(home, corpus
     chinese, english = Explorer(corpus, Asked(waits=True), "zh"), Explorer(corpus, Asked(), "en")
     assert current_language() == "en"
     for shown in (chinese, english):
+        shown.children[1].system.value = "measured"
         shown.children[2].selected_index = 1
     judged = chinese.children[2].children[1].children[0]
     asking = next(w for w in every(judged) if isinstance(w, Asking))

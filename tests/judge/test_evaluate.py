@@ -259,7 +259,7 @@ def test_unscored_rows_are_rows(server, model):
 
 
 @pytest.mark.sample
-def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
+def test_blocks_are_cut_as_they_are_judged_and_not_held(sample, monkeypatch):
     monkeypatch.setattr("perslib.judge.base.TOGETHER", 50)  # so that a table is put together of parts
     held, most = 0, 0
 
@@ -280,4 +280,3 @@ def test_blocks_are_cut_as_they_are_judged_and_not_kept(sample, monkeypatch):
     assert 1 <= most <= 3 and held == 0
     given = evaluate(Constant(4), sample, blocks=list(targets(sample)))
     pd.testing.assert_frame_equal(streamed, given)
-    assert streamed["user"].array.__arrow_array__().num_chunks == 1
