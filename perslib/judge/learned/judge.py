@@ -156,6 +156,10 @@ class LearnedJudge(Judge):
         stages = {"panel": shaped - parts.prediction} if self.panel else {}
         return explain_case(case, parts, {**stages, "own shape": final - shaped})
 
+    async def list_parts(self, block: Block, ask: Ask) -> Parts:
+        """Return what the verdicts on a block are made of before the panel and the user's own shape, in points of score."""
+        return self._in_points_of_score(await self.take_apart(self.read_case(block), ask))
+
     def _in_points_of_score(self, parts: Parts) -> Parts:
         """The parts stretched to what they do to the expected score, around that of the mean prediction.
 

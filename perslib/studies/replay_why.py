@@ -1,0 +1,107 @@
+"""Why candidates differ: what the learned judge's scores of their replies are made of, and for whom the order turns round.
+
+traced = trace_candidates(judge, corpus, replies)
+compare_groups(traced, first)                     by which groups of traits the first is above each of the others
+find_turned_round(traced, first, judge, corpus)   users for whom another is better, and what they like
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+
+from perslib.corpus import Corpus
+from perslib.judge import LearnedJudge, Preferences
+from perslib.judge.learned.explanation import GROUPS
+from perslib.llm import compute
+from perslib.memory.preferences import LEVEL
+from perslib.prompts import read_phrases
+from perslib.replay.replies import blocks_of
+from perslib.stats import Resamples
+from perslib.stats.resample.leave_out import name_bounds
+from perslib.text import current_language
+
+#: So many groups of traits of a pair of candidates are shown, users, and statements of a user.
+GROUPS_SHOWN, USERS_SHOWN, STATEMENTS = 3, 8, 2
+EVERYBODY, OWN = "everybody", "own"
+#: Two candidates are as good for a user if they differ by less than so many points.
+LEAST = 0.01
+
+
+def trace_candidates(judge: LearnedJudge, corpus: Corpus, replies: pd.DataFrame) -> pd.DataFrame:
+    """Return what the scores of each candidate's replies are made of: mean points a reply, by user and group.
+
+    Columns: candidate, user, group, everybody and own (what counts for all, and for this user alone). The judge was taught.
+    """
+    found = []
+    given = replies[replies["response"].notna() & (replies["response"] != "")]
+    for candidate, own in given.groupby("candidate", sort=False):
+        for block, rows in blocks_of(corpus, own):
+            written = replace(block, targets=block.targets.assign(response=own.loc[rows, "response"].to_numpy()))
+            parts = compute(partial(judge.list_parts, written))
+            sides = [[group.sum() for group in side] for side in (parts.everybody, parts.own)]
+            found += [(candidate, block.user, *row, len(rows)) for row in zip(GROUPS, *sides)]
+    every = pd.DataFrame(found, columns=["candidate", "user", "group", EVERYBODY, OWN, "replies"])
+    sums = every.groupby(["candidate", "user", "group"], sort=False).sum()
+    return sums[[EVERYBODY, OWN]].div(sums["replies"], axis=0).reset_index()
+
+
+def compare_groups(traced: pd.DataFrame, first: str) -> pd.DataFrame:
+    """Return by what the first candidate's scores are above those of each other one, the most telling groups first.
+
+    Columns: candidate (the other one), group, everybody, own, points (both together) with points_low and points_high over
+    users, who have equal weight.
+    """
+    named, rows = read_phrases("groups", current_language()), []
+    for other, apart in _less_others(traced, first):
+        for group, own in apart.groupby("group", sort=False):
+            users = Resamples(own["user"])
+            sides = own[[EVERYBODY, OWN]].mean()
+            both = users.estimate(users.mean(own[[EVERYBODY, OWN]].sum(axis=1).to_numpy()), "points")
+            rows.append({"candidate": other, "group": named[group], **sides, **both})
+    table = pd.DataFrame(rows, columns=["candidate", "group", EVERYBODY, OWN, *name_bounds("points")])
+    order = table["points"].abs().sort_values(ascending=False, kind="stable").index
+    told = table.loc[order].groupby("candidate", sort=False).head(GROUPS_SHOWN)
+    place = {name: i for i, name in enumerate(table["candidate"].unique())}
+    return told.sort_values("candidate", key=lambda names: names.map(place), kind="stable", ignore_index=True)
+
+
+def find_turned_round(traced: pd.DataFrame, first: str, judge: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
+    """Return the users for whom another candidate is better than the first, the clearest first, and what they like.
+
+    Columns: candidate (the other one), user, points (the first's less the other's), own (of these, this user's own), users (for
+    how many this candidate is better), statements.
+    """
+    found = []
+    for other, apart in _less_others(traced, first):
+        by_user = apart.groupby("user")[[EVERYBODY, OWN]].sum()
+        points = by_user.sum(axis=1)
+        better = points[points < -LEAST]
+        found += [(other, user, less, by_user.loc[user, OWN], len(better)) for user, less in better.items()]
+    table = pd.DataFrame(found, columns=["candidate", "user", "points", OWN, "users"])
+    table = table.sort_values("points", kind="stable", ignore_index=True)
+    said = {user: _list_statements(str(user), judge, corpus) for user in table["user"].head(USERS_SHOWN).unique()}
+    return table.assign(statements=table["user"].map(said))
+
+
+def _list_statements(user: str, judge: LearnedJudge, corpus: Corpus) -> str:
+    """What the judge takes a user to like, but for how strict the user is."""
+    ((_, scenario), *_) = corpus.block_ids([user])
+    memory = compute(
+        partial(Preferences(corpus.language, most=STATEMENTS, judge=judge).build, corpus.block(user, scenario))
+    )
+    return "; ".join(s.text for s in memory.statements if s.points is not None and s.trait != LEVEL)
+
+
+def _less_others(traced: pd.DataFrame, first: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each other candidate, and the first's points less that one's, by user and group."""
+    by_candidate = {
+        name: own.set_index(["user", "group"])[[EVERYBODY, OWN]]
+        for name, own in traced.groupby("candidate", sort=False)
+    }
+    for name, own in by_candidate.items():
+        if name != first:
+            yield str(name), (by_candidate[first] - own).dropna().reset_index()
