@@ -37,16 +37,17 @@ def trace_candidates(judge: LearnedJudge, corpus: Corpus, replies: pd.DataFrame)
     Columns: candidate, user, group, everybody and own (what counts for all, and for this user alone). The judge was taught.
     """
     found = []
-    given = replies[replies["response"].notna() & (replies["response"] != "")]
-    for candidate, own in given.groupby("candidate", sort=False):
-        for block, rows in blocks_of(corpus, own):
-            written = replace(block, targets=block.targets.assign(response=own.loc[rows, "response"].to_numpy()))
-            parts = compute(partial(judge.list_parts, written))
-            sides = [[group.sum() for group in side] for side in (parts.everybody, parts.own)]
-            found += [(candidate, block.user, *row, len(rows)) for row in zip(GROUPS, *sides)]
-    every = pd.DataFrame(found, columns=["candidate", "user", "group", EVERYBODY, OWN, "replies"])
-    sums = every.groupby(["candidate", "user", "group"], sort=False).sum()
-    return sums[[EVERYBODY, OWN]].div(sums["replies"], axis=0).reset_index()
+    given = replies[replies["response"].notna() & (replies["response"] != "")].reset_index(drop=True)
+    for block, rows in blocks_of(corpus, given):
+        own = given.loc[rows]
+        written = replace(block, targets=block.targets.assign(response=own["response"].to_numpy()))
+        parts = compute(partial(judge.list_parts, written))
+        for group, *sides in zip(GROUPS, parts.everybody, parts.own):
+            points = dict(zip((EVERYBODY, OWN), (side.sum(axis=1) for side in sides)))
+            found.append(own[["candidate", "user"]].assign(group=group, **points))
+    every = pd.concat(found).groupby(["candidate", "user", "group"], sort=False)[[EVERYBODY, OWN]].mean().reset_index()
+    order = {name: place for place, name in enumerate(given["candidate"].unique())}
+    return every.sort_values("candidate", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
 
 def compare_groups(traced: pd.DataFrame, first: str) -> pd.DataFrame:
