@@ -25,6 +25,8 @@ from perslib.report.show.words import controls_shown
 from perslib.text import mark, translate
 
 Edit = Callable[[Draft], Draft]
+#: Points of a statement are dragged in steps of this size.
+STEP = 0.02
 #: Replies judged to find statements that mislead.
 MOST = 10
 
@@ -194,12 +196,13 @@ class Row(widgets.VBox):
 
     def __init__(self, looking: Looking, change: Callable[[Edit], None]):
         self.looking = looking
-        self._id = ""
+        self._id, self._change = "", change
+        self._line: Line | None = None
         self._shown: tuple[object, ...] = ()
         self.on = make_field(widgets.Checkbox, width="5.2em", indent=False, tooltip=translate("on or off"))
         self.text = make_field(widgets.Textarea, width="100%", continuous_update=False)
-        self.points = make_field(widgets.FloatSlider, "Points", width="22em", min=-2.0, max=2.0, step=0.05)
-        watch(looking, self.points, lambda points: change(lambda d: d.weigh(self._id, float(points))))
+        self.points = make_field(widgets.FloatSlider, "Points", width="22em", min=-2.0, max=2.0, step=STEP)
+        watch(looking, self.points, self._weigh)
         up = button(looking, "", lambda: change(lambda d: d.move(self._id, -1)), "arrow-up", "up")
         down = button(looking, "", lambda: change(lambda d: d.move(self._id, 1)), "arrow-down", "down")
         self.about = widgets.HTML()
@@ -209,17 +212,23 @@ class Row(widgets.VBox):
         super().__init__([widgets.HBox([self.on, self.text, buttons]), self.points, self.about])
         self.add_class("pl-row")
 
+    def _weigh(self, points: float) -> None:
+        """Give the statement so many points; a browser that rounds what it was given is nobody's edit."""
+        now = self._line.statement.points if self._line else None
+        if now is not None and abs(points - now) > STEP:
+            self._change(lambda draft: draft.weigh(self._id, float(points)))
+
     def fill(self, line: Line, cited: bool) -> None:
         """Show this statement, unless it is shown already: its turns are long."""
         if (now := (self.looking.opened, line, cited)) == self._shown:
             return
-        self._shown = now
+        self._shown, self._line = now, line
         statement, marks = line.statement, {mark("edited by hand"): line.by_hand, mark("cited"): cited}
         with self.looking.filling():
             self._id = self.on.description = statement.id
             self.on.value = line.on
             self.points.layout.display = "none" if statement.points is None else None
-            self.points.value = statement.points or 0.0
+            self.points.value = round(statement.points or 0.0, 2)
             self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
         shown = [translate(text) for text, holds in marks.items() if holds]
         about = {"statement": statement, "evidence": self.looking.evidence, "by_hand": line.by_hand}

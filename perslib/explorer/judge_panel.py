@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -145,7 +146,9 @@ class Judging(Judged):
             made = _last_edit(draft) if draft else translate("as built")
             self._seen = [shares_of(made, found.verdict), *self._seen][:KEPT]
             looking.show_verdict(found.verdict)
-            shown = verdict_html(found.verdict, looking.block, found.memory)
+            shown = verdict_html(
+                replace(found.verdict, evidence=()), looking.block, found.memory
+            )  # bars open what it cites
             shown += draw("parts", rows=found.why["parts"], mean=found.why["mean"], evidence=looking.evidence)
             self.shown.value = shown + (draw("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
