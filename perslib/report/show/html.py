@@ -134,11 +134,6 @@ def fold_html(summary: str, body: str, kind: str = "pl-more") -> str:
     return f'<details class="{kind}"><summary>{summary}</summary>{body}</details>'
 
 
-def show_folded(summary: str, text: str) -> None:
-    """Show a text of others behind a fold."""
-    show_html(fold_html(escape(summary), text_html(text)), summary)
-
-
 def _bubble(message: Mapping[str, Any]) -> str:
     role, score = "user" if message["role"] == "user" else "assistant", message.get("score")
     return fill(
