@@ -82,7 +82,7 @@ def locate_terms(text: str) -> list[tuple[str, int, int]]:
     return located
 
 
-@lru_cache(maxsize=5_000)
+@lru_cache(maxsize=500)
 def extract_terms(text: str) -> frozenset[str]:
     """Return the distinct terms of a text."""
     return frozenset(term for term, _, _ in locate_terms(text))
