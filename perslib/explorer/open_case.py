@@ -36,6 +36,8 @@ from perslib.text import translate, using_language
 L = TypeVar("L", bound=Judge | MemorySystem)
 Key = tuple[str, str, str, int]
 What = Literal["gold", "past", "verdict"]
+#: Train users are parted so often; those of a part are judged by what the other parts teach.
+PARTS = 3
 
 
 def keys_of(turns: pd.DataFrame) -> list[Key]:
@@ -286,8 +288,11 @@ class Looking(HasTraits):
         return found
 
     def _lesson(self, learner: Judge | MemorySystem, user: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        train = tuple(name for name in self.corpus.split().get("train", []) if name != user)
-        return (type(learner).__name__, learner.name, *train), train
+        """Who teaches it for this user, and by what it is known: of train users those of the other parts, so that few are taught."""
+        train = self.corpus.split().get("train", [])
+        part = train.index(user) % PARTS if user in train else None
+        teachers = tuple(name for i, name in enumerate(train) if part is None or i % PARTS != part)
+        return (type(learner).__name__, learner.name, *teachers), teachers
 
     def must_learn(self, name: str) -> bool:
         """Whether a memory has yet to learn from other users before it can be built: seconds, the first time."""

@@ -12,7 +12,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import FewTrainUsers, NotEnough
 from perslib.explorer.controls import bar, button, div, draw, make_field, watch
-from perslib.explorer.open_case import Looking
+from perslib.explorer.open_case import Looking, Taught
 from perslib.explorer.past_turns import population
 from perslib.explorer.user_panel import is_free
 from perslib.judge import LearnedJudge, evaluate
@@ -50,7 +50,8 @@ class Users(widgets.VBox):
     def show(self, change: Any = None) -> None:
         """Fill the table anew."""
         looking = self.looking
-        name = looking.system if is_free(looking.system) else "measured"
+        at_once = is_free(looking.system) and not isinstance(looking.memory_system(looking.system), Taught)
+        name = looking.system if at_once else "measured"  # one that learns would learn for some users anew
         table = rater_table(looking.corpus)
         words = self.search.value.casefold().split()
         statements = {user: self._statements(user, name) for user in table["user"]}
