@@ -125,6 +125,7 @@ class Block:
 
 #: So many blocks of a corpus are kept, some kilobytes each beside its texts.
 KEPT = 256
+_TARGET_KINDS = {name: TEXT for name in TARGET_COLUMNS if name not in ("turn", "prefix")} | {"turn": "int64"}
 _TOLD = ["task", "assistant"]
 _NONE = np.array([], dtype=np.intp)
 Rows = Mapping[Hashable, np.ndarray]
@@ -236,10 +237,7 @@ class Cutter:
             if not leads:
                 targets.append((*key, turn, task, assistant, prefix, reply["content"]))
             last, prefix = key, (*prefix, reply)
-        found = pd.DataFrame(targets, columns=TARGET_COLUMNS, dtype=object)
-        return found.astype(
-            {name: TEXT for name in TARGET_COLUMNS if name not in ("turn", "prefix")} | {"turn": "int64"}
-        )
+        return pd.DataFrame(targets, columns=TARGET_COLUMNS, dtype=object).astype(_TARGET_KINDS)
 
     # -- device logs ---------------------------------------------------------------------------------
 

@@ -31,9 +31,9 @@ KEPT = 8
 #: The judge's distribution and that of the user's own past scores, each to the power one half: nothing is learned.
 POOLED = Tilted(0.5, 0.5, np.zeros(5), name="pooled")
 #: The label of a verdict, its distribution, its mean; either may be missing.
+Shares = tuple[str, Sequence[float] | None, float | None]
 #: Changes of the reply, and edits of the memory, that would change a verdict.
 Changes = tuple[list[dict[str, Any]], list[dict[str, Any]]]
-Shares = tuple[str, Sequence[float] | None, float | None]
 
 
 class Judging(Judged):

@@ -1,8 +1,10 @@
 """Why candidates differ: what the learned judge's scores of their replies are made of, and for whom the order turns round.
 
-traced = trace_candidates(judge, corpus, replies)
-compare_groups(traced, first)                     by which groups of traits the first is above each of the others
-find_turned_round(traced, first, judge, corpus)   users for whom another is better, and what they like
+    traced = trace_candidates(judge, corpus, replies)
+    compare_groups(traced, first)                     by which groups of traits the first is above each of the others
+    find_turned_round(traced, first, judge, corpus)   users for whom another is better, and what they like
+
+These are the judge's own scores, before any calibration.
 """
 
 from __future__ import annotations

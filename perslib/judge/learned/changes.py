@@ -57,9 +57,8 @@ async def find_changes(judge: LearnedJudge, block: Block, ask: Ask, most: int = 
     before = np.array([read(said) for said in case.replies]).reshape(len(block), -1)[:, _PLACES].ravel()
     after = _reach(judge, before, np.nan_to_num(step))
     moved = judge.reading.scale(after, of_trait)
-    at = np.arange(len(every))
     changed = numbers[every]
-    changed[at, of_trait] = moved
+    changed[np.arange(len(every)), of_trait] = moved
     scores = judge.expect(case, now, given)
     new = judge.expect(case, await _predict(judge, case, every, changed, ask), given[every])
     found = block.targets[TURN].iloc[every].reset_index(drop=True).assign(
