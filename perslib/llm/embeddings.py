@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from perslib.errors import BackboneError, DataError, Problem
+from perslib.errors import BackboneError, DataError, PerslibError, Problem
 from perslib.extras import import_extra
 from perslib.llm import event_loop
 from perslib.llm.answerers.choice import is_asked, is_dry_run
@@ -333,7 +333,12 @@ def _checked(texts: Sequence[str]) -> list[str]:
 
 def _sentence_transformer(model: str) -> Callable[[list[str], Kind], Vectors]:
     (packages,) = import_extra("torch", f"The encoder {model}")
-    loaded = packages.SentenceTransformer(model)
+    try:
+        loaded = packages.SentenceTransformer(model)
+    except OSError as error:
+        raise PerslibError(
+            f"no encoder {model} in this machine's Hugging Face cache, and none could be loaded: {error}"
+        ) from error
     # Models that tell queries from passages say so in their prompts.
     known = {kind for kind in ("query", "passage") if kind in (loaded.prompts or {})}
 

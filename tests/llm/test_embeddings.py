@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -141,10 +143,18 @@ def test_a_page_in_a_dry_run_takes_embedders_that_ask_nobody(home, monkeypatch):
         embedder("vllm-qwen3-8b").embed(["a"])
 
 
-def test_unknown_and_missing_embedders_say_what_to_do(home):
+def test_unknown_and_missing_embedders_say_what_to_do(home, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(UnknownName, match=r"no backbone called 'embeded'\. Did you mean embedded"):
         embedder("embeded")
     with pytest.raises(PerslibError, match=r"pip install .*\[torch\]"):
+        embedder("sentence-transformers:any/model")
+
+    def offline(name):
+        raise OSError("no route to the hub")
+
+    monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=offline))
+    with pytest.raises(PerslibError, match="no encoder any/model .*: no route to the hub"):
         embedder("sentence-transformers:any/model")
 
 
