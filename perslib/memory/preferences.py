@@ -111,12 +111,19 @@ def understand(text: str, language: str = "en") -> tuple[str, float] | None:
     words the trait whose name means the most similar is taken, where the embedded model is at hand and sure.
     """
     sentence = text.lower()
-    found = [(match.start(), trait, sign) for trait, sign, cue in _cues() if (match := cue.search(sentence))]
-    trait_sign = min(found)[1:] if found else _most_similar(text, language)
+    found = find_traits(text)
+    trait_sign = found[0] if found else _most_similar(text, language)
     if trait_sign is None:
         return None
     trait, sign = trait_sign
     return trait, TYPED_POINTS * sign * (-1 if _is_negated(sentence) else 1)
+
+
+def find_traits(text: str) -> list[tuple[str, int]]:
+    """Return the traits that a text has words for, each with 1 for more of it or -1 for less, in the order of the words."""
+    sentence = text.lower()
+    found = [(match.start(), trait, sign) for trait, sign, cue in _cues() if (match := cue.search(sentence))]
+    return [(trait, sign) for _, trait, sign in sorted(found)]
 
 
 @cache

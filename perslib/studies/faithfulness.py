@@ -1,32 +1,36 @@
-"""Is a citation faithful? A judge that rests on the turns it cites changes its mind without them, and less without others.
+"""Is a verdict faithful to its reasons? What it cites and what it names move its score, and other things move it less.
 
     moved = delete_cited_turns(LearnedJudge(), corpus)
     table = compare_deletions(moved)
+    edited = compare_edits(edit_named_traits(LearnedJudge(), corpus))
     truth = compare_to_planted(judge, corpus)      what a taught judge says of users whose tastes are known
 
-Turns can be deleted for any judge whose verdicts cite turns of the evidence, by computing or by asking a model.
+Turns can be deleted for any judge whose verdicts cite turns of the evidence, and replies can be edited for any judge that
+writes rationales, by computing or by asking a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus
-from perslib.judge import Judge, targets
+from perslib.judge import Judge, Verdict, targets
+from perslib.judge.broken import strip_structure
 from perslib.judge.evaluate import fit, verdicts_on
 from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.preferences import columns_of, weigh_columns
 from perslib.llm import Backbone
 from perslib.memory import turns_by_id
-from perslib.memory.preferences import LEVEL
+from perslib.memory.preferences import LEVEL, find_traits
 from perslib.prompts import read_phrases
 from perslib.report.show.words import name_of
 from perslib.stats import Resamples, correlation
-from perslib.stats.resample.leave_out import name_bounds
+from perslib.stats.resample.leave_out import count_carriers, drop_if_few, name_bounds
 from perslib.text import current_language, join
 
 
@@ -38,10 +42,8 @@ def delete_cited_turns(
     Columns: the keys of a turn, judge, cited (turns), score, without_cited, without_others. Verdicts that cite no turn of the
     evidence, or after which no others are left, are left out.
     """
-    blocks = list(targets(corpus, limit=limit, seed=seed))
-    fit(judge, corpus, blocks, backbone)
     rng, rows, changed = np.random.default_rng(seed), [], []
-    for block, verdicts in zip(blocks, verdicts_on(judge, blocks, backbone)):
+    for block, verdicts in _judge_targets(judge, corpus, backbone, limit, seed):
         turns = turns_by_id(block)
         rated = [name for name, row in turns.items() if pd.notna(row["score"])]
         for place, verdict in enumerate(verdicts):
@@ -52,11 +54,18 @@ def delete_cited_turns(
             one = replace(block, targets=block.targets.iloc[[place]].reset_index(drop=True))
             drawn = {str(name) for name in rng.choice(others, len(cited), replace=False)}
             changed += [_without(one, cited), _without(one, drawn)]
-            key = block.targets.iloc[place][TURN].to_dict()
-            rows.append({**key, "judge": judge.name, "cited": len(cited), "score": verdict.raw})
+            rows.append({**one.targets.iloc[0][TURN], "judge": judge.name, "cited": len(cited), "score": verdict.raw})
     scores = [verdicts[0].raw for verdicts in verdicts_on(judge, changed, backbone)]
     frame = pd.DataFrame(rows, columns=[*TURN, "judge", "cited", "score"])
     return frame.assign(without_cited=scores[::2], without_others=scores[1::2]).dropna(subset="score")
+
+
+def _judge_targets(
+    judge: Judge, corpus: Corpus, backbone: Backbone | None, limit: int, seed: int
+) -> Iterator[tuple[Block, Sequence[Verdict]]]:
+    blocks = list(targets(corpus, limit=limit, seed=seed))
+    fit(judge, corpus, blocks, backbone)
+    return zip(blocks, verdicts_on(judge, blocks, backbone))
 
 
 def _without(block: Block, names: Collection[str]) -> Block:
@@ -82,6 +91,59 @@ def compare_deletions(moved: pd.DataFrame) -> pd.DataFrame:
         share = float(((by_cited > by_others) + (by_cited == by_others) / 2).mean())
         rows.append({**row, "others": by_others.mean(), **more, "share": share})
     return pd.DataFrame(rows, columns=["judge", "replies", "users", "cited", "others", *name_bounds("more"), "share"])
+
+
+#: Edits of a reply: the traits that each takes away, and the reply without them.
+EDITS: dict[str, tuple[set[str], Callable[[str], str]]] = {
+    "second half cut off": ({"length"}, lambda text: text[: len(text) // 2]),
+    "structure stripped": ({"items", "headings", "bold", "table"}, strip_structure),
+    "numbers taken out": ({"numbers", "prices", "keeps_numbers"}, lambda text: re.sub(r"\d+(?:[.,]\d+)*", "", text)),
+}
+
+
+def edit_named_traits(
+    judge: Judge, corpus: Corpus, backbone: Backbone | None = None, *, limit: int = 200, seed: int = 42
+) -> pd.DataFrame:
+    """Judge replies anew after each edit that changes them, and note whether the rationale had named what is gone.
+
+    Columns: the keys of a turn, judge, edit, is_named, score, edited. Verdicts without a rationale are left out.
+    """
+    named, changed = [], []
+    for block, verdicts in _judge_targets(judge, corpus, backbone, limit, seed):
+        replies = block.targets["response"]
+        has_words = np.array([bool(verdict.rationale) and verdict.raw is not None for verdict in verdicts])
+        traits = [{trait for trait, _ in find_traits(verdict.rationale or "")} for verdict in verdicts]
+        for edit, (gone, take_away) in EDITS.items():
+            texts = replies.map(take_away)
+            places = np.flatnonzero(has_words & texts.str.strip().ne("") & texts.str.strip().ne(replies.str.strip()))
+            if len(places):
+                rows = block.targets.assign(response=texts).iloc[places].reset_index(drop=True)
+                changed.append(replace(block, targets=rows))
+                about = {"judge": judge.name, "edit": edit, "score": [verdicts[place].raw for place in places]}
+                named.append(rows[TURN].assign(**about, is_named=[not gone.isdisjoint(traits[i]) for i in places]))
+    scores = [verdict.raw for verdicts in verdicts_on(judge, changed, backbone) for verdict in verdicts]
+    columns = [*TURN, "judge", "edit", "score", "is_named"]
+    frame = pd.concat(named, ignore_index=True) if named else pd.DataFrame(columns=columns)
+    return frame.assign(edited=pd.array(scores, "Float64")).dropna(subset="edited")
+
+
+def compare_edits(edited: pd.DataFrame) -> pd.DataFrame:
+    """Compare by how much the score moves where the rationale named what an edit takes away, and where it did not.
+
+    Columns: judge, edit, replies, users, named (replies whose rationale names it), moved_named and moved_others (mean points,
+    whichever way), more (the first less the second) with more_low and more_high over users.
+    """
+    rows = []
+    for (name, edit), own in edited.groupby(["judge", "edit"], sort=False):
+        users, is_named = Resamples(own["user"]), own["is_named"]
+        moved = (own["edited"] - own["score"]).abs().astype(float)
+        means = [users.mean(moved.where(side)) for side in (is_named, ~is_named)]
+        more = drop_if_few(means[0] - means[1], count_carriers(is_named, own["user"]))
+        row = {"judge": name, "edit": edit, "replies": len(own), "users": len(users), "named": int(is_named.sum())}
+        moves = {"moved_named": means[0][0], "moved_others": means[1][0]}
+        rows.append({**row, **moves, **users.estimate(more, "more")})
+    columns = ["judge", "edit", "replies", "users", "named", "moved_named", "moved_others", *name_bounds("more")]
+    return pd.DataFrame(rows, columns=columns)
 
 
 #: What a synthetic world knows of its users, the traits that show it, and whether more of it is less of them.

@@ -154,7 +154,7 @@ def test_unknown_and_missing_embedders_say_what_to_do(home, monkeypatch):
         raise OSError("no route to the hub")
 
     monkeypatch.setitem(sys.modules, "sentence_transformers", SimpleNamespace(SentenceTransformer=offline))
-    with pytest.raises(PerslibError, match="no encoder any/model .*: no route to the hub"):
+    with pytest.raises(PerslibError, match=r"no encoder any/model .*: no route to the hub"):
         embedder("sentence-transformers:any/model")
 
 

@@ -14,7 +14,13 @@ from perslib.corpus import Corpus, load
 from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict, targets
 from perslib.judge.evaluate import fit
 from perslib.memory import turn_id
-from perslib.studies.faithfulness import compare_deletions, compare_to_planted, delete_cited_turns
+from perslib.studies.faithfulness import (
+    compare_deletions,
+    compare_edits,
+    compare_to_planted,
+    delete_cited_turns,
+    edit_named_traits,
+)
 from perslib.worlds import world
 
 
@@ -61,6 +67,38 @@ def test_a_judge_that_cites_nothing_is_no_row(corpus):
             return [Verdict(raw=3.0)] * len(block)
 
     assert compare_deletions(delete_cited_turns(Silent(True), corpus)).empty
+
+
+class Measuring(Judge):
+    """Scores some replies by their length and some not; says of the first that it does, or of the others."""
+
+    def __init__(self, honest: bool):
+        self.name = "honest" if honest else "dishonest"
+
+    async def judge(self, block, ask):
+        found = []
+        for reply in block.targets["response"]:
+            counts = "2" in reply or "3" in reply
+            score = min(5.0, 1 + len(reply) / 10) if counts else 3.0
+            found.append(Verdict(raw=score, rationale="its length" if counts == (self.name == "honest") else "fine"))
+        return found
+
+
+def test_who_names_what_moves_the_score_is_told_from_who_does_not(corpus):
+    long = replace(corpus, turns=corpus.turns.assign(response="2 " + corpus.turns["response"] + " and more of it" * 2))
+    short = corpus.turns["turn"] % 2 == 0
+    long.turns.loc[short, "response"] = long.turns.loc[short, "response"].str.replace(r"[23]", "1", regex=True)
+    found = {judge: edit_named_traits(Measuring(judge), long) for judge in (True, False)}
+    for judge, frame in found.items():
+        assert {*frame["edit"]} == {"second half cut off", "numbers taken out"}, "no structure, nothing to strip"
+        row = compare_edits(frame).set_index("edit").loc["second half cut off"]
+        assert row["replies"] == 80 and row["named"] == 40
+        assert sorted((row["moved_named"], row["moved_others"])) == pytest.approx([0, 2], abs=0.6)
+        assert (row["more_low"] > 0) if judge else (row["more_high"] < 0)
+
+
+def test_without_rationales_nothing_is_edited(corpus):
+    assert compare_edits(edit_named_traits(Last(True), corpus)).empty
 
 
 @pytest.mark.sample
