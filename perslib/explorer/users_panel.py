@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from functools import cache, partial
 from typing import Any
@@ -11,12 +12,12 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import FewTrainUsers, NotEnough
-from perslib.explorer.controls import bar, button, div, draw, make_field, watch
+from perslib.explorer.controls import Asking, bar, button, div, draw, make_field, watch
 from perslib.explorer.open_case import Looking, Taught
 from perslib.explorer.past_turns import population
 from perslib.explorer.user_panel import is_free
 from perslib.judge import LearnedJudge, evaluate
-from perslib.llm import compute
+from perslib.llm import Ask
 from perslib.memory import Statement
 from perslib.report.show.words import controls_shown
 from perslib.stats import with_gold
@@ -30,45 +31,77 @@ ORDERS = {
     "statements": (mark("most statements first"), True),
 }
 
+#: What a memory says of each user.
+Statements = dict[str, tuple[Statement, ...]]
+
 
 class Users(widgets.VBox):
-    """Every user with a button that opens this user; words to search for leave those whose memory has them."""
+    """Every user with a button that opens this user; words to search for leave those whose memory has them.
+
+    The table is there at once. What the memories have and how the judge does are filled in when they are known.
+    """
 
     def __init__(self, looking: Looking):
-        self.looking = looking
-        self._built: dict[tuple[str, str], tuple[Statement, ...]] = {}
+        self.looking, self.table = looking, rater_table(looking.corpus)
+        self._built: dict[str, Statements] = {}
+        self._errors: pd.Series | None = None
         options = [(translate(label), name) for name, (label, _) in ORDERS.items()]
         self.order = make_field(widgets.Dropdown, "Sort by", options=options)
         self.search = make_field(widgets.Text, "Search", "words in the statements of all memories", "24em")
         self.said, self.rows = widgets.HTML(), widgets.VBox()
+        self.reading, self.judging = Asking(looking), Asking(looking)
         watch(looking, self.order, self.show)
         watch(looking, self.search, self.show)
-        looking.observe(self.show, "system")
-        super().__init__([bar(self.order, self.search), self.said, self.rows])
+        looking.observe(self.read, "system")
+        super().__init__([bar(self.order, self.search), self.said, self.reading, self.judging, self.rows])
+        self.read()
+        judging = partial(asyncio.to_thread, judge_errors, looking.corpus)
+        self.judging.start(lambda ask: judging(), self._judged, translate("The judge scores all users …"), asks=False)
+
+    @property
+    def system(self) -> str:
+        """The memory whose statements are shown: the chosen one, unless it asks a model or would learn for some users anew."""
+        name, looking = self.looking.system, self.looking
+        return name if is_free(name) and not isinstance(looking.memory_system(name), Taught) else "measured"
+
+    def read(self, change: Any = None) -> None:
+        """Show the users, and read what the memory says of each."""
+        name = self.system
+        self.show()
+        if name not in self._built:
+            method = partial(self._statements, name)
+            self.reading.start(method, partial(self._read, name), translate("The memories are read …"), asks=False)
+
+    def _read(self, name: str, found: Statements) -> None:
+        self._built[name] = found
+        self.show()
+
+    def _judged(self, errors: pd.Series) -> None:
+        self._errors = errors
         self.show()
 
     def show(self, change: Any = None) -> None:
-        """Fill the table anew."""
-        looking = self.looking
-        at_once = is_free(looking.system) and not isinstance(looking.memory_system(looking.system), Taught)
-        name = looking.system if at_once else "measured"  # one that learns would learn for some users anew
-        table = rater_table(looking.corpus)
-        words = self.search.value.casefold().split()
-        statements = {user: self._statements(user, name) for user in table["user"]}
+        """Fill the table anew with what is known."""
+        looking, words = self.looking, self.search.value.casefold().split()
+        statements, table = self._built.get(self.system), self.table
+        counts = {user: len(own) for user, own in (statements or {}).items()}
         found = {
             user: [s for s in own if words and all(word in s.text.casefold() for word in words)]
-            for user, own in statements.items()
+            for user, own in (statements or {}).items()
         }
-        table = table.assign(statements=table["user"].map({user: len(own) for user, own in statements.items()}))
+        errors = table["user"].map({} if self._errors is None else self._errors).astype(float)
+        table = table.assign(statements=table["user"].map(counts), error=errors)
         if words:
-            table = table[table["user"].map(found).astype(bool)]
+            table = table[table["user"].map(found).map(bool)]
         table = table.sort_values(self.order.value, ascending=not ORDERS[self.order.value][1], kind="stable")
+        unknown = {"statements": None} if statements is None else {}
+        unknown |= {"error": None} if self._errors is None else {}
         self.rows.children = [
             bar(
-                button(looking, "", partial(looking.open, user), description=controls_shown(user)),
-                widgets.HTML(draw("rater", row=row, statements=found[user])),
+                button(looking, "", partial(looking.open, row["user"]), description=controls_shown(row["user"])),
+                widgets.HTML(draw("rater", row=row | unknown, statements=found.get(row["user"], []))),
             )
-            for user, row in zip(table["user"], table.to_dict("records"))
+            for row in table.to_dict("records")
         ]
         self.said.value = div(
             "caption",
@@ -76,36 +109,34 @@ class Users(widgets.VBox):
                 "{n} of {users} users. Strictness: everybody's mean minus this user's. Error: mean distance of the learned "
                 "judge's score from the user's.",
                 n=len(table),
-                users=len(statements),
+                users=len(self.table),
             ),
         )
 
-    def _statements(self, user: str, name: str) -> tuple[Statement, ...]:
-        """What this memory says of a user, from all scenarios but the first that the user has."""
-        looking, key = self.looking, (user, name)
-        if key not in self._built:
-            own = looking.scenarios.get(user, [])
-            blocks = [looking.corpus.block(user, scenario) for scenario in own[:1]]
-            found = [compute(partial(looking.memory_system(name).build, block)).statements for block in blocks]
-            self._built[key] = found[0] if found else ()
-        return self._built[key]
+    async def _statements(self, name: str, ask: Ask) -> Statements:
+        """What this memory says of every user, from all scenarios but the first that the user has."""
+        looking, system = self.looking, self.looking.memory_system(name)
+        found: Statements = dict.fromkeys(self.table["user"], ())
+        for user, own in looking.scenarios.items():
+            found[user] = (await system.build(looking.corpus.block(user, own[0]), ask)).statements
+        return found
 
 
-@cache
 def rater_table(corpus: Corpus) -> pd.DataFrame:
-    """Users by how they rate.
-
-    Columns: user, replies, mean, strictness, error (NaN where nothing can be learned or the user has no history).
-    """
+    """Describe users by how they rate. Columns: user, replies, mean, strictness."""
     rated = corpus.turns.dropna(subset=["score"]).astype({"score": float})
     found = rated.groupby("user", sort=False)["score"].agg(replies="size", mean="mean")
     table = corpus.users[["user"]].merge(found.reset_index(), "left", on="user")
-    table["strictness"] = population(corpus)[0] - table["mean"]
+    return table.assign(strictness=population(corpus)[0] - table["mean"])
+
+
+@cache
+def judge_errors(corpus: Corpus) -> pd.Series:
+    """Return the learned judge's mean error by user; empty where nothing can be learned, without users who have no history."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewTrainUsers)  # said beside its verdicts
             judged = with_gold(evaluate(LearnedJudge(), corpus, progress=False), corpus)
     except NotEnough:
-        return table.assign(error=float("nan"))
-    error = (judged["raw"].astype(float) - judged["gold"].astype(float)).abs().groupby(judged["user"]).mean()
-    return table.assign(error=table["user"].map(error))
+        return pd.Series(dtype=float)
+    return (judged["raw"].astype(float) - judged["gold"].astype(float)).abs().groupby(judged["user"]).mean()

@@ -119,8 +119,14 @@ def edit_named_traits(
             if len(places):
                 rows = block.targets.assign(response=texts).iloc[places].reset_index(drop=True)
                 changed.append(replace(block, targets=rows))
-                about = {"judge": judge.name, "edit": edit, "score": [verdicts[place].raw for place in places]}
-                named.append(rows[TURN].assign(**about, is_named=[not gone.isdisjoint(traits[i]) for i in places]))
+                about = {
+                    "judge": judge.name,
+                    "edit": edit,
+                    "score": [verdicts[place].raw for place in map(int, places)],
+                }
+                named.append(
+                    rows[TURN].assign(**about, is_named=[not gone.isdisjoint(traits[i]) for i in map(int, places)])
+                )
     scores = [verdict.raw for verdicts in verdicts_on(judge, changed, backbone) for verdict in verdicts]
     columns = [*TURN, "judge", "edit", "score", "is_named"]
     frame = pd.concat(named, ignore_index=True) if named else pd.DataFrame(columns=columns)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import threading
 import time
 from functools import partial
 
+import pandas as pd
 import pytest
 from asked import Asked
 from judging_endpoint import judging
@@ -15,14 +17,14 @@ from judging_endpoint import judging
 import perslib.explorer.user_panel as see_module
 import perslib.text
 from perslib.corpus import TURN, import_release, load, save
-from perslib.explorer import Explorer, Looking, explore
+from perslib.explorer import Explorer, Looking, explore, users_panel
 from perslib.explorer.app import Tabs
 from perslib.explorer.change_panel import Change
 from perslib.explorer.controls import Asking
 from perslib.explorer.judge_panel import Judging, calibrated
 from perslib.explorer.past_turns import past_html, rated_turns
 from perslib.explorer.user_panel import build_now, memory_html, see
-from perslib.explorer.users_panel import Users, rater_table
+from perslib.explorer.users_panel import Users, judge_errors
 from perslib.judge import Verdict
 from perslib.llm import answered
 from perslib.memory import Draft, Edited, Measured, Scores, Statement, UserMemory
@@ -281,6 +283,7 @@ def test_the_whole_opens_in_both_languages_and_for_a_user_with_one_scenario(mode
 @pytest.mark.sample
 def test_all_users_are_one_table_to_sort_search_and_open(looking, corpus):
     users = Users(looking)
+    wait(users.judging, 120)
     opens = [row.children[0] for row in users.rows.children]
     assert {b.description for b in opens} == set(corpus.users["user"])
     rated = corpus.turns.dropna(subset=["score"]).astype({"score": float}).groupby("user")["score"].mean()
@@ -288,14 +291,40 @@ def test_all_users_are_one_table_to_sort_search_and_open(looking, corpus):
     strictest = users.rows.children[0]
     assert strictest.children[0].description == rated.idxmin()
     assert f"mean {rated.min():.2f}" in strictest.children[1].value
-    table = rater_table(corpus)
-    assert table["error"].notna().sum() == len(corpus.split()["test"])
-    assert table["error"].dropna().between(0.2, 1.2).all()
+    errors = judge_errors(corpus)
+    assert set(errors.index) == set(corpus.split()["test"])
+    assert errors.between(0.2, 1.2).all()
+    users.order.value = "error"
+    assert users.rows.children[0].children[0].description == errors.idxmax()
+    assert f"error {errors.max():.2f}" in users.rows.children[0].children[1].value
     strictest.children[0].click()
     assert looking.user == rated.idxmin()
     users.search.value = "list items"
     assert 0 < len(users.rows.children) < len(opens)
     assert all("list items" in row.children[1].value for row in users.rows.children)
+
+
+def test_all_users_are_there_before_anything_is_read_or_judged(looking, corpus, monkeypatch):
+    may_go_on = threading.Event()
+    monkeypatch.setattr(
+        users_panel, "judge_errors", lambda _: may_go_on.wait(30) and pd.Series({corpus.users["user"][0]: 0.5})
+    )
+    users = Users(looking)
+    try:
+        lines = [row.children[1].value for row in users.rows.children]
+        assert len(lines) == len(corpus.users) and all("error …" in line and "mean" in line for line in lines)
+        users.search.value = "list items"
+        wait(users.reading)
+        assert 0 < len(users.rows.children) < len(lines), "who is found is shown as soon as memories are read"
+    finally:
+        may_go_on.set()
+    users.search.value = ""
+    wait(users.judging)
+    lines = [row.children[1].value for row in users.rows.children]
+    assert (
+        sum("error 0.50" in line for line in lines) == 1 and sum("error –" in line for line in lines) == len(lines) - 1
+    )
+    assert all("statements: …" not in line for line in lines)
 
 
 def test_an_app_opens_the_user_that_its_address_names(model, corpus, monkeypatch):

@@ -43,7 +43,7 @@ class Last(Judge):
 def corpus() -> Corpus:
     rows = [
         (f"u{user:02}", scenario, "0", f"wish {turn}", f"reply {turn}", 1 + (user + turn) % 5)
-        for user in range(12)
+        for user in range(24)
         for scenario in ("gift", "travel")
         for turn in range(4)
     ]
@@ -85,15 +85,16 @@ class Measuring(Judge):
 
 
 def test_who_names_what_moves_the_score_is_told_from_who_does_not(corpus):
-    long = replace(corpus, turns=corpus.turns.assign(response="2 " + corpus.turns["response"] + " and more of it" * 2))
+    more = [" and more of it" * (1 + int(user[1:]) % 2) for user in corpus.turns["user"]]
+    long = replace(corpus, turns=corpus.turns.assign(response="2 " + corpus.turns["response"] + more))
     short = corpus.turns["turn"] % 2 == 0
     long.turns.loc[short, "response"] = long.turns.loc[short, "response"].str.replace(r"[23]", "1", regex=True)
     found = {judge: edit_named_traits(Measuring(judge), long) for judge in (True, False)}
     for judge, frame in found.items():
         assert {*frame["edit"]} == {"second half cut off", "numbers taken out"}, "no structure, nothing to strip"
         row = compare_edits(frame).set_index("edit").loc["second half cut off"]
-        assert row["replies"] == 80 and row["named"] == 40
-        assert sorted((row["moved_named"], row["moved_others"])) == pytest.approx([0, 2], abs=0.6)
+        assert row["replies"] == 2 * row["named"] > 100
+        assert sorted((row["moved_named"], row["moved_others"])) == pytest.approx([0, 1.5], abs=0.5)
         assert (row["more_low"] > 0) if judge else (row["more_high"] < 0)
 
 
