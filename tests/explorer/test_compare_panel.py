@@ -68,6 +68,7 @@ def test_a_reply_is_judged_with_two_memories_and_the_verdicts_stand_side_by_side
     assert not two.asking.busy and "Done" in line_of(two.asking)
 
 
+@pytest.mark.sample
 def test_another_user_judges_the_same_reply_with_that_users_profile_and_memory(looking, corpus):
     own = str(corpus.profile("u003")["occupation"])
     jobs = {user: str(corpus.profile(user)["occupation"]) for user in corpus.users["user"]}

@@ -555,6 +555,7 @@ def test_memories_stand_side_by_side(looking):
     assert statement.turns and "Based on" in memory_html(looking, looking.draft.memory)
 
 
+@pytest.mark.sample
 def test_corpus_and_language_can_be_changed_in_place(model, server, corpus):
     server.reply = judging
     shown = Explorer(corpus, model(), "en")

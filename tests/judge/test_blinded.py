@@ -108,6 +108,7 @@ def test_blinded_judges_have_names_and_may_ask():
     assert asked and all("star" not in text and "Not shown." in text for text in asked)
 
 
+@pytest.mark.simulation
 def test_steps_of_knowledge_add_up_to_the_last():
     corpus = people(True, users=20)
     split = sorted(corpus.users["user"])

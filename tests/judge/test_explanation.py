@@ -193,6 +193,7 @@ def test_a_panel_that_learns_is_taught_without_the_users_it_judges(sample, users
     assert {user for user, _ in seen} == set(users[:6]) and not any(knew for _, knew in seen)
 
 
+@pytest.mark.sample
 def test_judges_of_the_library_make_a_panel(sample, users):
     judge = LearnedJudge([WithoutText(), Nearest()])
     answered(partial(judge.fit, sample.of_users(users[:4])))

@@ -32,7 +32,8 @@ def test_every_memory_is_had_by_its_name(name):
 @pytest.mark.parametrize("name", FREE)
 def test_a_free_memory_asks_nothing(name, block):
     model, system = Scripted(), make_memory(name, "en")
-    model.work([partial(system.fit, shortened(load("sample/en"), sessions=1))])
+    sample = load("sample/en")
+    model.work([partial(system.fit, shortened(sample.of_users(sample.users["user"][:8]), sessions=1))])
     model.work([partial(system.build, block)])
     assert not model.asked
 

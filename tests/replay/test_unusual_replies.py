@@ -47,7 +47,8 @@ def marked_each(corpus, turns, made):
     return {name: pd.Series(own) for name, own in zip(made, found)}
 
 
-@pytest.mark.parametrize("train", [None, pytest.param(1, marks=pytest.mark.sample)])
+@pytest.mark.sample
+@pytest.mark.parametrize("train", [None, 1])
 def test_nonsense_is_unlike_and_replies_to_other_users_are_not(corpus, train):
     """With all train users, and with one; the same reply is judged by what its own user asked."""
     split = corpus.split()

@@ -71,6 +71,7 @@ def verdicts(judge: Computed, corpus: Corpus) -> pd.Series:
     return found.set_index("damage")["verdict"]
 
 
+@pytest.mark.sample
 def test_planted_judges_are_what_they_are(corpus):
     by_length, blind, knowing = (verdicts(judge, corpus) for judge in (Length(), Blind(), Knowing(corpus)))
     assert set(blind) == {"does not notice"}
