@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
-from perslib.patience import World, collect, exploring, patient, rule, shrewd, talk, user1, user2, user3
-from perslib.patience.policies import at_random
+from perslib.systems.deus import World, collect, exploring, patient, rule, shrewd, talk, user1, user2, user3
+from perslib.systems.deus.policies import at_random
 
 POLICIES = {
     "random": at_random,

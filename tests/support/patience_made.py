@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perslib.patience import Actions, Dialogue, Dialogues, User, user2
+from perslib.systems.deus import Actions, Dialogue, Dialogues, User, user2
 
 GOAL = tuple(f"{d}.{kind}.{slot}" for d in ("hotel", "train") for kind in ("info", "reqt") for slot in "abcde")
 ATOMS = tuple(f"inform:{i}" for i in range(12))

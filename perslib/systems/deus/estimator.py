@@ -1,0 +1,300 @@
+"""Turn costs and patience, learned from how dialogues end: `Patience().fit(dialogues)` (DEUS, section 3).
+
+    fitted = Patience(v_b=-1.0).fit(train, validation=some)
+    fitted.turn_satisfaction(test)      # one row a turn: satisfaction f, budget left
+    fitted.remaining_budget(test)       # one row a dialogue: patience h, cost, budget at the end
+    fitted.save("runs/user2"); Patience.load("runs/user2")
+
+Only v_b fixes the scale: (c·f, c·h) satisfies whatever (f, h) does for any c ≥ 1, so estimates are compared up to a
+positive factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from perslib.errors import DataError, PerslibError, UnknownName
+from perslib.saved import loaded, save
+from perslib.stats import Resamples, ratio
+from perslib.systems.deus.linear import Linear, fit_linear
+from perslib.systems.deus.networks import (
+    ActionFeatures,
+    Features,
+    Variant,
+    estimate,
+    expected_cost,
+    features,
+    losses,
+    perceptron,
+    seeded,
+    torch_here,
+)
+from perslib.systems.deus.world.records import CENSORED, FAILURE, SUCCESS, Dialogues
+
+Timeout = Literal["drop", "failed", "censored"]
+CHOICES = {
+    "estimator": ("linear", "network"),
+    "loss": ("full", "light"),
+    "timeout": ("drop", "failed", "censored"),
+    "actions": ("multihot", "onehot", "none"),
+}
+#: Longest gradient of a step.
+CLIP = 5.0
+
+
+class Patience(BaseEstimator):
+    """f(s, a) ≤ v_b, the satisfaction with a turn, and h(goal), the patience at the start.
+
+    estimator     "linear": weighted sums, solved exactly (`perslib.systems.deus.linear`); "network": two perceptrons as in the
+                  paper, which need torch
+    v_b           what every turn costs at least, a negative number; it sets the scale
+    loss          "full", or "light" without loss2
+    gamma         0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
+    timeout       dialogues that the limit on turns ended: "drop", count as "failed", or "censored" (had budget left)
+    actions       "multihot" over what an action consists of, "onehot", or "none" where states say all
+    profile       whether h sees the user's profile
+    margin        of the linear form: how far beyond zero a budget must end, in units of |v_b|; the paper's loss has 0. By
+                  default ½, for users who count in whole units of the least cost; ¼ for users who look forward
+    penalty       of the linear form: what the sum of all weights adds to the mean loss of a dialogue
+    hidden, epochs, batch, rate   of the networks
+
+    After `fit`: `f_` and `h_` (`Linear`, or torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
+    """
+
+    def __init__(
+        self,
+        v_b: float = -1.0,
+        *,
+        estimator: Literal["linear", "network"] = "linear",
+        loss: Variant = "full",
+        gamma: float | None = None,
+        timeout: Timeout = "drop",
+        actions: ActionFeatures = "multihot",
+        profile: bool = False,
+        margin: float | None = None,
+        penalty: float = 1e-4,
+        hidden: Sequence[int] = (64, 64),
+        epochs: int = 40,
+        batch: int = 64,
+        rate: float = 1e-3,
+        seed: int = 42,
+    ):
+        self.v_b, self.loss, self.gamma, self.timeout = v_b, loss, gamma, timeout
+        self.estimator, self.margin, self.penalty = estimator, margin, penalty
+        self.actions, self.profile, self.hidden = actions, profile, hidden
+        self.epochs, self.batch, self.rate, self.seed = epochs, batch, rate, seed
+
+    def fit(self, dialogues: Dialogues, validation: Dialogues | None = None) -> Self:
+        """Learn f and h from goals, states, actions and status.
+
+        With `validation` that epoch of a network is kept whose status accuracy there, balanced over success and failure, is best
+        (of equal ones the last: slopes still grow); without, the last.
+        """
+        self._check()
+        known = dialogues.by_status(SUCCESS, FAILURE) if self.timeout == "drop" else dialogues
+        status = np.where(known.status == CENSORED, FAILURE if self.timeout == "failed" else CENSORED, known.status)
+        _check_both_ends(status, len(dialogues) - len(known))
+        seen = self._features(known)
+        self.action_digest_ = dialogues.action_list.digest
+        if self.estimator == "linear":
+            self.f_, self.h_, found = fit_linear(self, seen, status)
+            self.history_, self.epoch_ = pd.DataFrame({"loss": found}).rename_axis("epoch").reset_index(), len(found)
+        else:
+            with seeded(self.seed) as torch:
+                self._make_networks({"f": seen.by_turn["turns"].shape[1], "h": seen.goals.shape[1]})
+                self._train(torch, seen, status, validation)
+        ends = {"succeeded": int((status == SUCCESS).sum()), "failed": int((status == FAILURE).sum())}
+        self.card_ = {
+            "parameters": self.get_params(),
+            "fitted_on": {"dialogues": len(known), "turns": int(known.turns.sum()), **ends},
+            "action_list": self.action_digest_,
+            "epoch": self.epoch_,
+        }
+        return self
+
+    def _make_networks(self, inputs: Mapping[str, int]) -> None:
+        self.f_ = perceptron(inputs["f"], self.hidden)
+        self.h_ = perceptron(inputs["h"], self.hidden, [torch_here().nn.Softplus()])
+
+    def _train(self, torch: ModuleType, seen: Features, status: np.ndarray, validation: Dialogues | None) -> None:
+        networks = torch.nn.ModuleList([self.f_, self.h_])
+        adam = torch.optim.Adam(networks.parameters(), lr=self.rate, fused=True)
+        order, y = np.random.default_rng(self.seed), status.astype(np.float32)
+        rows: list[dict[str, float]] = []
+        best: tuple[float, int, dict[str, Any]] = (-1.0, self.epochs, {})
+        for epoch in range(1, self.epochs + 1):
+            sums = np.zeros(3)
+            for some in np.array_split(order.permutation(len(y)), -(-len(y) // self.batch)):
+                batch = seen.batch(torch, some)
+                found = losses(
+                    estimate(self.f_, self.h_, batch, self.gamma),
+                    torch.from_numpy(y[some]),
+                    batch["mask"],
+                    self.v_b,
+                    self.loss,
+                )
+                adam.zero_grad()
+                sum(found).mean().backward()
+                torch.nn.utils.clip_grad_norm_(networks.parameters(), CLIP)
+                adam.step()
+                sums += [float(part.detach().sum()) for part in found]
+            means = sums / len(y)
+            rows.append({"epoch": epoch, "loss": means.sum(), **dict(zip(("loss1", "loss2", "loss3"), means))})
+            if validation is not None:
+                balanced = status_accuracy(self.predict_status(validation), validation.status)["balanced"]
+                rows[-1]["balanced"] = balanced
+                if balanced >= best[0]:
+                    best = (balanced, epoch, {k: v.clone() for k, v in networks.state_dict().items()})
+        if best[2]:
+            networks.load_state_dict(best[2])
+        self.history_, self.epoch_ = pd.DataFrame(rows), best[1]
+
+    def turn_satisfaction(self, dialogues: Dialogues) -> pd.DataFrame:
+        """One row a turn: dialogue, user, turn, action, satisfaction (f), budget (left after it), and patience (h).
+
+        For users who look forward, ahead is what they expect the rest to cost, and budget is what is left beyond it.
+        """
+        seen = self._features(self._fitted(dialogues))
+        f, h = self.values("f", seen.by_turn["turns"]), self.values("h", seen.goals)
+        of = np.repeat(np.arange(len(dialogues)), dialogues.turns)
+        spent, ahead = -pd.Series(f).groupby(of).cumsum().to_numpy(), np.zeros(len(of))
+        if self.gamma is not None:
+            done, rest = (self.values("h", seen.by_turn[name]) for name in ("done", "rest"))
+            begun, left = seen.by_turn["begun"], seen.by_turn["left"]
+            ahead = expected_cost(spent, done, rest, self.gamma, done=begun, rest=left)
+        return pd.DataFrame(
+            {
+                "dialogue": np.array([d.id or str(i) for i, d in enumerate(dialogues)], dtype=object)[of],
+                "user": np.array([d.user for d in dialogues], dtype=object)[of],
+                "turn": np.concatenate([np.arange(1, turns + 1) for turns in dialogues.turns]),
+                "action": np.concatenate([d.actions for d in dialogues]),
+                "satisfaction": f,
+                "budget": h[of] - spent - ahead,
+                "patience": h[of],
+                "ahead": ahead,
+            }
+        )
+
+    def values(self, part: Literal["f", "h"], features: np.ndarray) -> np.ndarray:
+        """f or h of rows of features."""
+        own = getattr(self, f"{part}_")
+        if self.estimator == "linear":
+            return np.asarray(own(features), dtype=float)
+        with seeded(self.seed) as torch, torch.no_grad():
+            return np.asarray(own(torch.from_numpy(features))[:, 0].numpy(), dtype=float)
+
+    def remaining_budget(self, dialogues: Dialogues) -> pd.DataFrame:
+        """One row a dialogue: dialogue, user, turns, patience (h), cost (−F_m), ahead (h'), budget at the end, and
+        first_spent (the first turn after which it was negative).
+        """
+        turns = self.turn_satisfaction(dialogues)
+        ends = np.cumsum(dialogues.turns) - 1
+        starts = ends - dialogues.turns + 1
+        last = turns.iloc[ends].reset_index(drop=True).rename(columns={"turn": "turns"})
+        below = turns["turn"].where(turns["budget"] < 0).to_numpy()
+        return last[["dialogue", "user", "turns", "patience", "ahead", "budget"]].assign(
+            cost=-np.add.reduceat(turns["satisfaction"].to_numpy(), starts),
+            first_spent=pd.array(np.fmin.reduceat(below, starts), dtype="Int64"),
+        )
+
+    def predict_status(self, dialogues: Dialogues) -> np.ndarray:
+        """+1 where the dialogue ended with budget left (zero is left), −1 where it did not (eq. 2 and 3)."""
+        return np.where(self.remaining_budget(dialogues)["budget"] >= 0, SUCCESS, FAILURE)
+
+    def save(self, folder: str | Path) -> Path:
+        """Weights, and a card of what they were learned from, in this folder (`perslib.saved`)."""
+        parts: dict[str, Any] = {"f": self.f_, "h": self.h_}
+        if self.estimator == "linear":
+            return save(folder, self.card_, {part: own.weights for part, own in parts.items()})
+        weights = {f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()}
+        return save(folder, self.card_, weights)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """What `save` wrote; its history of epochs is not kept."""
+        with loaded(folder, "fitted patience") as (card, weights):
+            parameters: dict[str, Any] = card["parameters"]
+            model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
+            model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card
+            if model.estimator == "linear":
+                model.f_, model.h_ = (Linear(weights[part]) for part in ("f", "h"))
+                return model
+            model._make_networks({part: weights[f"{part}.0.weight"].shape[1] for part in ("f", "h")})
+            torch = torch_here()
+            for part in ("f", "h"):
+                own = {k[2:]: torch.from_numpy(v) for k, v in weights.items() if k.startswith(f"{part}.")}
+                getattr(model, f"{part}_").load_state_dict(own)
+        return model
+
+    def _features(self, dialogues: Dialogues) -> Features:
+        return features(dialogues, actions=self.actions, profile=self.profile, forward=self.gamma is not None)
+
+    def _fitted(self, dialogues: Dialogues) -> Dialogues:
+        if not hasattr(self, "f_"):
+            raise PerslibError("This estimator has not learned anything yet: run its fit(dialogues) first.")
+        if dialogues.action_list.digest != self.action_digest_:
+            raise DataError(
+                f"The model was fitted on another action list (its hash is {self.action_digest_[:12]}, that of these "
+                f"dialogues {dialogues.action_list.digest[:12]}), so the same number means another action.",
+                "Collect the dialogues with the list it was fitted on, or fit it anew.",
+            )
+        return dialogues
+
+    def _check(self) -> None:
+        for name, known in CHOICES.items():
+            if getattr(self, name) not in known:
+                raise UnknownName(name, str(getattr(self, name)), known)
+        if not self.v_b < 0:
+            raise PerslibError(f"v_b is {self.v_b}; every turn costs something, so it is below 0, say -1.")
+        if self.gamma is not None and not 0 < self.gamma <= 1:
+            raise PerslibError(
+                f"gamma is {self.gamma}; expected 0 < gamma ≤ 1, or None for users who do not look ahead."
+            )
+
+
+def _check_both_ends(status: np.ndarray, left_out: int) -> None:
+    """Refuse data that knows only one way to end."""
+    apart = f" ({left_out} that the limit on turns ended are left out)" if left_out else ""
+    for way, lacking, why in (
+        (FAILURE, "failed", "no budget was ever used up, so any patience that is large enough fits"),
+        (SUCCESS, "succeeded", "nobody was ever content at the end, so any turn may cost too much"),
+    ):
+        if not (status == way).any():
+            raise DataError(
+                f"None of the {len(status)} dialogues {lacking}{apart}: {why}.",
+                f"Add dialogues that {lacking}; where the limit on turns ended many, see `timeout`.",
+            )
+
+
+def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, float]:
+    """How often the end is foretold (Table 5): accuracy, majority, balanced, within_success, within_failure.
+
+    Dialogues that the limit on turns ended count for nothing. `majority` is what the more frequent answer scores
+    without looking; `balanced` is the mean of the accuracies within success and failure.
+    """
+    rates = status_rates(predicted, status, Resamples(np.arange(len(status))))
+    return {name: float(drawn[0]) for name, drawn in rates.items()}
+
+
+def status_rates(predicted: np.ndarray, status: np.ndarray, dialogues: Resamples) -> dict[str, np.ndarray]:
+    """Return `status_accuracy` of all dialogues and without each."""
+
+    def share(flags: np.ndarray, among: np.ndarray) -> np.ndarray:
+        return ratio(dialogues.total(flags & among), dialogues.total(among))
+
+    right, known = predicted == status, status != CENSORED
+    success, failure = (share(right, status == end) for end in (SUCCESS, FAILURE))
+    return {
+        "accuracy": share(right, known),
+        "majority": np.maximum(*(share(status == end, known) for end in (SUCCESS, FAILURE))),
+        "balanced": (success + failure) / 2,
+        "within_success": success,
+        "within_failure": failure,
+    }

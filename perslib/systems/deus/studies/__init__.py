@@ -1,0 +1,1 @@
+"""The studies of notebooks 06 and 10."""
