@@ -12,8 +12,8 @@ import time
 
 import numpy as np
 
-from perslib.ux import Lesson, Reward
-from perslib.ux.reward.features import counted, dense
+from perslib.systems.uxbench.bench import Lesson, Reward
+from perslib.systems.uxbench.reward.features import counted, dense
 
 WORDS = 8_000
 TOLD = 300

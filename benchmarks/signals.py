@@ -34,8 +34,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perslib.corpus import load
-from perslib.signals import mined, parallel, session, similarity, table, words
-from perslib.signals.mining import TABLE
+from perslib.systems.uxbench.signals import mined, parallel, session, similarity, table, words
+from perslib.systems.uxbench.signals.mining import TABLE
 
 MEAN_REPLY = 800
 START = 1_767_225_600
@@ -174,7 +174,7 @@ def pair() -> float:
 def peak(file: Path, out: Path) -> tuple[float, float]:
     """Seconds of processor time and the most megabytes that mining a file takes, in a process of its own."""
     code = (
-        "import resource, sys, time; from perslib.signals import mined; begin = time.process_time(); "
+        "import resource, sys, time; from perslib.systems.uxbench.signals import mined; begin = time.process_time(); "
         "mined(sys.argv[1], sys.argv[2]); "
         "print(time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )

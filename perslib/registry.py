@@ -1,11 +1,12 @@
-"""Names for what can be chosen by name: judges, memories, contexts, loaders. One decorator each.
+"""Names for what can be chosen by name: judges, memories, contexts, loaders. One decorator each; and systems that bring some.
 
     @judge("longer is better")
     class LongerIsBetter(Judge):
         ...
 
 From then on parameters, tables, the explorer and `--help` know the name. What stands in a module of your own is found
-with `perslib report … --use mymodule`, or with `plugins = ["mymodule"]` in the workspace's `settings.toml`.
+with `perslib report … --use mymodule`, or with `plugins = ["mymodule"]` in the workspace's `settings.toml`. A system that is
+installed (a `System` under the entry points `perslib.systems`) is found by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import inspect
 import os
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from perslib.errors import PerslibError, UnknownName
@@ -28,15 +32,49 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: Environment variable that names modules as `--use` does, separated by commas.
 VARIABLE = "PERSLIB_USE"
 SETTINGS = "settings.toml"
+#: Entry points of distributions that bring a system.
+GROUP = "perslib.systems"
 _used: set[str] = set()
 _named: dict[str, None] = {}
 _extras: dict[str, str] = {}
 
 
+@dataclass(frozen=True)
+class System:
+    """What a system brings; an entry point of the group `perslib.systems` leads to one. Nothing of it is imported before it is used.
+
+    >>> System("mine", "my own judges", {"judge": ("mine.judges",)}).registers
+    {'judge': ('mine.judges',)}
+    """
+
+    name: str
+    about: str
+    registers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """A kind of thing (`Registry.kind`) → the modules that register some."""
+    commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """A command of `perslib` → where it is (`mine.commands:run`), and what it does in a few words."""
+    pages: tuple[str, ...] = ()
+    broken: str = ""
+    """Why it cannot be used."""
+
+
+@cache
+def find_systems() -> dict[str, System]:
+    """Find the systems that are installed, by name; one that cannot be loaded says why."""
+    found = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            found[entry.name] = entry.load()
+        except Exception as error:  # whatever a stranger's code raises
+            found[entry.name] = System(entry.name, "", broken=f"{type(error).__name__}: {error}")
+    return found
+
+
 class Registry(Generic[T]):
     """Factories of one kind of thing, by name; called with a name it is the decorator that registers one.
 
-    `elsewhere` are modules of the library that register some, too; they are imported when a name is not yet known.
+    `elsewhere` are modules of the library that register some, too; they are imported, as are those of systems, when a name is
+    not yet known.
     """
 
     def __init__(self, kind: str, *elsewhere: str):
@@ -62,7 +100,8 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         """The names, in the order of registering."""
         use_plugins()
-        for module in self._elsewhere:
+        of_systems = (module for system in find_systems().values() for module in system.registers.get(self.kind, ()))
+        for module in (*self._elsewhere, *of_systems):
             importlib.import_module(module)
         return iter(tuple(self._factories))
 

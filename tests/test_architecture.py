@@ -102,10 +102,10 @@ EXPORTING = [
     "pal",
     "replay",
     "report",
-    "signals",
     "systems.deus",
-    "ux",
-    "ux.construction",
+    "systems.uxbench.bench",
+    "systems.uxbench.construction",
+    "systems.uxbench.signals",
 ]
 
 
@@ -149,7 +149,7 @@ def test_no_text_is_run_as_code():
 
 def test_published_tables_name_their_source():
     tables = sorted(PACKAGE.rglob("published/*.csv"))
-    assert {table.parents[1].name for table in tables} >= {"deus", "loaders", "studies", "ux"}
+    assert {table.parents[1].name for table in tables} >= {"deus", "loaders", "studies", "uxbench"}
     for table in tables:
         assert table.read_text("utf-8").startswith("# "), f"{table} does not say in its first line where it is from"
         frame = read_csv(str(table), table.name)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import signal
 from typing import Any
 
 import click
 
 from perslib import __version__
-from perslib.cli import batches, cache, construction, imports, models, notebooks, pages, synthesis
+from perslib.cli import batches, cache, imports, models, notebooks, pages, synthesis
 from perslib.cli.options import escape_for_terminal
 from perslib.errors import PerslibError
+from perslib.registry import find_systems
 
 #: Signals that end a command as Ctrl-C does, so that it can clean up.
 _END_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -40,6 +42,23 @@ class _MessageGroup(click.Group):
         ctx.exit(1)
 
 
+class _Elsewhere(click.Command):
+    """A command of a system, imported when it is run."""
+
+    def __init__(self, name: str, place: str, about: str):
+        super().__init__(name, short_help=about)
+        self._place = place
+
+    def load(self) -> click.Command:
+        """Return the command itself."""
+        module, _, name = self._place.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def make_context(self, *given: Any, **options: Any) -> click.Context:
+        return self.load().make_context(*given, **options)
+
+
 @click.group(cls=_MessageGroup, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="perslib")
 def main() -> None:
@@ -64,6 +83,9 @@ for command in (
         notebooks.notebook,
         notebooks.new,
     ),
-    *(synthesis.synthesize_pal_set, construction.build, construction.review, models.check_backbones, cache.cache),
+    *(synthesis.synthesize_pal_set, models.check_backbones, cache.cache),
 ):
     main.add_command(command)
+for system in find_systems().values():
+    for name, (place, about) in system.commands.items():
+        main.add_command(_Elsewhere(name, place, about))

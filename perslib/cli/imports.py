@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pandas as pd
 
 from perslib.cli.options import FOLDER, LANGUAGE, USE, escape_for_terminal
 from perslib.corpus.corpus import EVIDENCE
@@ -105,8 +104,6 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
             raise click.UsageError(f"--{option} is only for your own tables; {kind} defines its {option}")
     done = read_release(path, kind, **how) if dry_run else import_release(kind, path, out=out, **how)
     click.echo(escape_for_terminal("\n".join(describe_import(done, kind, dry_run))))
-    if kind == "uxbench" and "cases" in done.corpus.extras:
-        _print_published(done.corpus.extras["cases"])
     if 10 * done.lost > (sessions := done.lost + len(done.corpus.sessions)):
         warning = f"{done.lost} of {sessions} sessions were left out; the rest may not be representative"
         click.secho(warning, bold=True)
@@ -115,14 +112,3 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
     else:
         name = done.folder if out else done.corpus.name
         click.echo(escape_for_terminal(f'Written to {done.folder}; open it with perslib.corpus.load("{name}")'))
-
-
-def _print_published(cases: pd.DataFrame) -> None:
-    """Print splits and dimensions of imported cases next to UXBench's published tables."""
-    from perslib.ux.construction import dimension_shares, split_statistics
-
-    split = split_statistics(cases).set_index("split").T.to_string(float_format="{:,.1f}".format, na_rep="–")
-    click.echo(f"\nSplits, next to UXBench's Table 2 (published):\n{split}")
-    if len(shares := dimension_shares(cases)):
-        shown = shares.to_string(index=False, float_format="{:.1f}".format, na_rep="–")
-        click.echo(f"\nDimensions of failure and success, next to UXBench's Table 7:\n{shown}\n")

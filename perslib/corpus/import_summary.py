@@ -8,6 +8,7 @@ from perslib.corpus.corpus import Corpus
 from perslib.corpus.files.reading import Reading
 from perslib.corpus.schema import SCHEMA
 from perslib.corpus.several_replies import compared_replies
+from perslib.corpus.store import loader
 from perslib.paths import read_toml
 
 #: What pages need of a corpus, and the words for what it has and lacks.
@@ -52,6 +53,7 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
         yield f"left out: {len(reading.rejected)} records (with --skip-bad: in rejected.jsonl)"
     fed, *lacking = pages_fed(corpus)
     yield from (fed, *(lacking if missing else ()))
+    yield from getattr(loader[kind], "describe", lambda corpus: ())(corpus)
 
 
 def pages_fed(corpus: Corpus) -> Iterator[str]:

@@ -18,7 +18,7 @@ from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import Reading
 from perslib.corpus.files.records import naming
-from perslib.corpus.loaders import palset, persturnbench, prism, table, uss, uxbench
+from perslib.corpus.loaders import palset, persturnbench, prism, table
 from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
 from perslib.corpus.loaders.recipe import BUNDLED, read_recipe
 from perslib.corpus.schema import storable
@@ -30,8 +30,11 @@ loader: Registry[Reading] = Registry("kind of corpus")
 """What can be imported, by the name in `perslib import KIND PATH`.
 
 `@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `Reading` (`read_rows` makes one of rows). Its
-optional attribute `looks_like(path)` returns whether a path is of this kind.
+optional attributes are functions: `looks_like(path)` returns whether a path is of this kind, `describe(corpus)` yields further
+lines for whoever imports one.
 """
+relabel: Registry[Corpus] = Registry("source of scores")
+"""What gives a corpus scores of another origin than its users' ratings, by name: `relabel["behaviour"](corpus)`."""
 
 
 def _register(file: Path) -> None:
@@ -45,7 +48,7 @@ def _register(file: Path) -> None:
     read.looks_like = lambda path: is_at(recipe(), path)  # type: ignore[attr-defined]
 
 
-for _module in (persturnbench, uss, palset, uxbench, prism):
+for _module in (persturnbench, palset, prism):
     loader(_module.__name__.rpartition(".")[2])(_module.read)
     _module.read.looks_like = _module.looks_like
 for _file in sorted(BUNDLED.glob("*.toml")):
@@ -94,7 +97,8 @@ def corpus_names() -> list[str]:
 
 def detect(path: Path) -> str:
     """Return the kind of release at a path; raise DataError if it is unknown."""
-    kinds = [kind for kind in loader if getattr(loader[kind], "looks_like", lambda path: False)(path)]
+    order = sorted(loader, key=lambda kind: kind == "table")  # nearly any file could be a table
+    kinds = [kind for kind in order if getattr(loader[kind], "looks_like", lambda path: False)(path)]
     if not kinds:
         remedy = f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}"
         raise DataError(Problem(str(path), "is no corpus that perslib knows by its looks"), remedy)

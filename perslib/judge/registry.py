@@ -36,7 +36,7 @@ from perslib.memory import Measured, is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.registry import Registry
 
-judge: Registry[Judge] = Registry("judge", "perslib.ux.tasks.judging", "perslib.ux.reward.model")
+judge: Registry[Judge] = Registry("judge")
 """The judges that have a name; `@judge("name")` registers one."""
 
 

@@ -1,1 +1,27 @@
-"""Systems that stand on the core: each brings its own data, methods, studies and commands, and none needs another."""
+"""Systems that stand on the core: each brings its own data, methods, studies and commands, and none needs another.
+
+The core finds them by the entry points `perslib.systems`, as it finds a system of somebody else (docs/extend.md).
+"""
+
+from perslib.registry import System
+
+DEUS = System(
+    "deus", "patience from success and failure: what a turn costs a user, and what a user has left", pages=("06", "10")
+)
+UXBENCH = System(
+    "uxbench",
+    "satisfaction from behaviour: signals in logs, judging, replying and recovering, reward models",
+    {
+        "judge": ("perslib.systems.uxbench.tasks.judging", "perslib.systems.uxbench.reward.model"),
+        "kind of corpus": ("perslib.systems.uxbench.loaders",),
+        "source of scores": ("perslib.systems.uxbench.signals",),
+    },
+    {
+        "build": ("perslib.systems.uxbench.commands:build", "Build a benchmark of good and bad replies from a log."),
+        "review": (
+            "perslib.systems.uxbench.commands:review",
+            "Read completed review SHEETS (CSV) of the construction in FOLDER.",
+        ),
+    },
+    ("07", "08", "11"),
+)

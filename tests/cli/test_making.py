@@ -13,8 +13,8 @@ from ux_construct_made import COMPLAINED, LIKED, good_answer, log, shown
 
 from perslib.cli import main
 from perslib.corpus import load
-from perslib.corpus.loaders.uxbench import SPLITS
 from perslib.llm import Request
+from perslib.systems.uxbench.loaders.uxbench import SPLITS
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from perslib.errors import FewTrainUsers
 from perslib.judge import Constant, LearnedJudge
 from perslib.judge.evaluate import evaluate
 from perslib.replay import ORIGINAL, name_differences
-from perslib.studies import judge_bias
 from perslib.studies import replay_standings as results
+from perslib.systems.uxbench.studies import judge_bias
 
 
 @pytest.fixture(scope="module", params=["sample/en", pytest.param("sample/zh", marks=pytest.mark.sample)])

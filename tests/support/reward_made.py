@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perslib.ux.tasks.cases import Lesson
+from perslib.systems.uxbench.tasks.cases import Lesson
 
 ASKED = ["how do I plan a trip", "what shall I cook", "which gift is right", "how do I save money"]
 LIKED = ["clear steps and then prices", "steps with prices and more", "prices and then clear steps"]

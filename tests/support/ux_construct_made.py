@@ -13,7 +13,7 @@ from scripted import Scripted
 
 from perslib.llm import Answer, Request
 from perslib.prompts import prompt
-from perslib.ux.construction import construct
+from perslib.systems.uxbench.construction import construct
 
 PLAN = "The baths in the morning, a walk along the river after lunch, then the train home at six."
 LONG = " ".join(f"{PLAN} Stop number {i} is worth an hour." for i in range(12))

@@ -19,11 +19,10 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import RidgeCV
 
-from perslib.corpus import SESSION, TURN, Corpus
+from perslib.corpus import SESSION, TURN, Corpus, relabel
 from perslib.errors import UnknownName
 from perslib.judge.extent import FEWEST_REPLIES
 from perslib.memory.features import read, said_of
-from perslib.signals import behavioural
 from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
 from perslib.stats.resample.leave_out import count_carriers, drop_if_few
 from perslib.systems.deus import FAILURE, SUCCESS, Dialogues, Patience
@@ -128,7 +127,7 @@ def _read_success(corpus: Corpus, success: str, least: float) -> pd.Series:
     if success in ("recorded", "session rating"):
         sessions = corpus.sessions.set_index(SESSION)
         return sessions["success"] if success == "recorded" else _is_at_least(sessions["satisfaction"], least)
-    turns = behavioural(corpus).turns if success == "behaviour" else corpus.turns
+    turns = relabel["behaviour"](corpus).turns if success == "behaviour" else corpus.turns
     last = turns.drop_duplicates(SESSION, keep="last").set_index(SESSION)
     return _is_at_least(last["score"], least)
 

@@ -1,0 +1,26 @@
+"""Corpora of behaviour: logs and UXBench's splits (`uxbench`), dialogues rated by others (`uss`)."""
+
+from collections.abc import Iterator
+
+from perslib.corpus.corpus import Corpus
+from perslib.corpus.store import loader
+from perslib.systems.uxbench.loaders import uss, uxbench
+
+
+def describe_cases(corpus: Corpus) -> Iterator[str]:
+    """Yield splits and dimensions of a corpus's cases, next to UXBench's published tables."""
+    from perslib.systems.uxbench.construction import dimension_shares, split_statistics
+
+    if (cases := corpus.extras.get("cases")) is None:
+        return
+    split = split_statistics(cases).set_index("split").T.to_string(float_format="{:,.1f}".format, na_rep="–")
+    yield f"\nSplits, next to UXBench's Table 2 (published):\n{split}"
+    if len(shares := dimension_shares(cases)):
+        shown = shares.to_string(index=False, float_format="{:.1f}".format, na_rep="–")
+        yield f"\nDimensions of failure and success, next to UXBench's Table 7:\n{shown}\n"
+
+
+for _module in (uss, uxbench):
+    loader(_module.__name__.rpartition(".")[2])(_module.read)
+    _module.read.looks_like = _module.looks_like
+uxbench.read.describe = describe_cases  # type: ignore[attr-defined]

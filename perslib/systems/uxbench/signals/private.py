@@ -1,0 +1,320 @@
+"""De-identification by rules, before anything else is computed or kept (UXBench, section 3).
+
+    deidentified(session, key)   texts with `[PHONE_1]` for what is personal, the same number for the same thing
+                                 throughout the session; cid as a keyed digest; times shifted, gaps kept
+    audit(texts)                 how often each rule hits; never what it hit
+
+Earlier rules go before later ones. A rule is a pattern and, where there is one, a check: the digits of an identity card
+or a bank card have to add up. Names are found by what introduces them, and then everywhere in the session; an ordinary
+word before a title only there. What goes by one text only cannot know that "the tall one from the third floor" is a
+person.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import logging
+import re
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from functools import cache
+from typing import NamedTuple
+
+import phonenumbers
+
+from perslib.paths import read_toml
+from perslib.systems.uxbench.loaders.log_records import Session
+from perslib.systems.uxbench.signals.fast import Patterns
+from perslib.systems.uxbench.signals.wording import simplified
+
+
+class Rule(NamedTuple):
+    """A kind of personal thing: how it is written, which group of the pattern holds it, and what must be true of it."""
+
+    kind: str
+    pattern: re.Pattern[str]
+    group: int = 0
+    check: Callable[[str], bool] | None = None
+    needs: str = ""
+    """What every text has in it that the pattern matches, in RE2's syntax: else it need not be tried."""
+
+
+def identity_card(text: str) -> bool:
+    """Whether the digits of a resident's card of the PRC add up, with a birthday that can be one."""
+    digits = re.sub(r"[ -]", "", text).upper()
+    try:
+        born = date(int(digits[6:10]), int(digits[10:12]), int(digits[12:14]))
+    except ValueError:
+        return False
+    total = sum((10 if digit == "X" else int(digit)) * 2 ** (17 - i) for i, digit in enumerate(digits))
+    return total % 11 == 1 and 1900 <= born.year <= date.today().year
+
+
+def old_identity_card(text: str) -> bool:
+    """Whether fifteen digits begin as such a card of before 1999: a province, and a birthday in the last century."""
+    try:
+        date(1900 + int(text[6:8]), int(text[8:10]), int(text[10:12]))
+    except ValueError:
+        return False
+    return 11 <= int(text[:2]) <= 82
+
+
+def bank_card(text: str) -> bool:
+    """Whether thirteen digits or more, not all the same, add up (Luhn)."""
+    digits = luhn_digits(text)
+    total = sum(sum(divmod(int(digit) * (1 + i % 2), 10)) for i, digit in enumerate(reversed(digits)))
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and total % 10 == 0
+
+
+def bank_account(text: str) -> bool:
+    """Whether an international account number has a length that such numbers have and adds up (ISO 13616)."""
+    plain = text.replace(" ", "")
+    return 15 <= len(plain) <= 34 and int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
+
+
+def company_code(text: str) -> bool:
+    """Whether the eighteen characters of a Chinese company's social credit code add up (GB 32100)."""
+    values = ["0123456789ABCDEFGHJKLMNPQRTUWXY".index(c) for c in text]
+    return (sum(value * 3**i for i, value in enumerate(values[:-1])) + values[-1]) % 31 == 0
+
+
+def luhn_digits(text: str) -> str:
+    """The digits alone."""
+    return "".join(c for c in text if c.isdigit())
+
+
+def _number(text: str, *regions: str) -> bool:
+    """Whether this can be dialled, from one of these countries, or from anywhere if it says which country it is in."""
+    plain = "+" + text[2:] if text.startswith("00") else text
+    for region in regions or (None,):
+        try:
+            if phonenumbers.is_possible_number(phonenumbers.parse(plain, region)):
+                return True
+        except phonenumbers.NumberParseException:
+            continue
+    return False
+
+
+def _national(text: str) -> bool:
+    """Whether it is a number that somebody has in one of the countries whose numbers are written so."""
+    for region in ("US", "GB", "DE", "FR", "CN", "JP", "AU"):
+        try:
+            if phonenumbers.is_valid_number(phonenumbers.parse(text, region)):
+                return True
+        except phonenumbers.NumberParseException:
+            continue
+    return False
+
+
+def _address(text: str) -> bool:
+    """Whether it is the address of some machine, and not a way to say "this one" or "any"."""
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return not (found.is_loopback or found.is_unspecified or found.is_reserved or text in _ANYWHERE)
+
+
+def _ipv6(text: str) -> bool:
+    return (
+        (text.count(":") == 7 or "::" in text)
+        and any(c.isdigit() for c in text)
+        and text.count(":") > 2
+        and _address(text)
+    )
+
+
+def _coordinates(text: str) -> bool:
+    lat, lon = (float(part) for part in re.split(r"\s*[,\uff0c]\s*", text))
+    return 1 < abs(lat) <= 90 and 1 < abs(lon) <= 180 and (abs(lat) >= 10 or abs(lon) >= 10)
+
+
+@cache
+def _words() -> frozenset[str]:
+    """Words of two and three characters that jieba's dictionary has as anything but a person's name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # importing it warns as old code does
+        import jieba
+    with jieba.get_dict_file() as file:
+        entries = [line.decode("utf-8").split() for line in file]
+    return frozenset(word for word, _, tag in entries if 2 <= len(word) <= 3 and not tag.startswith("nr"))
+
+
+def is_word(name: str) -> bool:
+    """Whether what was taken for a Chinese name is, or ends in, an ordinary word, as some given names do too."""
+    return any(name[i:] in _words() for i in range(len(name) - 1))
+
+
+@cache
+def _tagger() -> Callable[[str], Iterable[tuple[str, str]]]:
+    """What separates words and tags them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jieba
+        from jieba import posseg
+    jieba.setLogLevel(logging.WARNING)
+    return lambda text: [(word.word, word.flag) for word in posseg.cut(text)]
+
+
+def chinese_name(text: str) -> bool:
+    """Whether a surname with what follows is a name as jieba tags words, and nothing in it an ordinary word."""
+    text = simplified(text)
+    (_, tag), *further = _tagger()(text)
+    return not further and tag.startswith("nr") and not is_word(text)
+
+
+_SAID = read_toml(__file__, "private.toml")
+#: Addresses of machines that everybody has.
+_ANYWHERE = frozenset(_SAID["anywhere"])
+#: What begins with a capital in English and is no name.
+_NO_NAMES = frozenset(_SAID["no_names"])
+TITLES = tuple(_SAID["titles"])
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "identity_card": identity_card,
+    "bank_card": bank_card,
+    "address": _address,
+    "ipv6": _ipv6,
+    "old_identity_card": old_identity_card,
+    "ssn": lambda text: bool(re.match(r"(?!000|666|9)\d{3}(?!00)\d\d(?!0000)", re.sub(r"\D", "", text))),
+    "uscc": company_code,
+    "iban": bank_account,
+    "international": _number,
+    "national": _national,
+    "chinese_mobile": lambda text: _number(luhn_digits(text)[-11:], "CN"),
+    "seven_digits": lambda text: 7 <= len(luhn_digits(text)) <= 15,
+    "is_no_day": lambda name: name.split()[0] not in _NO_NAMES,
+    "coordinates": _coordinates,
+    "is_no_word": lambda name: not is_word(name),
+    "chinese_name": chinese_name,
+    "is_not_famous": lambda text: not any(known in text for known in _SAID["famous"]),
+}
+
+
+def filled(pattern: str) -> str:
+    """Return a pattern with the pieces that it names."""
+    return re.sub(r"\{([a-z_]+)\}", lambda piece: filled(_SAID["pieces"][piece[1]]), pattern)
+
+
+def _rule(kind: str, needs: str, pattern: str, group: int = 0, check: str = "", any_case: bool = False) -> Rule:
+    compiled = re.compile(filled(pattern), re.IGNORECASE if any_case else 0)
+    needs = filled(needs)
+    if any_case:  # `re` takes the Turkish letters for an i as well
+        needs = f"(?i:{needs.replace('i', '[iıİ]')})"
+    return Rule(kind, compiled, group, _CHECKS[check] if check else None, needs)
+
+
+RULES = tuple(_rule(**rule) for rule in _SAID["rules"])
+_EVERYWHERE = ("NAME", "ACCOUNT")
+#: Wide and circled letters and digits, and what NFKC makes of them and of the signs that go with them: one character each.
+_WIDE = "[\uff10-\uff19\uff20-\uff3a\uff41-\uff5a\u2460-\u2468\u2080-\u2089]"
+_POINTS = (*range(0xFF01, 0xFF5F), *range(0x2460, 0x2469), *range(0x2080, 0x208A))
+_NARROW = {point: unicodedata.normalize("NFKC", chr(point)) for point in _POINTS}
+_NEEDED = Patterns([*(rule.needs for rule in RULES), _WIDE])
+_YEARS_OF_SHIFT = 10 * 365 * 86_400
+
+
+class Hit(NamedTuple):
+    """A piece of text that a rule takes for personal."""
+
+    kind: str
+    start: int
+    end: int
+    value: str
+
+
+def hits(text: str) -> list[Hit]:
+    """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
+    needed = _NEEDED.found(text)
+    if not needed:
+        return []
+    if len(RULES) in needed:
+        text = text.translate(_NARROW)
+        needed = _NEEDED.found(text)
+    found: list[Hit] = []
+    for rule in [RULES[number] for number in needed]:
+        for match in rule.pattern.finditer(text):
+            start, end = match.span(rule.group)
+            if start < end and (rule.check is None or rule.check(match[rule.group])):
+                found.append(Hit(rule.kind, start, end, _same(rule, match[rule.group])))
+    kept: list[Hit] = []
+    for hit in found:
+        if all(hit.end <= other.start or other.end <= hit.start for other in kept):
+            kept.append(hit)
+    return sorted(kept, key=lambda hit: hit.start)
+
+
+def _same(rule: Rule, value: str) -> str:
+    """What makes two mentions one: digits without the signs between them, letters without case."""
+    if rule.kind == "PHONE":
+        return re.sub(r"[^\dX]", "", value.upper())[-11:]
+    return re.sub(r"\W", "", value.upper()) if rule.kind in ("CARD", "ID") else value.casefold()
+
+
+class Placeholders:
+    """The placeholders of one session: the same thing, the same number."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[str, str], str] = {}
+        self.known: dict[str, str] = {}
+
+    def __call__(self, text: str, found: Sequence[Hit]) -> str:
+        """Return the text with placeholders for what was found in it."""
+        parts, last = [], 0
+        for hit in found:
+            shown = text[hit.start : hit.end]
+            uncertain = text.startswith(TITLES, hit.end) and is_word(shown)
+            parts += [text[last : hit.start], self._placeholder(hit, shown, uncertain)]
+            last = hit.end
+        return "".join([*parts, text[last:]])
+
+    def _placeholder(self, hit: Hit, shown: str, uncertain: bool) -> str:
+        key = hit.kind, hit.value
+        if key not in self.numbers:
+            number = sum(kind == hit.kind for kind, _ in self.numbers) + 1
+            self.numbers[key] = f"[{hit.kind}_{number}]"
+        if hit.kind in _EVERYWHERE and len(shown) > 1 and not uncertain:
+            self.known[shown] = self.numbers[key]
+        return self.numbers[key]
+
+    def mentions(self, text: str) -> str:
+        """The text with placeholders for names and accounts that were introduced elsewhere in the session."""
+        for shown, placeholder in self.known.items():
+            if shown in text:
+                edge = r"\b" if shown.isascii() else ""
+                text = re.sub(f"{edge}{re.escape(shown)}{edge}", placeholder, text)
+        return text
+
+
+def deidentified(session: Session, key: bytes | None = None, *, texts: bool = True) -> Session:
+    """Return the session with placeholders; with a `key`, also its id and its times are no longer what they were.
+
+    Without `texts`, only id and times are replaced.
+    """
+    placeholders = Placeholders()
+    replaced = said = [m.text for m in session.messages]
+    found = [hits(text) for text in said] if texts else []
+    if any(found):
+        replaced = [placeholders(text, own) if own else text for text, own in zip(said, found)]
+    elif key is None:
+        return session
+    if placeholders.known:
+        replaced = [placeholders.mentions(text) for text in replaced]
+    cid, shift = session.cid, 0.0
+    if key is not None:
+        digest = hmac.new(key, cid.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
+        cid, shift = digest.hex()[:24], float(int.from_bytes(digest[24:], "big") % _YEARS_OF_SHIFT)
+    messages = tuple(
+        m if text is m.text and key is None else m._replace(text=text, t=None if m.t is None else m.t - shift)
+        for m, text in zip(session.messages, replaced)
+    )
+    return session._replace(cid=cid, messages=messages)
+
+
+def audit(texts: Iterable[str]) -> Counter[str]:
+    """Return the hits per kind over all texts; what was hit is not kept."""
+    return Counter(hit.kind for text in texts for hit in hits(text))

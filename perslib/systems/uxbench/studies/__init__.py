@@ -1,0 +1,1 @@
+"""The studies of notebooks 07, 08 and 11."""

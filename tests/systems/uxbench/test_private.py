@@ -1,0 +1,328 @@
+"""What is personal is replaced, the same thing by the same placeholder; figures in maths and code are left alone."""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perslib.systems.uxbench.loaders.log_records import session
+from perslib.systems.uxbench.signals import audit, deidentified, mined, private
+from perslib.systems.uxbench.signals.private import Placeholders, bank_card, filled, hits, identity_card
+
+
+def kinds(text):
+    return [hit.kind for hit in hits(text)]
+
+
+def said(*texts):
+    return session(
+        {
+            "cid": "c",
+            "history": [{"role": "user", "message": t, "create_time": 1_767_268_800 + i} for i, t in enumerate(texts)],
+        }
+    )
+
+
+def test_the_same_phone_has_the_same_number():
+    found = deidentified(said("我叫张伟，电话13800138000", "再打+86 138-0013-8000，或者13900139000"))
+    assert [m.text for m in found.messages] == ["我叫[NAME_1]，电话[PHONE_1]", "再打[PHONE_1]，或者[PHONE_2]"]
+    assert found.messages[0].n_chars == len("我叫张伟，电话13800138000")
+
+
+def test_an_identity_card_has_to_add_up():
+    assert kinds("身份证11010519491231002X") == ["ID"]
+    for wrong in "0123456789":
+        assert "ID" not in kinds("身份证11010519491231002" + wrong)
+    assert identity_card("11010519491231002X") and not identity_card("11010519491331002X")
+
+
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ("mail me at a.b@example.org", "EMAIL"),
+        ("My name is John Smith.", "NAME"),
+        ("李先生下午来", "NAME"),
+        ("I live at 12 Old Mill Lane, Apt 4", "ADDRESS"),
+        ("寄到杭州市西湖区文三路90号5栋", "ADDRESS"),
+        ("ping 192.168.1.20 now", "IP"),
+        ("host 2001:db8::8a2e:370:7334", "IP"),
+        ("mac 00:1B:44:11:3A:B7", "MAC"),
+        ("车牌是京A12345", "PLATE"),
+        ("护照号E12345678", "PASSPORT"),
+        ("订单号：20260101ABC123", "ORDER"),
+        ("微信号：sunny_day88", "ACCOUNT"),
+        ("加我qq 123456789", "ACCOUNT"),
+        ("生日是1990年5月1日", "BIRTHDAY"),
+        ("I was born on May 3, 1991", "BIRTHDAY"),
+        ("定位 39.90420, 116.40740", "LOCATION"),
+        ("https://x.example/?token=abcdef123", "URL"),
+        ("https://me:secret@x.example/a", "URL"),
+        ("call +44 20 7946 0958", "PHONE"),
+        ("座机010-62345678", "PHONE"),
+        ("dial 415-555-0132", "PHONE"),
+        ("卡号4539 1488 0343 6467", "CARD"),
+        ("卡号4111 1111 1111 1111", "CARD"),
+        ("李先生成功了", "NAME"),
+        ("王小明先生产品经理", "NAME"),
+        ("文静女士来了", "NAME"),
+        ("手机１３８００１３８０００", "PHONE"),
+        ("meine Nummer ist +49 151 2387 4410", "PHONE"),
+        ("Telefon 030 12345678", "PHONE"),
+        ("ring 020 7946 0958 please", "PHONE"),
+        ("my cell is 4155550132", "PHONE"),
+        ("write to jane [at] example [dot] com", "EMAIL"),
+        ("身份证号 110105 19491231 002X", "ID"),
+        ("身份证 110105491231002", "ID"),
+        ("ssn 536-22-1234", "ID"),
+        ("统一社会信用代码 91110000600037341L", "ID"),
+        ("学号是20210304567", "ID"),
+        ("IBAN DE89 3704 0044 0532 0130 00", "CARD"),
+        ("the password is hunter2!", "SECRET"),
+        ("密码：Tianqi@2023", "SECRET"),
+        ("key sk-abcdefghijklmnop1234567890", "SECRET"),
+        ("Authorization: Bearer abc123def456ghi789", "SECRET"),
+        ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENG", "SECRET"),
+        ("紧急联系人：李雷", "NAME"),
+        ("我是欧阳思远，想请你看看简历", "NAME"),
+        ("I'm Gareth Pemberton from Leeds", "NAME"),
+        ("Kind regards,\nMaria Silva", "NAME"),
+        ("住在阳光花园3栋2单元501室", "ADDRESS"),
+        ("Hauptstraße 12, 10115 Berlin", "ADDRESS"),
+        ("27 Larkfield Crescent", "ADDRESS"),
+        ("我同事赵明轩总迟到", "NAME"),
+        ("阿媽叫陳淑儀", "NAME"),
+        ("my cousin Nora O'Brien moved in", "NAME"),
+        ("i'm Peter Lang, 42, a nurse", "NAME"),
+        ("sign it as Clara Weiss.", "NAME"),
+        ("王先生病了，我怎么慰问", "NAME"),
+        ("login root / pw: Tiger-7!moss", "SECRET"),
+        ("is Maple7!River a good password", "SECRET"),
+        ("aws_secret_access_key = Zx81kQpLmN02rStUvWxYz93aBcDeFgHiJkLmNoPq", "SECRET"),
+        ("地图key 0f1e2d3c4b5a69788796a5b4c3d2e1f0 无效", "SECRET"),
+        ("write to lena (at) posteo (dot) me", "EMAIL"),
+        ("reg AB12 CDE was on the ticket", "PLATE"),
+        ("booking ref is QX7Z2P", "ORDER"),
+        ("顺丰SF1029384756102还没到", "ORDER"),
+        ("北纬30°11′22″ 东经120°33′44″", "LOCATION"),
+        ("住九龍通菜街218號6樓", "ADDRESS"),
+        ("有事致電9123 4567", "PHONE"),
+        ("加我q 284756193", "ACCOUNT"),
+        ("加V：sunny-li88", "ACCOUNT"),
+        ("mysql://app:Qm7zzPx1@db.local:3306/shop refuses", "URL"),
+        ("user is ci, pass is Slate-Hill_31", "SECRET"),
+        ("root密码明明就是 pX7#wq2L", "SECRET"),
+    ],
+)
+def test_each_kind_is_found(text, kind):
+    assert kinds(text) == [kind]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "圆周率3.14159265358979",
+        "0.13800138000 + 1 = ?",
+        "x = [0.1234, 0.5678, 39.9042, 116.4074]",
+        "12:30:45 到 13:00:00",
+        "std::vector<int> a::b",
+        "我叫车去机场",
+        "version 1.2.3 released 2024-05-01",
+        "1234567 * 7654321 = 9449772114007",
+        "int a[10] = {1,2,3}; // 0xDEADBEEF",
+        "任何女士都可以参加",
+        "他说先生存再发展",
+        "方案先生成两版",
+        "对于方案先生成大纲",
+        "任务先生效再说",
+        "0000 0000 0000 0000",
+        "订单号是什么",
+        "https://example.org/a?page=2",
+        "the order of operations is important",
+    ],
+)
+def test_what_is_not_personal_stays(text):
+    assert kinds(text) == []
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("京AB1C2D", "[PLATE_1]"),
+        ("寄件单号AB-CD-EF-G1", "寄件单号[ORDER_1]"),
+        ("抖音号：dy_one_a", "抖音号：[ACCOUNT_1]"),
+        ("Mr Brown called", "Mr [NAME_1] called"),
+        ("at 77 Sunset Blvd", "at [ADDRESS_1]"),
+        ("AA-BB-CC-DD-EE-FF", "[MAC_1]"),
+        ("http://x.example/?code=abc", "[URL_1]"),
+        ("+33.1.23.45.67.89", "[PHONE_1]"),
+        ("pwd=a.b.c.d9", "pwd=[SECRET_1]"),
+        ("Bearer\tabcdefgh12345678", "Bearer\t[SECRET_1]"),
+        ("membership id Z6EK455I6", "membership id [ID_1]"),
+        ("account no. 42QJ10F4", "account no. [ID_1]"),
+        ("加vxsunny_day88", "加vx[ACCOUNT_1]"),
+        ("call 020 - 55 - 66 - 77", "call [PHONE_1]"),
+        ("a.user(at)host dot\u3000org", "[EMAIL_1]"),
+        ("regards,\u3000Jane", "regards,\u3000[NAME_1]"),
+        ("WH\u0130 PA\u017f\u017fPORT 12345678", "WH\u0130 PA\u017f\u017fPORT [PASSPORT_1]"),
+    ],
+)
+def test_what_has_no_sign_of_it_but_itself_is_replaced_too(text, shown):
+    assert deidentified(said(text)).messages[0].text == shown
+
+
+PERSONAL = ["13800138000", "a@b.org", "我叫张伟", "12 Oak St", "京A12345", "order no. AB-123456", "生日是1990-01-01"]
+PIECE = st.one_of(st.sampled_from([*PERSONAL, "护照", "Ｄr. ", "İ", "ı", "ſ", "\ud800", "٣", "1" * 7, ": ", "-", "."]), st.text(max_size=4))  # fmt: skip
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(PIECE, max_size=6).map("".join))
+def test_trying_only_rules_that_can_match_changes_nothing(text):
+    found, needed = hits(text), private._NEEDED.found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(private._NEEDED, "found", lambda text: sorted({*range(len(private.RULES)), *needed(text)}))
+        assert hits(text) == found
+
+
+def test_every_digit_is_one_to_re2():
+    digits = re.compile(filled("{digit}"))
+    assert all(digits.match(chr(i)) for i in range(sys.maxunicode + 1) if chr(i).isdecimal())
+
+
+def luhn(rng):
+    digits = [rng.choice("3456")] + [rng.choice("0123456789") for _ in range(14)]
+    return next(c for d in "0123456789" if bank_card(c := "".join(digits) + d))
+
+
+def made(rng):
+    """A sentence with one personal thing, and its kind."""
+    digit = "".join(rng.choice("0123456789") for _ in range(12))
+    frames = {
+        "PHONE": [f"我的手机是1{rng.choice('3456789')}{digit[:9]}，有事打我", f"call me on +1 415 555 {digit[:4]} please"],
+        "EMAIL": [f"发到u{digit[:6]}@mail.example.com就行", f"write to a.{digit[:3]}@example.co.uk today"],
+        "CARD": [f"卡号{luhn(rng)}，帮我看看", f"my card is {luhn(rng)} thanks"],
+        "IP": [f"服务器10.{rng.randint(0, 255)}.{rng.randint(0, 255)}.{rng.randint(1, 254)}连不上"],
+        "NAME": [f"我叫{rng.choice('王李张刘陈')}{rng.choice('伟芳娜敏静')}，今年30岁", f"My name is {rng.choice(['Ann', 'Bob', 'Eve'])} Miller"],
+        "ADDRESS": [f"住在成都市锦江区春熙路{rng.randint(1, 300)}号", f"ship it to {rng.randint(1, 999)} Green Park Road"],
+    }  # fmt: skip
+    kind = rng.choice(sorted(frames))
+    return kind, rng.choice(frames[kind])
+
+
+def test_of_a_thousand_made_sentences_hardly_one_is_missed():
+    rng = random.Random(42)
+    cases = [made(rng) for _ in range(1_000)]
+    assert sum(kind in kinds(text) for kind, text in cases) >= 990
+
+
+def test_of_a_thousand_lines_of_figures_hardly_one_is_touched():
+    rng = random.Random(42)
+
+    def line():
+        a, b, c = rng.random(), rng.randint(0, 10**6), rng.randint(0, 10**9)
+        return rng.choice(
+            [
+                f"x = {a:.12f} + {b}",
+                f"for (i = {b}; i < {c}; i++) sum += a[{b}];",
+                f"{b} × {c} = {b * c}",
+                f"平均值{a * 100:.4f}，方差{c}，共{b}个样本",
+            ]
+        )
+
+    lines = [line() for _ in range(1_000)]
+    assert sum(bool(kinds(text)) for text in lines) <= 10
+
+
+def test_a_key_hides_id_and_times_and_keeps_gaps():
+    one = said("你好", "再见")
+    hidden = deidentified(one, b"key")
+    assert hidden.cid != "c" and hidden.cid == deidentified(one, b"key").cid != deidentified(one, b"other").cid
+    assert hidden.messages[1].t - hidden.messages[0].t == 1 and hidden.messages[0].t < one.messages[0].t
+
+
+def test_a_name_is_replaced_wherever_it_is_said():
+    found = deidentified(said("我叫张伟", "给张伟写首诗"))
+    assert found.messages[1].text == "给[NAME_1]写首诗"
+
+
+def test_an_ordinary_word_is_not_replaced_wherever_it_is_said():
+    texts = ["方案先生成两版", "方案要具体", "高级女士手表", "要高级一点", "我叫文静，今年30岁", "文静在吗"]
+    found = [m.text for m in deidentified(said(*texts)).messages]
+    assert found[:2] == texts[:2] and found[3] == texts[3]
+    assert found[4:] == ["我叫[NAME_2]，今年30岁", "[NAME_2]在吗"]
+
+
+def test_an_audit_counts_and_tells_nothing():
+    assert audit(["13800138000", "a@example.org b@example.org"]) == {"PHONE": 1, "EMAIL": 2}
+
+
+def test_placeholders_take_no_part_in_the_next_session():
+    for number in ("13800138000", "13900139000"):
+        assert Placeholders()(number, hits(number)) == "[PHONE_1]"
+
+
+def test_mining_sees_placeholders_only():
+    import pandas as pd
+
+    rows = [
+        {
+            "cid": "a",
+            "history": [
+                {"role": "user", "message": "查13800138000"},
+                {"role": "assistant", "message": "好"},
+                {"role": "user", "message": "查13900139000"},
+            ],
+        }
+    ]
+    reply = mined(pd.DataFrame(rows)).table.iloc[0]
+    assert reply["primary"] == "repeat" or reply["primary"] == "parallel_request"
+    hidden = mined(pd.DataFrame(rows), key=b"k").table.iloc[0]
+    assert hidden["cid"] != "a"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "方案先生成两版",
+        "最高先生成十条标题",
+        "原神荣耀先生成一份攻略",
+        "my name is too short for this form",
+        "my name is spelled wrong on the ticket",
+        "who lives at 10 Downing Street?",
+        "Is 221B Baker Street a museum?",
+        "路由器192.168.1.1打不开",
+        "mask 255.255.255.0",
+        'api_key = "YOUR_API_KEY" goes where?',
+        "password: ******** is shown",
+        "replace xxx@xxx.com in the template",
+        "我同事常常迟到",
+        "我老公高兴地说",
+        "朋友安慰我",
+        "the plate of pasta for 2",
+        "长安街1号线怎么走",
+        "我是高中生，数学不好",
+        "密码是多少位才安全",
+        "password is required",
+        "what makes a password strong?",
+        "127.0.0.1 和 0.0.0.0 有什么区别",
+        "ISBN 978-7-111-40701-0",
+        "3.14159265358979",
+        "π ≈ 3.1415926535, e ≈ 2.7182818284",
+        "git checkout 8f3c2d1a9b7e",
+        "1234567890 + 9876543210 = ?",
+        "在 2024-11-23 18:40:11 报错",
+        "I'm Happy today. This is Great news",
+        "微信小程序怎么开发",
+    ],
+)
+def test_what_only_looks_personal_stays(text):
+    assert deidentified(said(text)).messages[0].text == text
+
+
+def test_a_name_before_a_title_that_is_a_word_is_no_name_anywhere_else():
+    texts = ["方案先生成两版，高先生也看看", "方案再改改，高一点", "最高多少"]
+    assert [m.text for m in deidentified(said(*texts)).messages][1:] == texts[1:]
