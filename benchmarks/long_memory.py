@@ -35,9 +35,9 @@ from h2_mind import Mind, Words  # noqa: E402
 from threadpoolctl import threadpool_limits  # noqa: E402
 
 from perslib.llm import Backbone, backbone  # noqa: E402
-from perslib.memory.baselines import SessionRetrieval, TurnRetrieval  # noqa: E402
-from perslib.memory.h2 import H2Memory  # noqa: E402
-from perslib.memory.long_term import Log, LongTermMemory, Session, Turn  # noqa: E402
+from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, TurnRetrieval  # noqa: E402
+from perslib.systems.mem_pal.memory.h2 import H2Memory  # noqa: E402
+from perslib.systems.mem_pal.memory.long_term import Log, LongTermMemory, Session, Turn  # noqa: E402
 
 SESSIONS, LOGS, TURNS, GROUPS = 29, 996, 401, 8
 LONG = 12

@@ -18,11 +18,9 @@ _SAID = read_toml(__file__, "import_summary.toml")
 def describe_import(reading: Reading, kind: str, missing: bool = False) -> Iterator[str]:
     """Yield lines about what was read; with `missing`, also why other pages cannot use it."""
     corpus = reading.corpus
-    if kind == "palset":
-        from perslib.corpus.loaders.palset import averages
-
-        yield f"{len(corpus.users)} users"
-        yield averages(corpus).to_string(float_format="{:,.1f}".format)
+    read = loader[kind] if kind in loader else None
+    if (statistics := getattr(read, "statistics", None)) is not None:
+        yield from statistics(corpus)
     else:
         yield corpus.statistics().dropna().to_string(index=False, header=False, float_format=_figure)
     if kept := [c for c in corpus.turns if c not in SCHEMA["turns"] and c not in ("family", "leads")]:
@@ -53,7 +51,7 @@ def describe_import(reading: Reading, kind: str, missing: bool = False) -> Itera
         yield f"left out: {len(reading.rejected)} records (with --skip-bad: in rejected.jsonl)"
     fed, *lacking = pages_fed(corpus)
     yield from (fed, *(lacking if missing else ()))
-    yield from getattr(loader[kind], "describe", lambda corpus: ())(corpus)
+    yield from getattr(read, "describe", lambda corpus: ())(corpus)
 
 
 def pages_fed(corpus: Corpus) -> Iterator[str]:

@@ -18,7 +18,7 @@ from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import Reading
 from perslib.corpus.files.records import naming
-from perslib.corpus.loaders import palset, persturnbench, prism, table
+from perslib.corpus.loaders import persturnbench, prism, table
 from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
 from perslib.corpus.loaders.recipe import BUNDLED, read_recipe
 from perslib.corpus.schema import storable
@@ -30,8 +30,8 @@ loader: Registry[Reading] = Registry("kind of corpus")
 """What can be imported, by the name in `perslib import KIND PATH`.
 
 `@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `Reading` (`read_rows` makes one of rows). Its
-optional attributes are functions: `looks_like(path)` returns whether a path is of this kind, `describe(corpus)` yields further
-lines for whoever imports one.
+optional attributes are functions: `looks_like(path)` returns whether a path is of this kind, `statistics(corpus)` yields the
+lines of an import that count what there is, `describe(corpus)` further ones at its end.
 """
 relabel: Registry[Corpus] = Registry("source of scores")
 """What gives a corpus scores of another origin than its users' ratings, by name: `relabel["behaviour"](corpus)`."""
@@ -48,7 +48,7 @@ def _register(file: Path) -> None:
     read.looks_like = lambda path: is_at(recipe(), path)  # type: ignore[attr-defined]
 
 
-for _module in (persturnbench, palset, prism):
+for _module in (persturnbench, prism):
     loader(_module.__name__.rpartition(".")[2])(_module.read)
     _module.read.looks_like = _module.looks_like
 for _file in sorted(BUNDLED.glob("*.toml")):

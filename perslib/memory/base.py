@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from time import perf_counter
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import pandas as pd
 
@@ -21,6 +21,7 @@ from perslib.corpus import Block, Corpus, Target
 from perslib.errors import check_names
 from perslib.llm import Answer, Ask, Request
 from perslib.memory.retrieval import turn_id
+from perslib.registry import Registry
 
 #: The fields of a profile that PersTurnBench shows to memory builders and judges.
 PUBLISHED_PROFILE = ("gender", "age", "occupation", "background", "personality", "daily_interests")
@@ -69,6 +70,12 @@ class UserMemory:
     error: str | None = None
     """Why there are no statements, where there should be."""
     prompt: str | None = None
+    saved_as: ClassVar[str] = ""
+    """Under which name a draft keeps what `to_json` gives beside the statements; empty: nothing."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `saved_memory[saved_as]` makes a memory of again, as plain data."""
+        return {}
 
     @property
     def average(self) -> float:
@@ -114,6 +121,10 @@ class UserMemory:
     def explain_effect(self, statement: Statement) -> str:
         """How a statement that a person wrote is understood, where that matters."""
         return ""
+
+
+#: What a memory kept in a file is more than its statements: `make(memory of the statements, what `to_json` gave)`, by `saved_as`.
+saved_memory: Registry[UserMemory] = Registry("kind of saved memory")
 
 
 class MemorySystem(ABC):

@@ -27,10 +27,9 @@ from perslib.corpus import Block
 from perslib.corpus.files.reading import parse_json
 from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.llm import Ask
-from perslib.memory.base import Counts, MemorySystem, OnAnother, Statement, UserMemory, as_counts
+from perslib.memory.base import Counts, MemorySystem, OnAnother, Statement, UserMemory, as_counts, saved_memory
 from perslib.memory.measured import Measured, MeasuredMemory
 from perslib.memory.preferences import PreferenceMemory
-from perslib.memory.remembered import Recalled
 from perslib.paths import workspace
 from perslib.schemas import unfit
 
@@ -224,7 +223,7 @@ def save_draft(draft: Draft, name: str) -> Path:
         "trait_of": dict(memory.trait_of) if isinstance(memory, MeasuredMemory) else {},
         "language": memory.language if isinstance(memory, MeasuredMemory | PreferenceMemory) else None,
         "ranges": dict(memory.ranges) if isinstance(memory, PreferenceMemory) else None,
-        "recalled": memory.to_json() if isinstance(memory, Recalled) else None,
+        **({memory.saved_as: memory.to_json()} if memory.saved_as else {}),
         "lines": list(map(asdict, draft.lines)),
         "built": list(map(asdict, memory.statements)),
     }
@@ -281,8 +280,8 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
     elif record.get("ranges"):
         ranges = {trait: (float(low), float(high)) for trait, (low, high) in record["ranges"].items()}
         built = replace(made(PreferenceMemory, said), ranges=ranges)
-    elif record.get("recalled"):
-        built = Recalled.of_json(made(UserMemory, said), record["recalled"])
+    elif further := next((name for name in saved_memory if record.get(name)), ""):
+        built = saved_memory[further](made(UserMemory, said), record[further])
     else:
         built = made(UserMemory, said)
     return Draft(built, made(tuple[Line, ...], record["lines"]), as_counts(record["counts"]))

@@ -4,7 +4,7 @@
     make_memory("structured", "zh", evidence="full")     options go to the memory that has them
     make_memory("edited: prices first", "en")            edited by hand; users without one have structured memory
 
-`@memory("name")` adds one of your own, a `MemorySystem` or a `LongTermMemory` (docs/extend.md).
+`@memory("name")` adds one of your own, a `MemorySystem` (docs/extend.md).
 """
 
 from __future__ import annotations
@@ -13,12 +13,8 @@ from typing import Any
 
 from perslib.errors import check_names
 from perslib.memory.base import MemorySystem
-from perslib.memory.baselines import ConditionMem, MemoryBank, RecurSum, SessionRetrieval, TurnRetrieval, Vanilla
 from perslib.memory.edited import Edited
-from perslib.memory.h2 import H2Memory
-from perslib.memory.long_term import LongTermMemory
 from perslib.memory.measured import Measured
-from perslib.memory.remembered import Remembered
 from perslib.memory.structured import Scores, Structured
 from perslib.registry import Registry
 
@@ -26,11 +22,10 @@ from perslib.registry import Registry
 EDITED = "edited:"
 #: Memories that are built at once, without a model or an embedder.
 FREE = ("measured", "preferences", "scores")
-#: What `make_memory` can be told; a memory takes what it has a use for, long-term ones the last three.
+#: What `make_memory` can be told; a memory takes what it has a use for.
 OPTIONS = ("evidence", "budget", "profile", "max_tokens", "seed", "prompts", "embedder")
-LONG_OPTIONS = OPTIONS[-3:]
 
-memory: Registry[MemorySystem | LongTermMemory] = Registry("memory", "perslib.judge.learned.preferences")
+memory: Registry[MemorySystem] = Registry("memory", "perslib.judge.learned.preferences")
 """The memories that have a name; `@memory("name")` registers one."""
 
 
@@ -39,21 +34,11 @@ memory("measured")(Measured)
 
 
 @memory("structured + measured")
-def _both(language: str, **options: Any) -> MemorySystem:
+def _both(language: str, embedder: Any = None, **options: Any) -> MemorySystem:
     return Measured(language, beside=Structured(language, **options))
 
 
-for _name, _system in {
-    "scores": Scores,
-    "H²Memory": H2Memory,
-    "vanilla (with log)": Vanilla,
-    "turn-level RAG": TurnRetrieval,
-    "session-level RAG": SessionRetrieval,
-    "RecurSum": RecurSum,
-    "ConditionMem": ConditionMem,
-    "MemoryBank": MemoryBank,
-}.items():
-    memory(_name)(_system)
+memory("scores")(Scores)
 
 
 def is_memory(name: str) -> bool:
@@ -64,12 +49,7 @@ def is_memory(name: str) -> bool:
 def make_memory(name: str, language: str = "en", **options: Any) -> MemorySystem:
     """Make the memory system of this name, prompts in this language; `options` are among `OPTIONS`, see `Structured`."""
     check_names("option of memories", options, OPTIONS)
-    looking = {"embedder": options.pop("embedder", None)}
+    embedder = options.pop("embedder", None)
     if name.startswith(EDITED):
         return Edited(name.removeprefix(EDITED).strip(), otherwise=Structured(language, **options))
-    factory = memory[name]
-    if isinstance(factory, type) and issubclass(factory, LongTermMemory):
-        given = options | looking
-        options = {key: given[key] for key in LONG_OPTIONS if given.get(key) is not None}
-    made = memory.make(name, language=language, **options)
-    return Remembered(made, language) if isinstance(made, LongTermMemory) else made
+    return memory.make(name, language=language, embedder=embedder, **options)

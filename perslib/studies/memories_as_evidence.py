@@ -28,7 +28,6 @@ from perslib.llm.tokens import tokens_of
 from perslib.memory import is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.memory.base import Note
-from perslib.memory.long_term import LongTermMemory
 from perslib.stats import agreement
 from perslib.studies import verification
 
@@ -99,10 +98,7 @@ def choose_embedder(name: str, corpus: Corpus, look: Extent, seed: int = 42) -> 
 
 def has_lookup(name: str) -> bool:
     """Return whether this memory selects what it shows by similarity."""
-    if name not in memories:
-        return False
-    system = memories[name]
-    return isinstance(system, type) and issubclass(system, LongTermMemory) and getattr(system, "looks_up", True)
+    return name in memories and getattr(memories[name], "looks_up", False)
 
 
 def make_memory_judge(name: str, manner: Manner, **memory: Any) -> Judge:

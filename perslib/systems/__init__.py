@@ -8,6 +8,22 @@ from perslib.registry import System
 DEUS = System(
     "deus", "patience from success and failure: what a turn costs a user, and what a user has left", pages=("06", "10")
 )
+MEM_PAL = System(
+    "mem_pal",
+    "months of memory: H²Memory and the memories beside it, PAL-Sets, PAL-Bench",
+    {
+        "memory": ("perslib.systems.mem_pal.memory",),
+        "kind of saved memory": ("perslib.systems.mem_pal.memory",),
+        "kind of corpus": ("perslib.systems.mem_pal.loaders",),
+    },
+    {
+        "synthesize": (
+            "perslib.systems.mem_pal.commands:synthesize_pal_set",
+            "Write a synthetic PAL-Set with a model: months of device logs and dialogues.",
+        )
+    },
+    ("05",),
+)
 UXBENCH = System(
     "uxbench",
     "satisfaction from behaviour: signals in logs, judging, replying and recovering, reward models",

@@ -29,14 +29,11 @@ candidates       user, scenario, session, turn, candidate (assistant), response,
                  what each of the five assistants says after the same prefix, for a share of the turns
 
 `rate(corpus, scale, seed)` lets the users rate every reply of `candidates` as well, on any scale (`perslib.worlds.chats.rating`).
-`palset(users, seed, language)` makes a PAL-Set of the same lives: months of device logs and dialogues about
-requirements, nothing rated (`perslib.worlds.palset`).
 """
 
 from perslib.worlds.chats.assistants import ASSISTANTS
 from perslib.worlds.chats.rating import rate
 from perslib.worlds.lives import QUALITIES
-from perslib.worlds.months.palset import palset
 from perslib.worlds.world import world, write_sample
 
-__all__ = ["ASSISTANTS", "QUALITIES", "palset", "rate", "world", "write_sample"]
+__all__ = ["ASSISTANTS", "QUALITIES", "rate", "world", "write_sample"]

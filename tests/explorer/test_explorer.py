@@ -316,9 +316,9 @@ def test_all_users_are_there_before_anything_is_read_or_judged(looking, corpus, 
         users.search.value = "list items"
         wait(users.reading)
         assert 0 < len(users.rows.children) < len(lines), "who is found is shown as soon as memories are read"
+        users.search.value = ""
     finally:
         may_go_on.set()
-    users.search.value = ""
     wait(users.judging)
     lines = [row.children[1].value for row in users.rows.children]
     assert (

@@ -14,7 +14,7 @@ from endpoint import completion
 from perslib.llm import Cache, Request, answered, dry_run
 from perslib.llm.request import Answer, changed
 from perslib.llm.tokens import USUAL_REPLY
-from perslib.pal.bench.tasks import counted
+from perslib.systems.mem_pal.bench.tasks import counted
 
 
 def asking(*batches, stage="ask"):

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import re
 import threading
-from dataclasses import replace
 from functools import partial
 
 import pytest
-from h2_mind import Mind, Words
 from scripted import Scripted
-from test_remembered import corpus as made_corpus
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
@@ -29,9 +26,6 @@ from perslib.memory import (
     save_draft,
     saved_names,
 )
-from perslib.memory.baselines import TurnRetrieval
-from perslib.memory.h2 import H2Memory
-from perslib.memory.remembered import Remembered
 
 
 @pytest.fixture(scope="module")
@@ -204,27 +198,3 @@ def test_a_method_begun_does_not_wait_and_can_be_cancelled(model, server):
     other = model(cache="off").begin(asking)
     assert other.cancel()
     release.set()
-
-
-@pytest.mark.parametrize("name", ["H²Memory", "turn-level RAG"])
-def test_a_long_term_memory_from_a_file_recalls_as_it_did(name, home):
-    block = made_corpus().block("ada", "gift")
-    system = H2Memory("en", embedder=Words()) if name == "H²Memory" else TurnRetrieval("en", embedder=Words(), k=1)
-    memory = Mind().work(partial(Remembered(system).build, block))
-    first, last = block.target("0", 0), block.target("1", 0)
-    own, other = memory.recall(first), memory.recall(last)
-    assert own != other and len(own) < len(memory.statements), "each is shown what bears on it"
-    edited = (
-        Draft.of(memory).edit(own[0]["id"], "In my words.").switch(other[-1]["id"], on=False).add("Wants it wrapped.")
-    )
-    save_draft(edited, "mine")
-    again = read_draft("mine", block)
-    for target in block:
-        assert again.memory.recall(target) == edited.memory.recall(target)
-        assert Draft.of(again.built).memory.recall(target) == memory.recall(target)
-    texts = [n["text"] for n in again.memory.recall(first)]
-    assert texts[0] == "In my words." and texts[-1] == "Wants it wrapped."
-    assert answered(partial(Edited("mine", otherwise=Scores()).build, block)).recall(last) == edited.memory.recall(last)
-    unasked = replace(first, session="7")
-    shown = {n["id"] for n in again.memory.recall(unasked)}
-    assert shown == {s.id for s in again.memory.statements}, "asked something else, it shows all it says"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import re
 from functools import partial
@@ -20,9 +19,8 @@ from perslib.errors import NotEnough, UnknownName
 from perslib.judge.evaluate import targets
 from perslib.judge.extent import Extent
 from perslib.judge.noted_memories import note_memories
-from perslib.llm import Answer, Backbone, embedder
+from perslib.llm import Answer, Backbone
 from perslib.llm.embeddings import CharacterTfidf
-from perslib.memory.h2 import H2Memory
 from perslib.studies import memories_as_evidence as study
 from perslib.studies import verification
 from perslib.worlds import world
@@ -113,14 +111,10 @@ def test_what_the_embedded_model_would_read_for_long_is_looked_up_by_characters(
         assert found.compared_by_characters == ("turn-level RAG",) and found.model_verdicts["raw"].notna().all()
 
 
-def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(
-    small, model, server: Endpoint, monkeypatch
-):
+def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(small, model, server: Endpoint):
     """H²Memory hands its parts to whoever asks, who sends back results, not answers."""
     server.reply = lambda body: "nothing of use"
-    tfidf = functools.partial(H2Memory, embedder=embedder("tfidf"))
-    monkeypatch.setattr("perslib.memory.registry.H2Memory", tfidf)
-    judge, notes = note_memories(study.make_memory_judge("H²Memory", USUAL.manner("en")))
+    judge, notes = note_memories(study.make_memory_judge("H²Memory", USUAL.manner("en"), embedder="tfidf"))
     backbone: Backbone = model()
     backbone.work([partial(judge.memory.build, next(targets(small, limit=2)))], progress=False)
     (note,) = notes.values()

@@ -11,7 +11,7 @@ import numpy as np
 from scripted import in_rounds
 
 from perslib.llm import Answer, Method, Request
-from perslib.memory.long_term import Log, Session, Turn
+from perslib.systems.mem_pal.memory.long_term import Log, Session, Turn
 
 
 def text_of(request: Request) -> str:

@@ -12,7 +12,7 @@ from prompt_fields_pal import ANSWERS
 from scripted import in_rounds
 
 from perslib.llm import Answer, Method, Request
-from perslib.memory.long_term import Log, Session, Turn
+from perslib.systems.mem_pal.memory.long_term import Log, Session, Turn
 
 Say = Callable[[Request], Any]
 

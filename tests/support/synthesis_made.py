@@ -9,9 +9,9 @@ from datetime import datetime
 from scripted import in_rounds
 
 from perslib.llm import Answer
-from perslib.pal.synthesis.estimate import StandIn
-from perslib.pal.synthesis.personas import Persona, Situation
-from perslib.pal.synthesis.questions import Writing
+from perslib.systems.mem_pal.synthesis.estimate import StandIn
+from perslib.systems.mem_pal.synthesis.personas import Persona, Situation
+from perslib.systems.mem_pal.synthesis.questions import Writing
 
 ONE = Persona(
     "0000",

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from perslib.corpus.loaders.palset_records import ASPECTS
 from perslib.worlds.chats.numbers import clock
 from perslib.worlds.chats.slots import facts, fresh
 from perslib.worlds.lives import MODEL, Book, Dice, Life
@@ -85,7 +84,7 @@ def situations(
     recent: dict[str, int] = {}
     for start, days in months:
         half = days // 2
-        for part, aspect in enumerate(dice.some(ASPECTS, 2)):
+        for part, aspect in enumerate(dice.some(tuple(book.life.SITUATIONS), 2)):
             topics = book.life.SITUATIONS[aspect]
             number = dice.pick([i for i in range(len(topics)) if i != recent.get(aspect)])
             recent[aspect] = number

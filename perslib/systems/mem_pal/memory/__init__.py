@@ -1,0 +1,48 @@
+"""Memories that grow session by session, by name: each is a memory system like any other, as `Remembered` makes it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from perslib.memory.registry import memory
+from perslib.systems.mem_pal.memory.baselines import (
+    ConditionMem,
+    MemoryBank,
+    RecurSum,
+    SessionRetrieval,
+    TurnRetrieval,
+    Vanilla,
+)
+from perslib.systems.mem_pal.memory.h2 import H2Memory
+from perslib.systems.mem_pal.memory.long_term import LongTermMemory
+from perslib.systems.mem_pal.memory.remembered import Remembered
+
+#: What a long-term memory can be told of what `make_memory` can.
+OPTIONS = ("seed", "prompts", "embedder")
+
+
+def long_term(name: str) -> partial[Any]:
+    """Register the `LongTermMemory` that follows under this name: `@long_term("mine")`."""
+    return partial(_register, name)
+
+
+def _register(name: str, kind: Callable[..., LongTermMemory]) -> Callable[..., LongTermMemory]:
+    def make(language: str, **options: Any) -> Remembered:
+        given = {option: options[option] for option in OPTIONS if options.get(option) is not None}
+        return Remembered(kind(language, **given), language)
+
+    make.looks_up = getattr(kind, "looks_up", True)  # type: ignore[attr-defined]
+    memory(name)(make)
+    return kind
+
+
+for _name, _kind in {
+    "H²Memory": H2Memory,
+    "vanilla (with log)": Vanilla,
+    "turn-level RAG": TurnRetrieval,
+    "session-level RAG": SessionRetrieval,
+    "RecurSum": RecurSum,
+    "ConditionMem": ConditionMem,
+    "MemoryBank": MemoryBank,
+}.items():
+    long_term(_name)(_kind)

@@ -1,0 +1,193 @@
+"""H²Memory (Mem-PAL, section 3): concrete and abstract memory, from device logs and from dialogues.
+
+              concrete              abstract
+    logs      situations (M_G)      background (M_B)
+    dialogues topic outlines (M_T)  principles (M_P)
+
+`build` asks for everything that is independent at the same time: windows, components, outlines, refinements of all
+sessions, then all clusters. The background goes from session to session, and everything else is asked beside it.
+
+`H2Dialogues` is for dialogues alone, as Mem-PAL ran it on LongMemEval: outlines, and one principle a dialogue. There are
+no logs, hence no situations, no background and nothing to refine a requirement with; and no clusters: what a dialogue
+shows becomes a principle of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from perslib.errors import DataError
+from perslib.llm import Ask
+from perslib.llm.request import changed
+from perslib.systems.mem_pal.memory.h2 import log_graph, outlines
+from perslib.systems.mem_pal.memory.h2.recall import Recall
+from perslib.systems.mem_pal.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
+from perslib.systems.mem_pal.memory.long_term import Session, Store
+
+
+class H2Memory(Recall):
+    """The four parts of Mem-PAL's memory; `build` ends by learning principles, dialogues heard later revise them.
+
+    `without` leaves one part out of what is recalled (the ablations of Table 2). What is built stays the same, so
+    that one build, and its answers in the cache, serve them all.
+    """
+
+    # -- session by session -----------------------------------------------------------------------------------
+
+    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
+        """Relations, situations, background."""
+        known = self._own(store)
+        place = known.place(session.id)
+        heard = await log_graph.hear(session, self.render, ask)
+        chapter, lost = await self._chapter(known.chapters[:place], session, heard, ask)
+        if place < len(known.chapters):
+            chapter = replace(chapter, outlines=known.chapters[place].outlines)
+        return replace(_with(known, place, chapter), failed=known.failed + heard.failed + lost)
+
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
+        """Outlines, refined; once principles were learned, those that the outlines touch are revised."""
+        known = self._own(store)
+        if session.id in known.heard:
+            return known
+        place = known.place(session.id)
+        chapter = known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
+        found, lost = await outlines.outline(session, self.render, ask)
+        refined, further = await outlines.refine(chapter, found, self.space, self.k, self.render, ask)
+        known = _with(known, place, replace(chapter, outlines=refined))
+        known = replace(known, heard=(*known.heard, session.id), failed=known.failed + lost + further)
+        return (await self._revise(known, place, ask)) if known.snapshots else known
+
+    # -- a whole past -----------------------------------------------------------------------------------------
+
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
+        """The memory after these sessions, with principles learned from them."""
+        names = [session.id for session in sessions]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise DataError(f"Sessions of user {user} share an id: {', '.join(twice[:5])}")
+        chapters: list[Chapter] = []
+
+        async def logs(j: int, ask: Ask) -> tuple[str, ...]:
+            heard = await log_graph.hear(sessions[j], self.render, ask)
+            if j:
+                await parts[j - 1][0]
+            chapter, lost = await self._chapter(chapters, sessions[j], heard, ask)
+            chapters.append(chapter)
+            return heard.failed + lost
+
+        async def dialogue(j: int, ask: Ask) -> tuple[str, ...]:
+            found, lost = await outlines.outline(sessions[j], self.render, ask)
+            await parts[j][0]
+            refined, further = await outlines.refine(chapters[j], found, self.space, self.k, self.render, ask)
+            chapters[j] = replace(chapters[j], outlines=refined)
+            return lost + further
+
+        parts: list[tuple[asyncio.Future[tuple[str, ...]], ...]] = []
+        for j in range(len(sessions)):  # what an earlier session asks goes first: the next one waits for it
+            ranked = changed(ask, rank=j)
+            parts.append((asyncio.ensure_future(logs(j, ranked)), asyncio.ensure_future(dialogue(j, ranked))))
+        failed = await asyncio.gather(*(part for pair in parts for part in pair))
+        store = H2Store(user, tuple(names), tuple(f for lost in failed for f in lost), tuple(chapters))
+        return await self.learn(store, ask)
+
+    async def learn(self, store: H2Store, ask: Ask) -> H2Store:
+        """Clusters and principles from all outlines so far, in place of those there were."""
+        after = store.heard[-1] if store.heard else ""
+        found = store.outlines
+        labels = outlines.clusters(self._points(found), self.seed) if found else []
+        members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
+        learned = await outlines.learn(members, self.seed, self.render, ask)
+        known = store.clustered({o.id: label for o, label in zip(found, labels)})
+        snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
+        lost = tuple(f for _, failed in learned for f in failed)
+        return replace(known, snapshots=(snapshot,), failed=known.failed + lost)
+
+    # -- steps ------------------------------------------------------------------------------------------------
+
+    async def _chapter(
+        self, earlier: Sequence[Chapter], session: Session, heard: log_graph.Heard, ask: Ask
+    ) -> tuple[Chapter, tuple[str, ...]]:
+        logs = log_graph.in_order(session)
+        days = (logs[0].at[:10], logs[-1].at[:10]) if logs else ("", "")
+        state, lost = await log_graph.update_background(earlier, session.id, days, heard.situations, self.render, ask)
+        first = logs[0].at if logs else None
+        return Chapter(session.id, session.at, first, heard.relations, heard.situations, state), lost
+
+    def _points(self, found: Sequence[Outline]) -> outlines.Points:
+        return self.space.vectors([outline.requirement for outline in found])
+
+    def _joined(self, store: H2Store, new: Sequence[Outline]) -> tuple[list[int], H2Store]:
+        """The clusters that new outlines join one by one, and the store with them there."""
+        old = [outline for outline in store.outlines if outline.cluster is not None]
+        labels = [outline.cluster for outline in old if outline.cluster is not None]
+        joined, _ = outlines.join(self._points(new), self._points(old), labels)
+        return joined, store.clustered({o.id: label for o, label in zip(new, joined)})
+
+    async def _revise(self, store: H2Store, place: int, ask: Ask) -> H2Store:
+        """Principles after the dialogue at this place, whose outlines join clusters one by one."""
+        name, new = store.chapters[place].session, store.chapters[place].outlines
+        if new and not store.principles:
+            return await self.learn(store, ask)
+        if not new:
+            return replace(store, snapshots=(*store.snapshots, Snapshot(name, store.principles)))
+        joined, store = self._joined(store, new)
+        members = [[o for o in store.outlines if o.cluster == c] for c in range(len(store.principles))]
+        hit = {c: [o for o, label in zip(new, joined) if label == c] for c in dict.fromkeys(joined)}
+        revised, lost = await outlines.revise(store.principles, hit, members, self.seed, self.render, ask)
+        snapshots = (*store.snapshots, Snapshot(name, revised))
+        return replace(store, snapshots=snapshots, failed=store.failed + lost)
+
+
+def _silent(earlier: Sequence[Chapter], session: Session) -> Chapter:
+    """A session whose logs were not heard: what was known stays."""
+    state = earlier[-1].background if earlier else EMPTY
+    return Chapter(session.id, session.at, background=state)
+
+
+def _with(store: H2Store, place: int, chapter: Chapter) -> H2Store:
+    return replace(store, chapters=(*store.chapters[:place], chapter, *store.chapters[place + 1 :]))
+
+
+class H2Dialogues(H2Memory):
+    """Topic outlines and a principle for each dialogue that has any; both preferences and solutions are shown."""
+
+    preferences = True
+    called = "H²Memory{without}, dialogues only"
+
+    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
+        """Logs are left aside."""
+        assert isinstance(store, H2Store)
+        return store
+
+    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
+        """Its outlines, and the principle they show."""
+        assert isinstance(store, H2Store)
+        if session.id in store.heard:
+            return store
+        return await self._go_on(store, [session], ask)
+
+    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
+        """All dialogues at once."""
+        return await self._go_on(self.start(user), sessions, ask)
+
+    async def _go_on(self, store: H2Store, sessions: Sequence[Session], ask: Ask) -> H2Store:
+        known = store.principles
+        told = await asyncio.gather(*(self._tell(session, len(known) + i, ask) for i, session in enumerate(sessions)))
+        chapters, learned, failed = zip(*told, strict=True) if told else ((), (), ())
+        return replace(
+            store,
+            heard=(*store.heard, *(session.id for session in sessions)),
+            failed=store.failed + tuple(f for lost in failed for f in lost),
+            chapters=(*store.chapters, *chapters),
+            snapshots=(Snapshot("", (*known, *learned)),),
+        )
+
+    async def _tell(self, session: Session, number: int, ask: Ask) -> tuple[Chapter, Principle, tuple[str, ...]]:
+        found, lost = await outlines.outline(session, self.render, ask)
+        own = tuple(replace(outline, cluster=number) for outline in found)
+        chapter = Chapter(session.id, session.at, outlines=own)
+        if not own:
+            return chapter, Principle("", ""), lost
+        ((principle, further),) = await outlines.learn([own], self.seed, self.render, ask)
+        return chapter, principle, lost + further

@@ -1,0 +1,217 @@
+"""Who the users are and what they live through (Mem-PAL, Section 3.1).
+
+First profiles, what happens to people, what they need and like; then situations month by month, and their clock times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from perslib.llm import Ask
+from perslib.llm.structured.checked_questions import Reading
+from perslib.systems.mem_pal.loaders.palset_records import ASPECTS, TRAITS
+from perslib.systems.mem_pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
+from perslib.systems.mem_pal.world.people import person
+from perslib.systems.mem_pal.world.situations import draw_hours
+from perslib.worlds.lives import words
+
+BATCH = 10
+"""People invented by one call; each call is given another example."""
+YEAR, SPAN = 2024, (7, 12)
+_FIELDS = {"occupation": "occupation", "health": "health status", "family": "family members", "hobbies": "hobbies"}
+Read = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Persona:
+    """A user before anything is said: profile, months, kinds of need by id, and likings for each."""
+
+    user: str
+    profile: dict[str, Any]
+    timeline: dict[str, str]
+    types: dict[str, str]
+    likings: dict[str, dict[str, str]]
+
+    def listed(self, ids: Sequence[str] | None = None) -> list[dict[str, str]]:
+        """Kinds of need as prompts take them."""
+        return [{"id": key, "text": self.types[key]} for key in (self.types if ids is None else ids)]
+
+
+async def profiles(users: int, writing: Writing, ask: Ask) -> dict[str, dict[str, Any]]:
+    """The profiles of this many users; all batches at once. Users whom no model gave are missing."""
+
+    async def batch(first: int) -> dict[str, dict[str, Any]]:
+        wanted = min(BATCH, users - first)
+        # A person of the synthetic world, far from those that a synthetic PAL-Set of the same seed begins with.
+        profile = person(900 + first // BATCH, writing.seed, writing.language).profile
+        example = {key: value for key, value in profile.items() if key not in ("personality", "gender")}
+        place, read = f"{first:04d} to {first + wanted - 1:04d}", _people(wanted, writing.language)
+        given = await writing.write(ask, "profiles", place, read, count=wanted, example=example)
+        return {f"{first + i:04d}": profile for i, profile in enumerate(given or ())}
+
+    batches = await asyncio.gather(*map(batch, range(0, users, BATCH)))
+    return {user: profile for own in batches for user, profile in own.items()}
+
+
+def _people(wanted: int, language: str) -> Read:
+    genders = {key.lower(): name for key, name in words(language, "palset").GENDERS.items()}
+
+    def profile(one: Any) -> dict[str, Any]:
+        if empty := [key for key in ("name", *_FIELDS) if not is_said(one[key])]:
+            raise Fault(f"{', '.join(empty)} is empty")
+        told = {"name": one["name"], "gender": genders[one["gender"]], "age": one["age"]}
+        told |= {name: one[key] for key, name in _FIELDS.items()}
+        return {**told, "personality": {trait: one["personality"][trait] for trait in TRAITS}}
+
+    def read(data: Any) -> Reading[list[dict[str, Any]]]:
+        people, faults = collect("people", data["people"][:wanted], profile)
+        if len(data["people"]) != wanted:
+            faults.append(f"{len(data['people'])} people, expected {wanted}")
+        return Reading(people or None, tuple(faults))
+
+    return read
+
+
+def span(user: str, writing: Writing) -> int:
+    """How many months of a user are told, the last of them December."""
+    return writing.dice(user, "span").between(*SPAN)
+
+
+async def persona(user: str, profile: dict[str, Any], writing: Writing, ask: Ask) -> Persona | None:
+    """Timeline, then kinds of need, then likings of the four aspects at once; None where one of them is missing."""
+    months = [f"{YEAR}-{month:02d}" for month in range(13 - span(user, writing), 13)]
+    plain = {key: value for key, value in profile.items() if key != "personality"}
+    timeline = await writing.write(ask, "timeline", user, _months(months), profile=plain, months=months)
+    if timeline is None:
+        return None
+    told = [{"month": month, "events": events} for month, events in timeline.items()]
+    types = await writing.write(ask, "requirements", user, _types, profile=plain, timeline=told)
+    if types is None:
+        return None
+
+    async def liked(aspect: str) -> dict[str, dict[str, str]]:
+        own = [{"id": key, "text": text} for key, text in types.items() if key.startswith(aspect)]
+        about = {"profile": profile, "timeline": told, "types": own}
+        return await writing.write(ask, "preferences", f"{user} {aspect}", _likings(own), **about) or {}
+
+    likings = {key: both for own in await asyncio.gather(*map(liked, ASPECTS)) for key, both in own.items()}
+    kinds = {key: text for key, text in types.items() if key in likings}
+    return Persona(user, profile, timeline, kinds, likings) if likings else None
+
+
+def _months(months: list[str]) -> Read:
+    def read(data: Any) -> dict[str, str]:
+        given = [one["month"].strip() for one in data["months"]]
+        if given != months:
+            raise Fault(f"the months are {', '.join(given)}, expected {', '.join(months)}")
+        told = dict(zip(given, (one["events"] for one in data["months"])))
+        if empty := [month for month, events in told.items() if not is_said(events)]:
+            raise Fault(f"{', '.join(empty)}: nothing is told")
+        return told
+
+    return read
+
+
+def _types(data: Any) -> Reading[dict[str, str]]:
+    faults = []
+    types: dict[str, str] = {}
+    for aspect in ASPECTS:
+        phrases = [phrase.strip() for phrase in data[aspect]]
+        if len(set(phrases)) < len(phrases) or not is_said(*phrases):
+            faults.append(f"{aspect}: phrases are empty or equal")
+        types |= {f"{aspect}-{n}": phrase for n, phrase in enumerate(phrases, start=1)}
+    return Reading(None if faults else types, tuple(faults))
+
+
+def _likings(types: list[dict[str, str]]) -> Read:
+    def both(given: Any) -> dict[str, str]:
+        if not is_said(given["pos"], given["neg"]):
+            raise Fault("a preference is empty")
+        return {"pos": given["pos"], "neg": given["neg"]}
+
+    return lambda data: by_id(data["preferences"], [one["id"] for one in types], both)
+
+
+COUNT = (4, 6)
+MINUTE = "%Y-%m-%d %H:%M"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Some days of a user, and the kinds of need they raise."""
+
+    start: datetime
+    end: datetime
+    ids: tuple[str, ...]
+    text: str
+
+    @property
+    def date(self) -> str:
+        """The date of the end, by which files are keyed."""
+        return f"{self.end:%Y-%m-%d}"
+
+    def times(self) -> dict[str, str]:
+        """Start and end as prompts take them."""
+        return {"start": f"{self.start:{MINUTE}}", "end": f"{self.end:{MINUTE}}"}
+
+    def shown(self) -> dict[str, str]:
+        """As prompts take it."""
+        return {**self.times(), "situation": self.text}
+
+
+async def situations(one: Persona, writing: Writing, ask: Ask) -> list[Situation]:
+    """Month after month, each told what came before; a month that no model gave stays empty."""
+    dice = writing.dice(one.user, "hours")
+    found: list[Situation] = []
+    earlier: list[Situation] = []
+    for month, events in one.timeline.items():
+        first = date.fromisoformat(f"{month}-01")
+        last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
+        begin = max(first, found[-1].end.date() + timedelta(days=1)) if found else first
+        about = {"profile": one.profile, "types": one.listed(), "events": events}
+        about |= {"earlier": [s.shown() for s in earlier], "first": str(begin), "last": str(last)}
+        read = _situations(one, begin, last)
+        given = await writing.write(ask, "situations", f"{one.user} {month}", read, **about)
+        earlier = []
+        for start, end, ids, text in given or ():
+            low, high = draw_hours(dice)
+            times = datetime.combine(start, time(low)), datetime.combine(end, time(high))
+            earlier.append(Situation(*times, ids, text))
+        found += earlier
+    return found
+
+
+def _situations(one: Persona, begin: date, last: date) -> Read:
+    def read(data: Any) -> Reading[list[tuple[date, date, tuple[str, ...], str]]]:
+        free = begin
+
+        def days(given: Any) -> tuple[date, date, tuple[str, ...], str]:
+            nonlocal free
+            try:
+                start, end = (date.fromisoformat(given[name].strip()) for name in ("start", "end"))
+            except ValueError:
+                raise Fault(f"{given['start']} or {given['end']} is no date such as 2024-05-03") from None
+            ids = tuple(key.strip() for key in given["requirement_ids"])
+            if start < free:
+                raise Fault(f"begins on {start}, expected {free} or later")
+            if not start < end <= last:
+                raise Fault(f"ends on {end}, expected after {start} and not after {last}")
+            if unknown := [key for key in ids if key not in one.types]:
+                raise Fault(f"{', '.join(unknown)} is no id that was given")
+            if len(set(ids)) < len(ids):
+                raise Fault("expected different ids")
+            if not is_said(given["situation"]):
+                raise Fault("nothing is told")
+            free = end + timedelta(days=1)
+            return start, end, ids, given["situation"]
+
+        kept, faults = collect("situations", data["situations"], days)
+        if not COUNT[0] <= len(data["situations"]) <= COUNT[1]:
+            faults.append(f"{len(data['situations'])} situations, expected 4 to 6")
+        return Reading(kept or None, tuple(faults))
+
+    return read

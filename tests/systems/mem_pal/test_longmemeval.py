@@ -1,0 +1,129 @@
+"""LongMemEval's preference questions: reading the file, answering from dialogues alone, grading by the rubric."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from pal_made import Letters, Model, name_of, usual
+
+from perslib.errors import DataError
+from perslib.llm import Answer
+from perslib.systems.mem_pal.bench.longmemeval import accuracies, answered, read_questions
+from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, Vanilla
+from perslib.systems.mem_pal.memory.h2 import H2Dialogues
+
+
+def said(*texts):
+    return [{"role": "user" if i % 2 == 0 else "assistant", "content": text} for i, text in enumerate(texts)]
+
+
+def record(number, kind="single-session-preference", **changes):
+    return {
+        "question_id": f"q{number}",
+        "question_type": kind,
+        "question": f"Which tea shall I buy, number {number}?",
+        "answer": "Prefers green tea, dislikes sugar.",
+        "question_date": "2023/05/30 (Tue) 23:40",
+        "haystack_session_ids": ["s1", "s2", "s1"],
+        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/19 (Fri) 11:00", "2023/05/25 (Thu) 08:05"],
+        "haystack_sessions": [said("I love green tea.", "Noted.", "No sugar."), said("Hi", "Hello"), []],
+        **changes,
+    }
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(*records):
+        path = tmp_path / "longmemeval_s.json"
+        path.write_text(json.dumps(list(records)), encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_questions_of_one_type_with_their_dialogues_in_order_of_time(file):
+    path = file(record(1), record(2, "multi-session"), record(3))
+    one, three = read_questions(path)
+    assert (one.id, three.id, one.at) == ("q1", "q3", "2023-05-30 23:40:00")
+    assert [s.at for s in one.haystack] == ["2023-05-19 11:00:00", "2023-05-20 02:21:00", "2023-05-25 08:05:00"]
+    assert len({s.id for s in one.haystack}) == 3, "a dialogue that comes twice is two sessions"
+    loving = one.haystack[1].turns
+    assert [(t.user, t.assistant) for t in loving] == [("I love green tea.", "Noted."), ("No sugar.", "")]
+    assert len(read_questions(path, None)) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "longmemeval_s.json:1: the JSON text ends too early"),
+        ("{}", "longmemeval_s.json: holds {}, expected a list of questions"),
+        ('[{"question_id": "q"}]', r"longmemeval_s.json\[0\]: question_type is missing"),
+        (
+            json.dumps([record(1, haystack_sessions=[[{"role": "user"}]])]),
+            r"\[0\]: haystack_sessions\[0\]\[0\].content is missing",
+        ),
+        (json.dumps([record(1, haystack_sessions=3)]), r"\[0\]: haystack_sessions is 3, expected a list of sessions"),
+        (json.dumps([record(1, haystack_sessions=None)]), r"\[0\]: haystack_sessions is missing"),
+        (json.dumps([record(1, haystack_sessions=["hi"])]), r'sessions\[0\] is "hi", expected a list of messages'),
+        (
+            json.dumps([record(1, haystack_dates=["2023/05/20"])]),
+            "haystack_dates holds 1 items, expected one for each of the 3",
+        ),
+        (json.dumps([record(1, haystack_dates=[1, 2, 3])]), r"haystack_dates\[0\] is 1, expected a date in a text"),
+        (json.dumps([record(1, haystack_session_ids="s1")]), 'haystack_session_ids is "s1", expected a list'),
+        (json.dumps([record(1, question_type=None)]), "question_type is missing, expected a text"),
+        (json.dumps([record(1, question="\ud83d")]), r"longmemeval_s.json\[0\]: question holds half a character"),
+        ("[" * 100_000, "is nested deeper than 100 levels"),
+        (json.dumps([record(1, "temporal")]), "no question of type 'single-session-preference'"),
+    ],
+)
+def test_a_file_of_another_shape_is_named_with_its_place(tmp_path, content, words):
+    path = tmp_path / "longmemeval_s.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=words):
+        read_questions(path)
+
+
+def test_answers_rest_on_what_is_recalled_and_are_graded_without_a_name(file):
+    questions = read_questions(file(record(1), record(3)))
+
+    def say(request):
+        name, text = name_of(request), request.messages[-1]["content"]
+        if name == "pal_lme_answer":
+            return {"answer": "Green tea without sugar." if "green tea" in text else "Any tea."}
+        if name == "pal_lme_grade":
+            assert "RAG" not in text and "vanilla" not in text
+            return {"analysis": "", "right": "Green" in text.partition("<<<answer>>>")[2]}
+        return usual(request)
+
+    memories = [Vanilla("en", logs=False), SessionRetrieval("en", embedder=Letters())]
+    answers = answered(memories, questions, Model(say))
+    table = accuracies(answers).set_index("method")
+    assert table["accuracy"].tolist() == [0.0, 100.0] and table["questions"].tolist() == [2, 2]
+    assert table["accuracy_low"].iloc[1] == pytest.approx(34.24, abs=0.01), "two of two says little"
+    assert (answers["calls"] == 1).all()
+
+
+def test_what_fails_is_counted_and_left_out(file):
+    def say(request):
+        return Answer(error="gave up") if name_of(request) == "pal_lme_answer" else usual(request)
+
+    answers = answered([Vanilla("en", logs=False)], read_questions(file(record(1))), Model(say))
+    assert answers["said"].isna().all() and "gave up" in answers["error"].iloc[0]
+    row = accuracies(answers).iloc[0]
+    assert (row["failed"], row["questions"]) == (1, 1) and np.isnan(row["accuracy"])
+
+
+def test_the_dialogue_variant_of_h2_memory_answers_too(file):
+    from h2_mind import Mind
+
+    mind = Mind()
+
+    def say(request):
+        name = name_of(request)
+        return usual(request) if name.startswith("pal_") else mind.answer(request)
+
+    answers = answered([H2Dialogues("en", embedder=Letters())], read_questions(file(record(1))), Model(say))
+    assert answers["right"].tolist() == [True] and answers["calls"].iloc[0] > 2
