@@ -18,7 +18,7 @@ _SAID = read_toml(__file__, "import_summary.toml")
 def describe_import(reading: Reading, kind: str, missing: bool = False) -> Iterator[str]:
     """Yield lines about what was read; with `missing`, also why other pages cannot use it."""
     corpus = reading.corpus
-    read = loader[kind] if kind in loader else None
+    read = loader[kind]
     if (statistics := getattr(read, "statistics", None)) is not None:
         yield from statistics(corpus)
     else:
