@@ -30,8 +30,8 @@ report: $(READY) ## render the bundled studies into reports/ (ARGS="-b NAME": wi
 	@$(RUN) -m perslib report $(ARGS)
 
 # Without bytecode both processes would read all tests anew each time.
-test: $(READY) ## run the quick tests, in two processes; ARGS=--rest the others, ARGS=--all every one
-	@env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
+test: $(READY) ## run the quick tests, in two processes; ARGS=--rest the others, --all every one; SYSTEM=deus its own
+	@env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 2 --dist worksteal $(ARGS) $(if $(SYSTEM),tests/systems/$(SYSTEM))
 
 lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would
 	@$(RUN) -m pre_commit run --all-files --show-diff-on-failure

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, Scale, by_reply, compared_replies, reply_sessions, score_preferences
+from perslib.corpus.known_truth import rate
 from perslib.corpus.scale import gold_of
 from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.llm import Backbone
 from perslib.replay import scored
 from perslib.stats import SEED, floats, picks
-from perslib.worlds import rate
 
 #: Controls, which read no reply: any reply, the longest, the model that others like most, and the user's own favourite.
 ANY_REPLY, LONGEST_REPLY, LIKED_BY_EVERYONE, LIKED_BY_USER = CONTROLS = (

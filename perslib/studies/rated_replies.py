@@ -9,6 +9,7 @@ import pandas as pd
 
 from perslib import stats
 from perslib.corpus import TURN, Corpus
+from perslib.corpus.known_truth import satisfaction_of
 from perslib.corpus.scale import gold_of
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Judge
@@ -16,7 +17,6 @@ from perslib.judge.extent import FEWEST_REPLIES, listed
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, originals, read_labels, read_replies, recorded, scored
 from perslib.stats import floats, of_turns
-from perslib.worlds.chats.rating import satisfaction_of
 
 #: Default number of turns on which each candidate is judged.
 TURNS = 150

@@ -28,12 +28,11 @@ situations       user, situation (number), start, end, aspect (work, health, fam
 candidates       user, scenario, session, turn, candidate (assistant), response, qualities, utility, expected:
                  what each of the five assistants says after the same prefix, for a share of the turns
 
-`rate(corpus, scale, seed)` lets the users rate every reply of `candidates` as well, on any scale (`perslib.worlds.chats.rating`).
+`perslib.corpus.known_truth.rate(corpus, scale, seed)` lets the users rate every reply of `candidates` as well, on any scale.
 """
 
 from perslib.worlds.chats.assistants import ASSISTANTS
-from perslib.worlds.chats.rating import rate
 from perslib.worlds.lives import QUALITIES
 from perslib.worlds.world import world, write_sample
 
-__all__ = ["ASSISTANTS", "QUALITIES", "rate", "world", "write_sample"]
+__all__ = ["ASSISTANTS", "QUALITIES", "world", "write_sample"]

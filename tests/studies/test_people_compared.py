@@ -12,13 +12,14 @@ from pages import run_cells
 from scipy.stats import kendalltau
 
 from perslib.corpus import Scale, by_reply, describe_import, load, read_rows, save
+from perslib.corpus.known_truth import rate
 from perslib.judge import make_judges
 from perslib.report import run_report
 from perslib.stats import picks, tastes
 from perslib.stats.compare.best_reply import kendall
 from perslib.studies import people_compared as study
 from perslib.studies import rated_replies
-from perslib.worlds import rate, world
+from perslib.worlds import world
 
 
 def request(user, number, gold, score):

@@ -13,6 +13,7 @@ import pytest
 
 from perslib.corpus import load
 from perslib.corpus.corpus import Corpus
+from perslib.corpus.known_truth import THRESHOLDS
 from perslib.errors import UnknownName
 from perslib.paths import read_toml
 from perslib.worlds import ASSISTANTS, QUALITIES, world
@@ -410,7 +411,7 @@ def test_score_counts_the_thresholds_below_the_latent() -> None:
     one = replace(life(0, 1, book("en")), strictness=0.0, noise=1e-9)
     one.strictness, one.top_shift = 0.25, 0.0
     borders = model.thresholds(one)
-    assert borders == tuple(t + 0.25 for t in model.THRESHOLDS)
+    assert borders == tuple(t + 0.25 for t in THRESHOLDS)
     dice = Dice("test")
     scores = [model.score(one, value, dice) for value in (borders[0] - 0.1, *(t + 0.1 for t in borders))]
     assert scores == [1, 2, 3, 4, 5]

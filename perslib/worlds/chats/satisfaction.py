@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 import re
 
+from perslib.corpus.known_truth import borders
 from perslib.worlds.lives import MODEL, QUALITIES, Dice, Life
 
-THRESHOLDS, POSITION = (tuple(MODEL["scores"][name]) for name in ("thresholds", "position"))
+POSITION = tuple(MODEL["scores"]["position"])
 
 
 def standardised(qualities: dict[str, float]) -> dict[str, float]:
@@ -35,12 +36,6 @@ def utility(life: Life, qualities: dict[str, float], turn: int) -> float:
 def thresholds(life: Life) -> tuple[float, float, float, float]:
     """The user's own borders between the five scores."""
     return borders(life.strictness, life.top_shift)
-
-
-def borders(strictness: float, top_shift: float) -> tuple[float, float, float, float]:
-    """Borders of somebody so strict, to whom the best score is so much further."""
-    t1, t2, t3, t4 = (t + strictness for t in THRESHOLDS)
-    return t1, t2, t3, max(t3 + 0.3, t4 + top_shift)
 
 
 def score(life: Life, value: float, dice: Dice) -> int:

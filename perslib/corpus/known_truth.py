@@ -1,4 +1,4 @@
-"""People of the synthetic world rate every reply to a request, on any scale: ratings whose truth is known."""
+"""Corpora whose truth is known (`truth_users`, `truth_turns`): their users rate every reply to a request, on any scale."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import TURN, Corpus, Scale, coerce
-from perslib.worlds.chats.satisfaction import borders
+from perslib.corpus.corpus import Corpus
+from perslib.corpus.scale import Scale
+from perslib.corpus.schema import TURN, coerce
 
 FIVE = Scale()
+#: Satisfaction above which a user of no strictness gives 2, 3, 4 and 5.
+THRESHOLDS = (-4.15, -3.2, -2.03, 0.18)
+
+
+def borders(strictness: float, top_shift: float) -> tuple[float, float, float, float]:
+    """Return the borders of somebody so strict, to whom the best score is so much further."""
+    t1, t2, t3, t4 = (t + strictness for t in THRESHOLDS)
+    return t1, t2, t3, max(t3 + 0.3, t4 + top_shift)
 
 
 def satisfaction_of(replies: pd.DataFrame, users: pd.DataFrame, rng: np.random.Generator) -> np.ndarray:

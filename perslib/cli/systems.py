@@ -1,0 +1,26 @@
+"""`perslib systems`: what stands on the core here, and what of it cannot be used."""
+
+from __future__ import annotations
+
+import click
+
+from perslib.cli.options import escape_for_terminal
+from perslib.registry import find_systems
+
+
+@click.command("systems")
+def list_systems() -> None:
+    """List the systems that are installed: what each is for, its pages and commands, and why one cannot be used.
+
+    A system is a distribution with an entry point under `perslib.systems` (docs/extend.md); perslib brings three.
+    """
+    for name, system in find_systems().items():
+        if system.broken:
+            click.echo(escape_for_terminal(f"{name}: cannot be used: {system.broken}"))
+            continue
+        click.echo(escape_for_terminal(f"{name}: {system.about}"))
+        for what, brought in (("pages", system.pages), ("commands", tuple(system.commands))):
+            if brought:
+                click.echo(escape_for_terminal(f"    {what}: {', '.join(brought)}"))
+    if not find_systems():
+        click.echo("No system is installed; the core works without.")
