@@ -18,9 +18,11 @@ EXTRAS = {
     "azure": ("azure.identity.aio",),
     "bert": ("torch", "transformers", "accelerate"),
     "dask": ("distributed",),
+    "mem-pal": ("jieba", "nltk"),
     "patience": ("torch",),
     "reward": ("torch", "transformers", "peft", "accelerate"),
     "torch": ("sentence_transformers",),
+    "uxbench": ("jieba", "opencc", "phonenumbers", "py3langid", "rapidfuzz", "re2"),
 }
 
 
@@ -42,9 +44,13 @@ def import_extra(extra: str, purpose: str) -> tuple[Any, ...]:
 
 def require_extra(extra: str, purpose: str) -> None:
     """Raise MissingExtra if a module of the extra is not there; nothing is imported."""
-    for name in EXTRAS[extra]:
-        if importlib.util.find_spec(name.partition(".")[0]) is None:
-            raise MissingExtra(extra, purpose)
+    if not is_installed(extra):
+        raise MissingExtra(extra, purpose)
+
+
+def is_installed(extra: str) -> bool:
+    """Tell whether all modules of the extra are there; nothing is imported. No extra, "", is always there."""
+    return not extra or all(importlib.util.find_spec(name.partition(".")[0]) for name in EXTRAS[extra])
 
 
 def install_command(extra: str) -> str:

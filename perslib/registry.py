@@ -17,13 +17,14 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
 from perslib.errors import PerslibError, UnknownName
-from perslib.extras import require_extra
+from perslib.extras import is_installed, require_extra
 from perslib.paths import workspace
 
 T = TypeVar("T")
@@ -54,6 +55,9 @@ class System:
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """A command of `perslib` → where it is (`mine.commands:run`), and what it does in a few words."""
     pages: tuple[str, ...] = ()
+    """Numbers of its notebooks."""
+    extra: str = ""
+    """The extra of perslib without which it does not work."""
     broken: str = ""
     """Why it cannot be used."""
 
@@ -100,9 +104,12 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         """The names, in the order of registering."""
         use_plugins()
-        of_systems = (module for system in find_systems().values() for module in system.registers.get(self.kind, ()))
-        for module in (*self._elsewhere, *of_systems):
+        for module in self._elsewhere:
             importlib.import_module(module)
+        for system in find_systems().values():
+            for module in system.registers.get(self.kind, ()):
+                with suppress(*() if is_installed(system.extra) else (ImportError,)):
+                    importlib.import_module(module)
         return iter(tuple(self._factories))
 
     def __contains__(self, name: object) -> bool:

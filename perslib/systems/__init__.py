@@ -23,6 +23,7 @@ MEM_PAL = System(
         )
     },
     ("05",),
+    "mem-pal",
 )
 UXBENCH = System(
     "uxbench",
@@ -40,4 +41,5 @@ UXBENCH = System(
         ),
     },
     ("07", "08", "11"),
+    "uxbench",
 )

@@ -26,7 +26,7 @@ from made import tiny_corpus
 
 from perslib.cli import main
 from perslib.corpus import load, save
-from perslib.errors import DataError, ReportError, UnknownName
+from perslib.errors import DataError, PerslibError, ReportError, UnknownName
 from perslib.llm import Cache
 from perslib.llm.abilities import Probe, save_probe
 from perslib.llm.entries import entry as backbone_named
@@ -657,9 +657,9 @@ def test_pages_of_a_model_on_this_machine_run_side_by_side(home, tmp_path, capsy
     assert said.count("done in") == 2 and "sides/tiny-en/none/one.html" in said
 
 
-def test_a_page_that_needs_what_is_not_installed_runs_only_by_name(home, monkeypatch):
+def test_a_page_that_needs_what_is_not_installed_is_refused_and_the_index_says_so(home, monkeypatch):
     def lacking(name, *more):
-        return None if name == "torch" else find_spec(name, *more)
+        return None if name in ("sentence_transformers", "nltk") else find_spec(name, *more)
 
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lacking)
@@ -667,13 +667,17 @@ def test_a_page_that_needs_what_is_not_installed_runs_only_by_name(home, monkeyp
     own = study(home / "notebooks", 'out = ""', name="98_own.ipynb")
     try:
         text = json.loads(own.read_text("utf-8"))
-        text["metadata"]["perslib"] = {"needs": "torch", "extra": "torch"}
+        text["metadata"]["perslib"] = {"extra": "torch"}
         own.write_text(json.dumps(text), "utf-8")
-        assert "98_own" not in {s.name for s in find_studies()} >= {"06_patience", "10_patience_and_satisfaction"}
-        assert [s.name for s in find_studies("98")] == ["98_own"]
+        found = {s.name for s in find_studies()}
+        assert found.isdisjoint({"98_own", "05_pal_bench"}) and found >= {"06_patience", "10_patience_and_satisfaction"}
+        with pytest.raises(PerslibError, match=r"Page 98_own needs sentence_transformers .*\[torch\]"):
+            find_studies("98")
+        with pytest.raises(PerslibError, match=r"Page 05_pal_bench needs jieba, nltk .*\[mem-pal\]"):
+            find_studies(["00", "05"])
         write_index(home / "reports")
         said = markup.unescape((home / "reports" / "index.html").read_text("utf-8"))
-        assert 'Not run: 98_own needs torch. pip install "perslib[torch]", then perslib report 98.' in said
+        assert 'Not run: 98_own. pip install "perslib[torch]", then perslib report 98.' in said
     finally:
         own.unlink()
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib
-import importlib.util
 import inspect
 import re
 from collections import Counter
@@ -22,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import ReportError, UnknownName
+from perslib.extras import is_installed, require_extra
 from perslib.llm.entries import NO_MODEL, entries
 from perslib.paths import bundled, workspace
-from perslib.registry import check_installed
+from perslib.registry import check_installed, find_systems
 from perslib.report.run.manifest import corpus_facts, pages_under
 from perslib.text import LANGUAGES, check_language
 
@@ -44,16 +44,15 @@ class Study:
     declared: Mapping[str, Any]
     choices: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Parameters that take names, several separated by commas, and which."""
-    needs: Mapping[str, str] = field(default_factory=dict)
-    """`needs`, a module that not every installation has, and the `extra` of perslib that it comes with."""
+    extra: str = ""
+    """The extra of perslib without which it does not run: its system's, or `extra` in the notebook's metadata."""
     takes: Sequence[float] = (0.0, 0.0)
     """Seconds that it computes, whatever the corpus, and for a thousand turns (`benchmarks/pages.py`)."""
 
     @property
     def lacks(self) -> str:
-        """What has to be installed before it shows all it can; empty when nothing has."""
-        has_all = not self.needs or importlib.util.find_spec(self.needs["needs"])
-        return "" if has_all else f'pip install "perslib[{self.needs["extra"]}]"'
+        """The command that installs what it does not run without; empty when nothing is missing."""
+        return "" if is_installed(self.extra) else f'pip install "perslib[{self.extra}]"'
 
     def seconds(self, turns: int) -> float:
         """How long it computes on a corpus of so many turns, without answers and embeddings; 0 where nobody measured."""
@@ -72,6 +71,8 @@ def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list
     else:
         shelf, names = _shelf(), [names] if isinstance(names, (str, Path)) else names
         studies = list(map(read_study, dict.fromkeys(_find(str(name), shelf) for name in names)))
+        for study in studies:
+            require_extra(study.extra, f"Page {study.name}")
     if not studies:
         raise ReportError(f"There is no notebook to run: none is named, and {workspace() / 'notebooks'} has none")
     counted = Counter(study.name for study in studies)
@@ -131,7 +132,9 @@ def read_study(path: Path) -> Study:
         ) from None
     choices = {} if cell is None else dict(cell.metadata.get("choices", {}))
     about = dict(notebook.metadata.get("perslib", {}))
-    return Study(path, declared, choices, needs=about, takes=about.pop("seconds", (0.0, 0.0)))
+    own = (system.extra for system in find_systems().values() if path.name[:2] in system.pages)
+    extra = about.get("extra") or next(own, "")
+    return Study(path, declared, choices, extra, about.get("seconds", (0.0, 0.0)))
 
 
 def assigned_parameters(notebook: Any) -> dict[str, Any]:
