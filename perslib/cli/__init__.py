@@ -13,6 +13,7 @@ from perslib import __version__
 from perslib.cli import batches, cache, imports, models, notebooks, pages, systems
 from perslib.cli.options import escape_for_terminal
 from perslib.errors import PerslibError
+from perslib.extras import require_extra
 from perslib.registry import find_systems
 
 #: Signals that end a command as Ctrl-C does, so that it can clean up.
@@ -45,12 +46,13 @@ class _MessageGroup(click.Group):
 class _Elsewhere(click.Command):
     """A command of a system, imported when it is run."""
 
-    def __init__(self, name: str, place: str, about: str):
+    def __init__(self, name: str, place: str, about: str, extra: str):
         super().__init__(name, short_help=about)
-        self._place = place
+        self._place, self._extra = place, extra
 
     def load(self) -> click.Command:
-        """Return the command itself."""
+        """Return the command itself; raise MissingExtra where what its system needs is not installed."""
+        require_extra(self._extra, f"perslib {self.name}")
         module, _, name = self._place.partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
@@ -88,4 +90,4 @@ for command in (
     main.add_command(command)
 for system in find_systems().values():
     for name, (place, about) in system.commands.items():
-        main.add_command(_Elsewhere(name, place, about))
+        main.add_command(_Elsewhere(name, place, about, system.extra))

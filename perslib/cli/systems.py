@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from perslib.cli.options import escape_for_terminal
+from perslib.extras import install_command, is_installed
 from perslib.registry import find_systems
 
 
@@ -19,6 +20,8 @@ def list_systems() -> None:
             click.echo(escape_for_terminal(f"{name}: cannot be used: {system.broken}"))
             continue
         click.echo(escape_for_terminal(f"{name}: {system.about}"))
+        if not is_installed(system.extra):
+            click.echo(escape_for_terminal(f"    needs: {install_command(system.extra)}"))
         for what, brought in (("pages", system.pages), ("commands", tuple(system.commands))):
             if brought:
                 click.echo(escape_for_terminal(f"    {what}: {', '.join(brought)}"))

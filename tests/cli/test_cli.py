@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import json
 import re
+from importlib.metadata import EntryPoint
 
 import palset_made
 import pytest
@@ -12,8 +14,10 @@ from click.testing import CliRunner
 from endpoint import completion, reasoner
 from made import GIFT, TRAVEL, simple_session, write_release
 
+from perslib import registry
 from perslib.cli import main
 from perslib.corpus import load
+from perslib.judge import judge_names
 
 
 @pytest.fixture
@@ -330,3 +334,29 @@ def test_a_key_is_in_no_file_and_on_no_screen(run, mine, server):
     assert any(f.name == "cache.sqlite" for f in files) and any(f.name == "ledger.json" for f in files)
     for text in [*shown, *(f.read_bytes().decode("utf-8", "replace") for f in files)]:
         assert "not-to-be-found" not in text
+
+
+def test_systems_are_listed_with_what_they_lack(run, monkeypatch):
+    def lacking(name, *more):
+        return None if name == "re2" else find_spec(name, *more)
+
+    find_spec = importlib.util.find_spec
+    assert "needs:" not in run("systems").output
+    monkeypatch.setattr(importlib.util, "find_spec", lacking)
+    lines = run("systems").output.splitlines()
+    after = lines[lines.index(next(line for line in lines if line.startswith("uxbench:"))) + 1]
+    assert after.startswith("    needs: ") and after.endswith('[uxbench]"')
+    refused = run("review", "bench", __file__)
+    assert refused.exit_code == 1 and "perslib review needs" in refused.output and "[uxbench]" in refused.output
+    assert run("synthesize", "--help").exit_code == 0
+
+
+def test_a_system_that_cannot_be_loaded_says_why_and_stops_nothing(run, monkeypatch):
+    broken = EntryPoint("theirs", "no.such.module:SYSTEM", registry.GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [broken])
+    registry.find_systems.cache_clear()
+    try:
+        assert "theirs: cannot be used: ModuleNotFoundError" in run("systems").output
+        assert "learned" in judge_names()
+    finally:
+        registry.find_systems.cache_clear()
