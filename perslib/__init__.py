@@ -1,15 +1,38 @@
-"""perslib: a research workbench for personalized satisfaction with AI assistants."""
+"""perslib: a research workbench for personalized satisfaction with AI assistants.
 
-from importlib.metadata import version
+    from perslib import LearnedJudge, agreement, evaluate, load
+
+    corpus = load("sample/en")
+    agreement(evaluate(LearnedJudge(), corpus), corpus)
+
+These names are loaded when they are first used, so that importing perslib stays quick.
+"""
+
+from importlib import import_module
 from typing import Any
 
-__version__ = version("perslib")
+#: Names that first examples use, and where each is.
+_PLACES = {
+    "perslib.corpus": ("load", "from_frame", "save"),
+    "perslib.judge": (
+        "Computed", "LearnedJudge", "Manner", "Personal", "Sees", "controls", "evaluate", "make_judge", "make_judges",
+    ),
+    "perslib.llm": ("backbone", "dry_run"),
+    "perslib.memory": ("make_memory",),
+    "perslib.stats": ("agreement", "calibrated"),
+    "perslib.report.show.tables": ("agreement_table",),
+    "perslib.report.run.results": ("replies", "runs", "verdicts"),
+}  # fmt: skip
+_PLACE = {name: place for place, names in _PLACES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """`runs`, `verdicts` and `replies`, loaded when they are first used: importing perslib stays quick."""
-    if name in ("runs", "verdicts", "replies"):
-        from perslib.report.run import results
-
-        return getattr(results, name)
+    if name in _PLACE:
+        return getattr(import_module(_PLACE[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("perslib")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PLACE, "__version__"])

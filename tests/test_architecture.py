@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 import graphlib
 import importlib
+import importlib.metadata
 import inspect
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import perslib
 from perslib.paths import read_csv
 
 PACKAGE = Path(__file__).resolve().parents[1] / "perslib"
@@ -167,3 +171,14 @@ def test_documents_import_what_there_is():
     for file in (root / "README.md", *root.glob("docs/*.md"), *root.glob("data/*.md"), *root.glob("prompts/*.md")):
         for line in re.findall(r"^from perslib[\w.]* import [\w, ]+$", file.read_text("utf-8"), flags=re.M):
             exec(line, {})
+
+
+def test_the_first_names_are_at_the_top_and_importing_it_loads_nothing():
+    code = "import perslib, sys; print(sorted({'pandas', 'numpy', 'importlib.metadata'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    for name, place in perslib._PLACE.items():
+        assert getattr(perslib, name) is getattr(importlib.import_module(place), name)
+        assert name in dir(perslib)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        perslib.nothing  # noqa: B018
+    assert perslib.__version__ == importlib.metadata.version("perslib")
