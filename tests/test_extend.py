@@ -32,7 +32,7 @@ def workspace(tmp_path, monkeypatch):
     module = "\n".join(text for kind, text in BLOCKS if kind == "python" and text.startswith("# mymodule.py"))
     (tmp_path / "mymodule.py").write_text(module, "utf-8")
     (tmp_path / "prompts" / "en").mkdir(parents=True)
-    (table,) = [text for kind, text in BLOCKS if kind == "toml"]
+    (table,) = [text for kind, text in BLOCKS if kind == "toml" and not text.startswith("# ")]
     (tmp_path / "backbones.toml").write_text(table, "utf-8")
     (prompt,) = [text for kind, text in BLOCKS if kind == "markdown"]
     (tmp_path / "prompts" / "en" / "prices.md").write_text(prompt, "utf-8")
@@ -56,7 +56,7 @@ def registry_of_loaders():
 def test_the_blocks_of_the_page_run(workspace, monkeypatch):
     monkeypatch.setenv(registry.VARIABLE, "mymodule")
     for kind, text in BLOCKS:
-        if kind == "python" and not text.startswith("# mymodule.py"):
+        if kind == "python" and not text.startswith("# "):
             exec(compile(text, "docs/extend.md", "exec"), {})
 
 
@@ -160,3 +160,32 @@ def test_the_tables_of_names_are_complete():
     text = (PAGE.parent / "01_verification.md").read_text("utf-8")
     missing = [name for each in (judge, memory, context) for name in each if f"`{name}`" not in text]
     assert missing == []
+
+
+@pytest.mark.process
+def test_a_system_of_ones_own_is_built_installed_and_found(tmp_path):
+    source, site = tmp_path / "source", tmp_path / "site"
+    for _, text in BLOCKS:
+        if text.startswith(("# brevity/", "# pyproject.toml")):
+            file = source / text.splitlines()[0].removeprefix("# ")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), str(source)]
+    subprocess.run(install, check=True, capture_output=True)
+    environment = os.environ | {"PYTHONPATH": str(site), "PERSLIB_HOME": str(tmp_path)}
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *command], check=True, capture_output=True, text=True, env=environment, cwd=tmp_path
+        )
+        return done.stdout
+
+    assert "brevity: how much a user likes short replies\n    commands: shorten\n" in run("-m", "perslib", "systems")
+    assert run("-m", "perslib", "shorten", "one two three four") == "one two three\n"
+    assert "shorten" in run("-m", "perslib", "--help")
+    code = "from perslib import make_judge; print(make_judge('short is good').name)"
+    assert run("-c", code) == "short is good\n"
+    code = (
+        "import sys; from perslib.registry import find_systems; find_systems(); print('brevity.judges' in sys.modules)"
+    )
+    assert run("-c", code) == "False\n"
