@@ -157,21 +157,21 @@ def test_what_is_a_persons_own_is_found_and_nothing_where_all_are_alike():
     found = {}
     for differ in (True, False):
         signs = []
-        for seed in range(10):
+        for seed in range(5):
             corpus = people(seed, differ)
             corpus = replace(corpus, meta={"splits": {"train": [], "test": sorted(corpus.users["user"])}})
             verdicts = judge_with_memories_of(Slope(), corpus, whose=["nearest"])
             row = compare_owners(verdicts, corpus, ["wb_pearson"]).set_index("whose").loc["nearest"]
             signs.append(int(row["less_low"] > 0) - int(row["less_high"] < 0))
         found[differ] = signs
-    assert found[True].count(1) == 10, "where people differ, their own memory beats the nearest other's"
-    assert np.count_nonzero(found[False]) <= 2, "where all are alike, 5 % by chance"
+    assert found[True].count(1) == 5, "where people differ, their own memory beats the nearest other's"
+    assert np.count_nonzero(found[False]) <= 1, "where all are alike, 5 % by chance"
 
 
 @pytest.mark.sample
 def test_memories_without_a_model_are_measured_by_size_and_by_owner():
-    sample = shortened(load("sample/en"), sessions=2)
-    judged = judge_without_model(sample, limit=200)
+    sample = shortened(load("sample/en"), sessions=1)
+    judged = judge_without_model(sample, limit=100)
     sizes, owners = compare_sizes(judged, sample), compare_owners(judged.owners, sample)
     r = sizes[sizes["metric"] == "pearson"].set_index("memory")
     assert list(r.index) == [NOTHING, *STATEMENTS, NEAREST, ALL]

@@ -19,7 +19,7 @@ from perslib.stats.detect.detection import auroc_under
 @pytest.fixture(scope="module", params=["zh", "en"])
 def part(request) -> Corpus:
     whole = load(f"sample/{request.param}")
-    return whole.of_users([*whole.split()["train"][:8], *whole.split()["test"][:6]])
+    return whole.of_users([*whole.split()["train"][:5], *whole.split()["test"][:5]])
 
 
 @pytest.fixture(scope="module")
