@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -62,12 +63,19 @@ def _leaves_out(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose extra packages or public data sets are not there."""
+    """Skip a test whose extra packages, systems or public data sets are not there."""
     _marks.clear()
     _marks.update(mark.name for mark in item.iter_markers())
     for mark in item.iter_markers("extra"):
         for package in mark.args:
             pytest.importorskip(package)
+    for mark in item.iter_markers("system"):
+        for name in mark.args:
+            if (
+                importlib.util.find_spec("perslib.systems") is None
+                or importlib.util.find_spec(f"perslib.systems.{name}") is None
+            ):
+                pytest.skip(f"the system {name} is not here")
     for mark in item.iter_markers("data"):
         for name in mark.args:
             if not (real.ROOT / name).exists():

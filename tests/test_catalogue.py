@@ -36,6 +36,7 @@ def placeholders(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
 
+@pytest.mark.system("mem_pal", "deus", "uxbench")
 def test_every_message_is_translated_and_every_translation_is_used(chinese):
     used = {message for message, _ in catalogue.messages()}
     known = {entry.id: entry for entry in chinese if entry.id}

@@ -80,6 +80,7 @@ def test_import_warns_in_bold_when_more_than_a_tenth_of_the_sessions_are_gone(tm
     assert f"note: sessions left out as bad: {bad}" in shown
 
 
+@pytest.mark.system("mem_pal")
 def test_import_shows_table_1_of_a_palset(run, tmp_path):
     done = run("import", "palset", palset_made.write_palset(tmp_path / "release"))
     lines = [line.split() for line in done.output.splitlines()]
@@ -142,7 +143,7 @@ def test_a_wrong_kind_shows_the_near_ones(run, tmp_path):
 def test_language_is_for_own_tables_only(run, tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps({"user": "u", "request": "你好", "response": "您好"}, ensure_ascii=False))
-    assert run("import", "uss", file, "--language", "zh").exit_code == 2
+    assert run("import", "prism", file, "--language", "zh").exit_code == 2
     assert run("import", "table", file, "--language", "zh").exit_code == 0
     assert load("mine").language == "zh"
 
@@ -336,6 +337,7 @@ def test_a_key_is_in_no_file_and_on_no_screen(run, mine, server):
         assert "not-to-be-found" not in text
 
 
+@pytest.mark.system("uxbench")
 def test_systems_are_listed_with_what_they_lack(run, monkeypatch):
     def lacking(name, *more):
         return None if name == "re2" else find_spec(name, *more)

@@ -194,6 +194,7 @@ def test_odd_records_are_read_or_named(tmp_path, name):
     assert not wrong, "\n".join([f"{len(wrong)} of {len(odd)}", *wrong[:30]])
 
 
+@pytest.mark.system("mem_pal", "uxbench")
 def test_every_kind_is_tried():
     assert {kind for kind, *_ in RELEASES.values()} == set(loader)
 

@@ -14,7 +14,6 @@ from endpoint import completion
 from perslib.llm import Cache, Request, answered, dry_run
 from perslib.llm.request import Answer, changed
 from perslib.llm.tokens import USUAL_REPLY
-from perslib.systems.mem_pal.bench.tasks import counted
 
 
 def asking(*batches, stage="ask"):
@@ -198,7 +197,10 @@ def test_what_is_asked_can_be_changed_and_its_answers_heard(model, echoing):
     assert [answer.text for answer in heard] == ["A", "B", "C"] and one.ledger.stage("aloud").calls == 3
 
 
+@pytest.mark.system("mem_pal")
 def test_answers_of_parts_that_go_on_together_are_counted(model, echoing):
+    from perslib.systems.mem_pal.bench.tasks import counted
+
     async def together(ask):
         return await asyncio.gather(*(asking([f"{i}a"], [f"{i}b"])(ask) for i in range(3)))
 

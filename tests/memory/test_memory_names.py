@@ -38,11 +38,13 @@ def test_a_free_memory_asks_nothing(name, block):
     assert not model.asked
 
 
+@pytest.mark.system("mem_pal")
 def test_an_unknown_memory_names_the_near_ones():
     with pytest.raises(UnknownName, match="H²Memory"):
         make_memory("H2Memory")
 
 
+@pytest.mark.system("mem_pal")
 def test_options_go_to_the_memories_that_have_a_use_for_them_and_others_are_refused(tmp_path):
     for name in ("RecurSum", "H²Memory", "structured", "structured + measured"):
         made = make_memory(name, "en", evidence="full", budget=9, max_tokens=None, seed=7, prompts=tmp_path)
@@ -53,11 +55,13 @@ def test_options_go_to_the_memories_that_have_a_use_for_them_and_others_are_refu
             make_memory(name, "en", promts=tmp_path)
 
 
+@pytest.mark.system("mem_pal")
 def test_prompts_of_ones_own_are_those_that_a_long_term_memory_asks_with(tmp_path, block):
     with pytest.raises(PromptError, match="nowhere"):
         Scripted().work([partial(make_memory("H²Memory", "en", prompts=tmp_path / "nowhere").build, block)])
 
 
+@pytest.mark.system("mem_pal")
 def test_a_long_term_memory_is_a_judge_of_the_studies(block):
     (judge,) = make_judges("RecurSum", Manner("en"))
     assert isinstance(judge, Personal) and judge.name == "RecurSum"
@@ -70,6 +74,7 @@ def test_a_long_term_memory_is_a_judge_of_the_studies(block):
     assert any("Wants exact prices." in str(request.messages) for stage, request in model.asked if stage == "judge")
 
 
+@pytest.mark.system("mem_pal")
 def test_a_replay_takes_any_memory_as_a_context():
     look = Extent(4, 1, "full", 600, True)
     (one, other) = make_candidates("H²Memory, memory: RecurSum", "en", look)

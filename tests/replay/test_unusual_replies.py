@@ -15,7 +15,6 @@ from perslib.judge import Constant, LearnedJudge
 from perslib.judge.evaluate import evaluate
 from perslib.replay import ORIGINAL, name_differences
 from perslib.studies import replay_standings as results
-from perslib.systems.uxbench.studies import judge_bias
 
 
 @pytest.fixture(scope="module", params=["sample/en", pytest.param("sample/zh", marks=pytest.mark.sample)])
@@ -114,8 +113,11 @@ def test_the_first_leads_where_its_interval_says_so(lead, is_sure):
     assert results.measure_lead(verdicts, pd.DataFrame({"candidate": ["a"]})) is None
 
 
+@pytest.mark.system("uxbench")
 @pytest.mark.sample
 def test_what_a_judge_goes_by_is_measured_where_it_costs_nothing():
+    from perslib.systems.uxbench.studies import judge_bias
+
     corpus = shortened(load("sample/en"), sessions=2)
     split = corpus.split()
     corpus = dataclasses.replace(corpus, meta={"splits": {**split, "train": split["train"][:4]}})

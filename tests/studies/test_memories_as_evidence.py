@@ -46,6 +46,7 @@ def small() -> Corpus:
     return dataclasses.replace(corpus, meta={**corpus.meta, "splits": parts})
 
 
+@pytest.mark.system("mem_pal")
 def test_the_parameter_says_which_memories(small):
     assert study.choose_memories("", FIRST) == list(study.FIRST_LOOK_MEMORIES)
     assert study.choose_memories("", USUAL) == study.choose_memories("all", FIRST) == study.list_memories()
@@ -111,6 +112,7 @@ def test_what_the_embedded_model_would_read_for_long_is_looked_up_by_characters(
         assert found.compared_by_characters == ("turn-level RAG",) and found.model_verdicts["raw"].notna().all()
 
 
+@pytest.mark.system("mem_pal")
 def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(small, model, server: Endpoint):
     """H²Memory hands its parts to whoever asks, who sends back results, not answers."""
     server.reply = lambda body: "nothing of use"

@@ -29,8 +29,6 @@ from perslib.stats import (
 from perslib.stats.agreement.raters import count_ratings, gwet
 from perslib.stats.compare.paired import compare_unpaired
 from perslib.stats.detect.probabilities import probability_metrics
-
-# -- published tables ----------------------------------------------------------------------------------------
 from perslib.systems.uxbench.bench import REWARD_MODEL, published
 
 # -- published tables ----------------------------------------------------------------------------------------
