@@ -124,12 +124,17 @@ class Registry(Generic[T]):
     def make(self, name: str, **options: Any) -> T:
         """Make what has this name; of the options each factory gets those that it takes."""
         factory = self[name]
-        taken = inspect.signature(factory).parameters
-        takes_all = any(p.kind is p.VAR_KEYWORD for p in taken.values())
-        made = factory(**{key: value for key, value in options.items() if takes_all or key in taken})
+        made = factory(**select_options(factory, options))
         if not getattr(made, "name", None):
             made.name = name  # type: ignore[attr-defined]
         return made
+
+
+def select_options(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options that the factory takes."""
+    taken = inspect.signature(factory).parameters
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in taken.values())
+    return {key: value for key, value in options.items() if takes_all or key in taken}
 
 
 def check_installed(name: str) -> None:

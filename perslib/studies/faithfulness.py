@@ -93,6 +93,8 @@ def compare_deletions(moved: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["judge", "replies", "users", "cited", "others", *name_bounds("more"), "share"])
 
 
+#: So many replies are edited for a judge that asks a model: each edit is a question more.
+MOST_ASKED = 60
 #: Edits of a reply: the traits that each takes away, and the reply without them.
 EDITS: dict[str, tuple[set[str], Callable[[str], str]]] = {
     "second half cut off": ({"length"}, lambda text: text[: len(text) // 2]),
@@ -106,10 +108,14 @@ def edit_named_traits(
 ) -> pd.DataFrame:
     """Judge replies anew after each edit that changes them, and note whether the rationale had named what is gone.
 
-    Columns: the keys of a turn, judge, edit, is_named, score, edited. Verdicts without a rationale are left out.
+    Columns: the keys of a turn, judge, edit, is_named, score, edited. Verdicts without a rationale are left out; of a judge that
+    asks a model the first `MOST_ASKED` replies are edited.
     """
-    named, changed = [], []
+    named, changed, edited = [], [], 0
     for block, verdicts in _judge_targets(judge, corpus, backbone, limit, seed):
+        if judge.sees.model and edited >= MOST_ASKED:
+            break
+        edited += len(block)
         replies = block.targets["response"]
         has_words = np.array([bool(verdict.rationale) and verdict.raw is not None for verdict in verdicts])
         traits = [{trait for trait, _ in find_traits(verdict.rationale or "")} for verdict in verdicts]

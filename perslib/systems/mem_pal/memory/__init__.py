@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from perslib.memory.registry import memory
+from perslib.registry import select_options
 from perslib.systems.mem_pal.memory.baselines import (
     ConditionMem,
     MemoryBank,
@@ -29,7 +30,7 @@ def long_term(name: str) -> partial[Any]:
 def _register(name: str, kind: Callable[..., LongTermMemory]) -> Callable[..., LongTermMemory]:
     def make(language: str, **options: Any) -> Remembered:
         given = {option: options[option] for option in OPTIONS if options.get(option) is not None}
-        return Remembered(kind(language, **given), language)
+        return Remembered(kind(language, **select_options(kind, given)), language)
 
     make.looks_up = getattr(kind, "looks_up", True)  # type: ignore[attr-defined]
     memory(name)(make)
