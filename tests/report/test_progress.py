@@ -13,7 +13,7 @@ import pytest
 
 from perslib.llm.ledger import Ledger, Progress, Spending
 from perslib.llm.request import Answer
-from perslib.report.run.progress import what_is_asked
+from perslib.report.run.estimate import describe_asked
 
 PAID = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, backbone="openai")
 HIT = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, cached=True, backbone="openai")
@@ -135,5 +135,5 @@ def test_a_cached_answer_that_cannot_be_read_is_no_question_too_long():
     cached = Spending.of(Answer(mode="unscored", error="no object in the reply", cached=True))
     too_long = Spending.of(Answer(mode="unscored", error="too long: about 900 tokens", is_made_up=True))
     one = Spending(calls=1, tokens_in=10)
-    assert "too long" not in what_is_asked({"far": one + cached})
-    assert "1 questions too long" in what_is_asked({"far": one + cached + too_long})
+    assert "too long" not in describe_asked({"far": one + cached})
+    assert "1 questions too long" in describe_asked({"far": one + cached + too_long})

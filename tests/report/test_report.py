@@ -555,7 +555,7 @@ def test_a_plan_that_takes_long_to_work_out_holds_up_no_run(home, tmp_path, caps
         "import os, time\nfrom perslib.llm.answerers.choice import VARIABLE\nif os.environ.get(VARIABLE):\n    time.sleep(60)",
         tags={1: "asks"},
     )
-    monkeypatch.setattr("perslib.report.run.progress.LONGEST", 3.0)
+    monkeypatch.setattr("perslib.report.run.estimate.LONGEST", 3.0)
     began = time.monotonic()
     run_report(own, corpus="tiny/en", backbones="far", out=home / "late")
     assert time.monotonic() - began < 45

@@ -13,8 +13,8 @@ from perslib.llm import backbone, batches
 from perslib.llm.abilities import read_probe
 from perslib.llm.entries import NO_MODEL, entry
 from perslib.paths import alone, scratch
+from perslib.report.run.estimate import estimate_page
 from perslib.report.run.plan import Planned, plan
-from perslib.report.run.progress import rehearsed
 
 WAIT = (
     "Batches usually come back within a few hours, at most within a day. Leave with Ctrl-C; the same command goes on."
@@ -105,7 +105,7 @@ def collect_questions(pages: Sequence[Planned], leave: Collection[str] = ()) -> 
             raise BackboneError(NONE_NAMED if page.backbone == NO_MODEL else words, backbone=page.backbone)
     with scratch("batch") as folder:
         for page in pages:
-            _say(f"{page.title} {rehearsed(page, whole=True, questions=folder / 'questions.jsonl')}")
+            _say(f"{page.title} {estimate_page(page, whole=True, questions=folder / 'questions.jsonl')}")
         return batches.write(folder / "questions.jsonl", leave)
 
 

@@ -1,32 +1,23 @@
-"""What the terminal shows before notebooks run and while they do: what will be asked, one line, and one for every page.
+"""What the terminal shows while notebooks run: a line for the page that runs, and one for every page that has.
 
 The language-model layer, in the notebook's kernel, writes its progress to the file named in
 $PERSLIB_PROGRESS_FILE, one JSON object a line; it is read here, outside, so nothing of it can end up on a page.
-
-What a page will ask for is said before its first call: its notebook is run with stand-ins for models. The cells tagged
-`asks` are enough for it, where a notebook has any; of others all cells run, which takes as long as the page itself
-without its calls.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.answerers.choice import run_environment
-from perslib.llm.entries import NO_MODEL, entries
 from perslib.llm.ledger import PROGRESS, Ledger, Spending, describe
-from perslib.llm.probe import seconds
 from perslib.paths import scratch
-from perslib.report.run.execution import Run, execute
+from perslib.report.run.execution import Run
 from perslib.report.run.plan import Planned, read_notebook
 from perslib.report.show.words import took
 
@@ -124,72 +115,3 @@ class Progress:
             asked += f"; {entry['unscored']:,} of {entry['judgments']:,} judgments unscored"
         where = f"\n    {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}"
         print(f"{page.title} {how} in {took(run.seconds, 'en')}{asked}{page.note}{where}", file=sys.stderr, flush=True)
-
-
-TAG = "asks"
-LONGEST = 90.0
-"""Seconds that a run waits for its plan; memories can take minutes to build, also without a model."""
-
-
-def rehearsed(page: Planned, *, whole: bool, questions: Path | None = None) -> str:
-    """What the page will ask for, in one line; without `whole`, "" for a notebook that does not tag what it asks.
-
-    With a file for `questions`, those that can be asked now are added to it, for a batch.
-    """
-    import nbformat
-
-    nb = read_notebook(page.study.path)
-    tags = [set(cell.metadata.get("tags", [])) for cell in nb.cells]
-    given = page.parameters(page.folder)
-    if any(TAG in own for own in tags):
-        if {given[name] for name in given if name.endswith(("backbone", "backbones"))} <= {NO_MODEL, ""}:
-            return _and_computing("asks no model", page.study.seconds(page.corpus["turns"])) if whole else ""
-        nb.cells = [cell for cell, own in zip(nb.cells, tags) if own & {TAG, "parameters"}]
-    elif not whole:
-        return ""
-    late_at = time.monotonic() + (math.inf if whole else LONGEST)
-
-    def stop_in_time() -> None:
-        if time.monotonic() > late_at:
-            raise KeyboardInterrupt  # as Ctrl-C would end it
-
-    with scratch("rehearsal") as folder:
-        copy = folder / page.study.path.name
-        nbformat.write(nb, copy)
-        progress = Progress(folder / "progress.jsonl")
-        environment = {**progress.environment(), **run_environment(questions)}
-        study = replace(page.study, path=copy)
-        run = execute(study, page.parameters(folder), environment, stop_in_time)
-        asked = what_is_asked(progress.by_backbone())
-    if run.status == "success":
-        said = f"about {asked}" if asked else "asks no model"
-        return _and_computing(said, progress.computing() + page.study.seconds(page.corpus["turns"]))
-    so_far = f"at least {asked or 'no calls'}"
-    if time.monotonic() > late_at:
-        return f"{so_far}; counting on took too long, `--dry-run` counts it all"
-    if run.status == "cancelled":
-        raise KeyboardInterrupt
-    return f"{so_far}; counted up to an error: {run.failure.error if run.failure else ''}"
-
-
-def _and_computing(said: str, seconds: float) -> str:
-    return f"{said}; about {took(seconds, 'en')} of computing" if seconds else said
-
-
-def what_is_asked(spent: Mapping[str, Spending]) -> str:
-    """Calls, tokens, cost and time of all backbones; "" where nothing is asked."""
-    total: Spending = sum(spent.values(), Spending())
-    if not total.calls:
-        return describe(total) if total.hits else ""
-    asked = describe(replace(total, errors=0, unreadable=0))
-    if too_long := total.errors:  # answers in the cache that cannot be read are no questions
-        asked += f", {too_long:,} questions too long for the model's context"
-    # A stage that was cut off before its first answer does not say which backbone it asked.
-    pace = {
-        name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls) if name in entries() else None
-        for name, one in spent.items()
-        if one.calls
-    }
-    if unknown := [name or "an unnamed model" for name, time in pace.items() if time is None]:
-        return f"{asked}, time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
-    return f"{asked}, about {took(sum(filter(None, pace.values())), 'en')} of answering"

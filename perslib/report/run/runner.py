@@ -20,6 +20,7 @@ from perslib.paths import alone, scratch
 from perslib.report.page.export import FIGURES
 from perslib.report.page.index import write_index
 from perslib.report.page.rendering import opening_kind, records_of, render_page, title_of
+from perslib.report.run.estimate import estimate_page
 from perslib.report.run.execution import LOOK_EVERY, Failure, Run, execute
 from perslib.report.run.manifest import (
     KINDS,
@@ -47,7 +48,7 @@ from perslib.report.run.plan import (
     plan,
     read_notebook,
 )
-from perslib.report.run.progress import Progress, rehearsed, watched
+from perslib.report.run.progress import Progress, watched
 from perslib.text import using_language
 
 #: Pages of a model on this machine that run at the same time.
@@ -88,7 +89,7 @@ def run_report(
     def one(n: int, page: Planned) -> Run | None:
         if stopped.is_set():
             return None
-        if not local and (said := rehearsed(page, whole=False)):
+        if not local and (said := estimate_page(page, whole=False)):
             print(page.title, said, file=sys.stderr, flush=True)
         with using_language(page.language):
             return render(page, f"{n}/{len(pages)}", stopped)
@@ -141,7 +142,7 @@ def compare_runs(
 def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, **asked: Any) -> Iterator[str]:
     """What `run_report` of the same would ask for, a line a page: calls, tokens, cost, time. Nobody is asked."""
     for page in plan(notebooks, **asked):
-        yield f"{page.title} {rehearsed(page, whole=True)}{page.note}"
+        yield f"{page.title} {estimate_page(page, whole=True)}{page.note}"
 
 
 def render(page: Planned, place: str, stopped: threading.Event) -> Run:
