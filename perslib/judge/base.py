@@ -26,7 +26,6 @@ from perslib.corpus.files.parquet import Growing
 from perslib.corpus.schema import REASONS, legal_reason
 from perslib.errors import PerslibError
 from perslib.llm import Ask, Backbone
-from perslib.memory.base import Noting
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,6 @@ class Judge(ABC):
     sees: Sees = Sees()
     values: tuple[float, ...] = (1, 2, 3, 4, 5)
     """The scores that it can give, where it gives whole ones."""
-    noting: Noting | None = None
-    """Where the memories that it builds are noted, if they are."""
 
     @property
     def samples(self) -> int:

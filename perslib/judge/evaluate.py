@@ -213,8 +213,8 @@ def _each(
         compute(all_items)
         return
     shown["totals"] = {"judge": total * judge.samples}
-    noting = judge.noting
-    if noting is None:
+    noting = getattr(judge, "memory", None)
+    if not isinstance(noting, Noting):
         backbone.each(method, items, sink, **shown)
         return
 

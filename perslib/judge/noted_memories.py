@@ -21,7 +21,7 @@ def note_memories(judge: Judge) -> tuple[Judge, Mapping[Key, Note]]:
     judge = copy(judge)
     if not isinstance(judge, Personal) or judge.memory is None:
         return judge, {}
-    noting = judge.noting = judge.memory = Noting(judge.memory)
+    judge.memory = noting = Noting(judge.memory)
     return judge, noting.notes
 
 
