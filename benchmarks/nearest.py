@@ -10,7 +10,7 @@ import time
 from functools import partial
 
 from perslib.judge import nearest_baselines
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.worlds import world
 
 
@@ -22,7 +22,7 @@ def main() -> None:
     print(f"{len(blocks)} blocks, {sum(map(len, blocks)):,} replies, laid out in {seconds:.1f} s")
     for judge in nearest_baselines():
         start = time.perf_counter()
-        verdicts = [verdict for block in blocks for verdict in answered(partial(judge.judge, block))]
+        verdicts = [verdict for block in blocks for verdict in run_with_answers(partial(judge.judge, block))]
         seconds = time.perf_counter() - start
         print(f"{judge.name:20} {len(verdicts):,} verdicts in {seconds:5.1f} s")
 

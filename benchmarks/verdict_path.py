@@ -47,7 +47,7 @@ def main() -> None:
     from perslib.corpus import load
     from perslib.judge import evaluate, make_judge, targets
     from perslib.llm import Backbone, Cache
-    from perslib.llm.entries import Entry
+    from perslib.llm.entries import BackboneEntry
     from perslib.report.show.tables import formatted
     from perslib.stats import agreement, calibrated, histories
 
@@ -57,7 +57,7 @@ def main() -> None:
         return json.dumps(MEMORY if is_memory and "Reply to score" not in json.dumps(body) else verdict)
 
     with Endpoint(reply) as server, tempfile.TemporaryDirectory() as folder:
-        entry = Entry("loopback", base_url=server.base_url, model="stand-in", structured="json_schema")
+        entry = BackboneEntry("loopback", base_url=server.base_url, model="stand-in", structured="json_schema")
         corpus = load("sample/en")
         blocks, *cut = entered(lambda: list(targets(corpus, limit=1)))
         model = Backbone(entry, Cache(Path(folder) / "answers.sqlite"))

@@ -88,10 +88,10 @@ def forget_batches(names: tuple[str, ...]) -> None:
     \b
     perslib batch forget 5f0c9a7be112
     """
-    from perslib.llm.batches import forget
+    from perslib.llm.batches import delete_batch
 
     for name in names:
-        one = forget(name)
+        one = delete_batch(name)
         at_endpoint = (
             f"; at the endpoint {one.state.get('id', 'it')} may still run, and is paid" if one and one.is_open else ""
         )

@@ -59,7 +59,7 @@ def show_answer(digest: str) -> None:
     matches = store.find(digest)
     if len(matches) != 1:
         raise CacheError(f"{len(matches) or 'No'} answers in {store.path} have a digest that begins with {digest!r}.")
-    sent, answer = store.sent(matches[0]), store.get(matches[0]) or {}
+    sent, answer = store.read_request(matches[0]), store.get(matches[0]) or {}
     settings = {name: value for name, value in (sent or {}).items() if name != "messages"}
     click.echo(
         escape_for_terminal(json.dumps(settings, ensure_ascii=False)) if sent else "The question was not stored."

@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from perslib.llm.abilities import Probe
-    from perslib.llm.entries import Entry
+    from perslib.llm.entries import BackboneEntry
 
 
 @click.command("check")
@@ -46,7 +46,7 @@ SAMPLE_REPLIES = 100
 """Number of replies of the sample in the estimate of `check_backbones`."""
 
 
-def _estimate_sample_price(entry: Entry, probe: Probe) -> str:
+def _estimate_sample_price(entry: BackboneEntry, probe: Probe) -> str:
     """Return a sentence on the cost of judging replies of the sample with this model, including its thoughts.
 
     No model is called. The judge is few-shot, or zero-shot if few-shot questions do not fit into the model's context.
@@ -54,7 +54,7 @@ def _estimate_sample_price(entry: Entry, probe: Probe) -> str:
     from perslib.corpus import load
     from perslib.judge import evaluate, make_judge
     from perslib.llm import dry_run
-    from perslib.llm.probe import seconds
+    from perslib.llm.probe import estimate_seconds
 
     for judge in ("few-shot", "zero-shot"):
         dry = dry_run(entry)
@@ -72,7 +72,7 @@ def _estimate_sample_price(entry: Entry, probe: Probe) -> str:
     price = (
         "; its price is not known: the entry has no prices" if cost is None else f", ${cost:,.2f} at the entry's prices"
     )
-    duration = seconds(entry, spent.tokens_in, tokens_out, fit)
+    duration = estimate_seconds(entry, spent.tokens_in, tokens_out, fit)
     if duration is None:
         time = "in an unknown time, because the model does not report tokens,"
     else:

@@ -66,7 +66,7 @@ class Verdict:
     """The memory behind it, and what it lacked."""
     prompt: str | None = None
     asked: str | None = None
-    """Where the answer cache has the question and the answer: `Cache().sent(asked)`, `perslib cache show`."""
+    """Where the answer cache has the question and the answer: `Cache().read_request(asked)`, `perslib cache show`."""
     tokens_in: int | None = None
     tokens_cached: int | None = None
     tokens_out: int | None = None

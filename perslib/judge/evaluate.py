@@ -20,7 +20,7 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
 from perslib.llm import Ask, Backbone, compute
-from perslib.llm.backbone import Shown
+from perslib.llm.backbone import WorkOptions
 from perslib.memory.base import Key, Note, Noting
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ def evaluate(
     limit: int | None = None,
     seed: int = 42,
     blocks: Sequence[Block] | None = None,
-    **shown: Unpack[Shown],
+    **shown: Unpack[WorkOptions],
 ) -> pd.DataFrame:
     """The judge's verdicts on the replies of a split (None for all users) or of the `users` named.
 
@@ -58,7 +58,11 @@ def evaluate(
 
 
 def _streamed(
-    judge: Judge, corpus: Corpus, backbone: Backbone | None, pairs: Sequence[tuple[str, str]], **shown: Unpack[Shown]
+    judge: Judge,
+    corpus: Corpus,
+    backbone: Backbone | None,
+    pairs: Sequence[tuple[str, str]],
+    **shown: Unpack[WorkOptions],
 ) -> pd.DataFrame:
     """Each block is cut when its turn comes, by whoever judges it, and forgotten then."""
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, **shown)
@@ -76,13 +80,19 @@ async def _judge_pair(judge: Judge, corpus: Corpus, pair: tuple[str, str], ask: 
 
 
 def fit(
-    judge: Judge, corpus: Corpus, blocks: Iterable[Block], backbone: Backbone | None = None, **shown: Unpack[Shown]
+    judge: Judge,
+    corpus: Corpus,
+    blocks: Iterable[Block],
+    backbone: Backbone | None = None,
+    **shown: Unpack[WorkOptions],
 ) -> None:
     """Let a judge that learns do so, from the train users that are not in these blocks."""
     _learn(judge, corpus, {block.user for block in blocks}, backbone, **shown)
 
 
-def _learn(judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, **shown: Unpack[Shown]) -> None:
+def _learn(
+    judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, **shown: Unpack[WorkOptions]
+) -> None:
     if not judge.sees.train:
         return
     train = [user for user in corpus.split().get("train", []) if user not in judged]
@@ -101,7 +111,7 @@ def _learn(judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | 
 
 
 def verdicts_on(
-    judge: Judge, blocks: Sequence[Block], backbone: Backbone | None = None, **shown: Unpack[Shown]
+    judge: Judge, blocks: Sequence[Block], backbone: Backbone | None = None, **shown: Unpack[WorkOptions]
 ) -> list[Sequence[Verdict]]:
     """The verdicts of a judge that knows what it has to know, block by block and target by target."""
     verdicts: list[Sequence[Verdict]] = []
@@ -194,7 +204,7 @@ def _each(
     judge: Judge,
     backbone: Backbone | None,
     total: int,
-    **shown: Unpack[Shown],
+    **shown: Unpack[WorkOptions],
 ) -> None:
     """What the method finds for each item, to `sink` as it comes."""
     if backbone is None or not judge.sees.model:

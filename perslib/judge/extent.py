@@ -9,7 +9,7 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError, NoModel, NotEnough, Problem
 from perslib.judge import Manner
 from perslib.llm import Backbone
-from perslib.llm.tokens import tokens_of
+from perslib.llm.tokens import count_tokens
 
 #: Tokens of replies that a small model reads at a first look, once for each judge.
 LOOK_TOKENS = 1300
@@ -70,10 +70,10 @@ def extent(model: Backbone | None, limit: int, usual: int = 300, look: int = 3, 
     if model is not None and is_short and corpus is not None and len(corpus.turns):
         languages = model.entry.languages
         replies = "\n".join(corpus.turns["response"].head(200))
-        here = max(1, tokens_of(replies, languages))
+        here = max(1, count_tokens(replies, languages))
         look = max(min(look, 2), min(look, LOOK_TOKENS * min(200, len(corpus.turns)) // here))
         # Of tokens as evidence is counted, whatever the model reads.
-        budget = budget * tokens_of(replies) // here
+        budget = budget * count_tokens(replies) // here
     turns = {0: look if is_short else usual, -1: None}.get(limit, limit)
     if is_short:
         return Extent(turns, 1, "full", budget, limit == 0)

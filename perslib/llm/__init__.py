@@ -9,18 +9,18 @@ back as data or as *unscored* with the reason.
 """
 
 from perslib.llm.answerers.completions import digit_distribution
-from perslib.llm.answerers.limits import Patience
+from perslib.llm.answerers.limits import RetryPolicy
 from perslib.llm.backbone import Backbone, backbone, dry_run, find_model
 from perslib.llm.cache.store import Cache
 from perslib.llm.embeddings import Embedder, embedder
-from perslib.llm.entries import Entry, Prices, entries
-from perslib.llm.event_loop import answered, compute
+from perslib.llm.entries import BackboneEntry, Prices, entries
+from perslib.llm.event_loop import compute, run_with_answers
 from perslib.llm.ledger import Ledger, Spending
-from perslib.llm.request import Answer, Answerer, Ask, Method, Question, Request
+from perslib.llm.request import Answer, Answerer, Ask, Method, QueuedRequest, Request
 from perslib.llm.structured.parsing import parse
 
 __all__ = [
-    "Answer", "Answerer", "Ask", "Backbone", "Cache", "Embedder", "Entry", "Ledger", "Method", "Patience", "Prices",
-    "Question", "Request", "Spending", "answered", "backbone", "compute", "digit_distribution", "dry_run", "embedder",
-    "entries", "find_model", "parse",
+    "Answer", "Answerer", "Ask", "Backbone", "BackboneEntry", "Cache", "Embedder", "Ledger", "Method", "Prices",
+    "QueuedRequest", "Request", "RetryPolicy", "Spending", "backbone", "compute", "digit_distribution", "dry_run",
+    "embedder", "entries", "find_model", "parse", "run_with_answers",
 ]  # fmt: skip

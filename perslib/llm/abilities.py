@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 from perslib.llm.request import json_or
-from perslib.llm.structured.parsing import RUNGS, Rung
+from perslib.llm.structured.parsing import RUNGS, ReplyFormat
 from perslib.paths import state, write_whole
 
 
@@ -82,7 +82,7 @@ class Probe:
 class Abilities:
     """What one model can do; all backbones of a process with equal entries share it, and learn together."""
 
-    entry: Entry
+    entry: BackboneEntry
     is_forced: bool = False
     """Whether the form of structured replies was chosen by hand, which outweighs the probe."""
     probe: Probe | None = None
@@ -107,17 +107,17 @@ class Abilities:
         """Whether the endpoint was seen, or is said, to give log probabilities; None where nobody knows."""
         return self.entry.logprobs if self.probe is None else self.probe.logprobs > 0
 
-    def rung(self, schema: Mapping[str, Any]) -> Rung:
+    def rung(self, schema: Mapping[str, Any]) -> ReplyFormat:
         """Choose the form in which a reply is asked for first: as ordered, else as probed, else as the entry says."""
         flag = self.entry.structured
-        first: Rung = "schema" if flag == "auto" else flag
+        first: ReplyFormat = "schema" if flag == "auto" else flag
         if self.probe is not None and not self.is_forced:
             first = "schema" if self.probe.schema else "json" if self.probe.json else "text"
         if not self.refused:  # as a rule; a schema as text takes time
             return first
         return next((r for r in RUNGS[RUNGS.index(first) :] if _form(r, schema) not in self.refused), "text")
 
-    def refuse_form(self, rung: Rung, schema: Mapping[str, Any]) -> None:
+    def refuse_form(self, rung: ReplyFormat, schema: Mapping[str, Any]) -> None:
         """Ask no more for replies in this form; JSON schemas are refused singly."""
         self.refused.add(_form(rung, schema))
 
@@ -125,7 +125,7 @@ class Abilities:
         """Send this field of requests no more, here and in later sessions."""
         if name not in self.refused:
             self.refused.add(name)
-            _write_refused(self.entry, {*read_refused(self.entry.address, self.entry.called), name})
+            _write_refused(self.entry, {*read_refused(self.entry.address, self.entry.display_name), name})
             words = "%s does not take %r: requests go without it."
             logging.getLogger(__name__).warning(words, self.entry.name, name)
 
@@ -138,18 +138,18 @@ class Abilities:
 _known: dict[str, Abilities] = {}
 
 
-def know_abilities(entry: Entry, *, is_forced: bool = False) -> Abilities:
+def know_abilities(entry: BackboneEntry, *, is_forced: bool = False) -> Abilities:
     """Return what is known of a model: by this process, and by the probe that was saved last."""
     key = f"{entry!r} {is_forced}"
     if key not in _known:
-        _known[key] = Abilities(entry, is_forced, refused=read_refused(entry.address, entry.called))
+        _known[key] = Abilities(entry, is_forced, refused=read_refused(entry.address, entry.display_name))
     _known[key].probe = read_probe(entry)
     return _known[key]
 
 
-def read_probe(entry: Entry) -> Probe | None:
+def read_probe(entry: BackboneEntry) -> Probe | None:
     """Read the saved probe of a model at an endpoint."""
-    record = _read().get(f"{entry.address} {entry.called}")
+    record = _read().get(f"{entry.address} {entry.display_name}")
     try:
         return Probe(**record) if record else None
     except TypeError:  # written by another version
@@ -161,7 +161,7 @@ def save_probe(probe: Probe) -> None:
     _write({f"{probe.endpoint} {probe.model}": asdict(probe)})
 
 
-def _form(rung: Rung, schema: Mapping[str, Any]) -> str:
+def _form(rung: ReplyFormat, schema: Mapping[str, Any]) -> str:
     """The name of a form of replies."""
     return rung if rung != "schema" else f"schema {json.dumps(schema)}"
 
@@ -172,8 +172,8 @@ def read_refused(endpoint: str, model: str) -> set[str]:
     return set(found) if isinstance(found, list) else set()
 
 
-def _write_refused(entry: Entry, names: Sequence[str] | set[str]) -> None:
-    _write({f"{entry.address} {entry.called} without": sorted(names)})
+def _write_refused(entry: BackboneEntry, names: Sequence[str] | set[str]) -> None:
+    _write({f"{entry.address} {entry.display_name} without": sorted(names)})
 
 
 def _read() -> dict[str, Any]:

@@ -25,16 +25,16 @@ from perslib.llm.abilities import Probe, know_abilities, save_probe
 from perslib.llm.answerers.choice import choose_answerer
 from perslib.llm.answerers.dry_run import DryRun
 from perslib.llm.answerers.endpoint import Endpoint, shared_client
-from perslib.llm.answerers.limits import Client, Patience
+from perslib.llm.answerers.limits import Client, RetryPolicy
 from perslib.llm.cache.answers import CachedAnswers
 from perslib.llm.cache.store import Cache, Policy
-from perslib.llm.entries import NO_MODEL, Entry, entry
-from perslib.llm.ledger import Ledger, Progress, Stages
-from perslib.llm.request import Answer, Answerer, Ask, Message, Method, Question, Request
+from perslib.llm.entries import NO_MODEL, BackboneEntry, entry
+from perslib.llm.ledger import Ledger, ProgressByStage, StageProgress
+from perslib.llm.request import Answer, Answerer, Ask, Message, Method, QueuedRequest, Request
 from perslib.llm.scheduler import QuestionScheduler
 from perslib.llm.spending import Account
 from perslib.llm.structured.fallbacks import Fallbacks
-from perslib.llm.structured.parsing import Rung
+from perslib.llm.structured.parsing import ReplyFormat
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -43,7 +43,7 @@ Asked = Request | str | Sequence[Message]
 T = TypeVar("T")
 X = TypeVar("X")
 #: What makes an answer of the usual length to a question.
-Usual = Callable[[Question], Any]
+Usual = Callable[[QueuedRequest], Any]
 #: What is done for each of many items.
 Each = Callable[[X, Ask], Awaitable[T]]
 
@@ -51,7 +51,7 @@ AT_A_TIME = 4
 """Items that a worker of a cluster takes at a time."""
 
 
-class Shown(TypedDict, total=False):
+class WorkOptions(TypedDict, total=False):
     """How work is shown, and what it may cost."""
 
     progress: bool
@@ -68,7 +68,7 @@ def backbone(
     *,
     cache: Cache | Policy = "use",
     ledger: Ledger | None = None,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     scheduler: Scheduler = None,
     client: AsyncOpenAI | None = None,
     **overrides: Any,
@@ -112,10 +112,10 @@ class Backbone:
 
     def __init__(
         self,
-        entry: Entry,
+        entry: BackboneEntry,
         cache: Cache | Policy = "use",
         ledger: Ledger | None = None,
-        patience: Patience | None = None,
+        patience: RetryPolicy | None = None,
         *,
         scheduler: Scheduler = None,
         minute: float = 60.0,
@@ -127,7 +127,7 @@ class Backbone:
         self.entry = entry
         self.cache = cache if isinstance(cache, Cache) else Cache(policy=cache)
         self.ledger = Ledger() if ledger is None else ledger
-        self.patience = patience or Patience()
+        self.patience = patience or RetryPolicy()
         self.scheduler = scheduler
         self.abilities = know_abilities(entry, is_forced=forced)
         self._minute, self._forced, self._is_counted, self._client = minute, forced, is_counted, client
@@ -144,7 +144,7 @@ class Backbone:
     @property
     def model(self) -> str:
         """The model's name; of a model file, its file name."""
-        return self.entry.called
+        return self.entry.display_name
 
     # -- asking ---------------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class Backbone:
         one = partial(_asked, [_request(question, settings)], stage)
         return (await self.work_async([one], progress=False))[0][0]
 
-    def ask_many(self, questions: Iterable[Asked], *, stage: str = "ask", **shown: Unpack[Shown]) -> list[Answer]:
+    def ask_many(self, questions: Iterable[Asked], *, stage: str = "ask", **shown: Unpack[WorkOptions]) -> list[Answer]:
         """The answers to many questions, in their order.
 
         Calls start in that order, so requests with a common beginning meet the endpoint's prefix cache when
@@ -168,29 +168,31 @@ class Backbone:
         shown = {"totals": {stage: len(requests)}, **shown}
         return self.work([partial(_asked, requests, stage)], **shown)[0]
 
-    def work(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
+    def work(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
         """What methods return, in their order; they are worked on side by side.
 
         A method is an async function of `ask` (`perslib.llm.request`), begun when there is room for its questions.
         """
-        return event_loop.run(self._all(methods, **shown))
+        return event_loop.run_on_loop(self._all(methods, **shown))
 
-    async def work_async(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
+    async def work_async(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
         """`work`, awaited; works in any event loop."""
         return await event_loop.wait_for(self._all(methods, **shown))
 
-    def map(self, method: Each[X, T], items: Iterable[X], **shown: Unpack[Shown]) -> list[T]:
+    def map(self, method: Each[X, T], items: Iterable[X], **shown: Unpack[WorkOptions]) -> list[T]:
         """`work` on `method(item, ask)` of each item; with a scheduler, on the machines of a cluster."""
         results: list[T] = []
         self.each(method, items, results.append, **shown)
         return results
 
-    def each(self, method: Each[X, T], items: Iterable[X], sink: Callable[[T], object], **shown: Unpack[Shown]) -> None:
+    def each(
+        self, method: Each[X, T], items: Iterable[X], sink: Callable[[T], object], **shown: Unpack[WorkOptions]
+    ) -> None:
         """`map` that keeps nothing: each result goes to `sink`, in the order of items, as soon as it is its turn."""
         if self.scheduler is not None:
             self._spread(method, items, sink, **shown)
         else:
-            event_loop.run(self._work((partial(method, item) for item in items), sink, **shown))
+            event_loop.run_on_loop(self._work((partial(method, item) for item in items), sink, **shown))
 
     def begin(self, method: Method[T]) -> Future[T]:
         """Start on a method and do not wait; cancelling the future stops its questions."""
@@ -198,9 +200,9 @@ class Backbone:
         async def result() -> T:
             return (await self._all([method], progress=False))[0]
 
-        return event_loop.submit(result())
+        return event_loop.start_on_loop(result())
 
-    async def _all(self, methods: Iterable[Method[T]], **shown: Unpack[Shown]) -> list[T]:
+    async def _all(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
         results: list[T] = []
         await self._work(methods, results.append, **shown)
         return results
@@ -213,7 +215,7 @@ class Backbone:
         totals: Mapping[str, int] | None = None,
         cap: float | None = None,
     ) -> None:
-        with Stages(self.ledger, totals, enabled=progress) as stages:
+        with ProgressByStage(self.ledger, totals, enabled=progress) as stages:
             account = Account(self.entry, self.ledger, stages.step if self._is_counted else _ignore, cap)
             cached = CachedAnswers(self.abilities, self.cache)
             await QuestionScheduler(
@@ -236,7 +238,7 @@ class Backbone:
                 backbone=self.name,
             )
         stage = next(iter(totals or {}), "work")
-        with connected(self.scheduler) as client, Progress(None, stage, self.ledger, enabled=progress) as shown:
+        with connected(self.scheduler) as client, StageProgress(None, stage, self.ledger, enabled=progress) as shown:
             part, seats = share(self.entry, workers_of(client))
             work = partial(_map, method, part, self.cache, self.patience, self._forced)
             rest = iter(items)
@@ -268,12 +270,12 @@ class Backbone:
         async def models() -> Mapping[str, Any]:
             return await client.transport.exchange("GET", "/models")
 
-        found = event_loop.run(probe.take(self.name, self.entry.address, self.model, send, models))
+        found = event_loop.run_on_loop(probe.probe_endpoint(self.name, self.entry.address, self.model, send, models))
         self.abilities.probe, self.abilities.thinks = found, fresh.thinks
         save_probe(found)
         return found
 
-    def rung(self, schema: Mapping[str, Any]) -> Rung:
+    def rung(self, schema: Mapping[str, Any]) -> ReplyFormat:
         """The form in which a reply with this schema is asked for first."""
         return self.abilities.rung(schema)
 
@@ -284,7 +286,7 @@ class Backbone:
 
 
 def dry_run(
-    of: Backbone | Entry | str, cache: Cache | Policy = "off", usual: Usual = lambda question: None
+    of: Backbone | BackboneEntry | str, cache: Cache | Policy = "off", usual: Usual = lambda question: None
 ) -> Backbone:
     """Return a backbone that asks nobody and counts: its ledger then holds what the same work would take, stage by stage.
 
@@ -315,14 +317,14 @@ async def _asked(requests: Sequence[Request], stage: str, ask: Ask) -> list[Answ
 
 
 def _map(
-    method: Each[X, T], entry: Entry, cache: Cache, patience: Patience, forced: bool, items: list[X]
+    method: Each[X, T], entry: BackboneEntry, cache: Cache, patience: RetryPolicy, forced: bool, items: list[X]
 ) -> tuple[list[T], dict[str, Any]]:
     """On a worker, with its share of the endpoint: what the method returns for each item, and what that cost."""
     model = Backbone(entry, cache, None, patience, forced=forced)
     return model.map(method, items, progress=False), model.ledger.as_dict()
 
 
-def share(entry: Entry, workers: int) -> tuple[Entry, int]:
+def share(entry: BackboneEntry, workers: int) -> tuple[BackboneEntry, int]:
     """A worker's part of an endpoint, and how many workers may have one at a time.
 
     All parts together are never more than the whole; with more workers than calls in flight, some wait.

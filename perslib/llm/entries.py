@@ -38,7 +38,7 @@ class Prices:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BackboneEntry:
     """Everything an endpoint needs; the fields are those of `backbones.toml`."""
 
     name: str
@@ -79,7 +79,7 @@ class Entry:
         return self.cache_as or (self.kind if self.kind == "embedded" else self.base_url)
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """The model's name; of a model file, its file name."""
         return Path(self.model).name if self.kind == "embedded" else self.model
 
@@ -122,17 +122,17 @@ class Entry:
         return key
 
 
-def entries() -> dict[str, Entry]:
+def entries() -> dict[str, BackboneEntry]:
     """All backbones by name, ours overridden field by field by the user's `backbones.toml`."""
     theirs = workspace() / "backbones.toml"
     tables = _read(OURS)
     if theirs.is_file() and theirs.resolve() != OURS.resolve():
         for name, table in _read(theirs).items():
             tables[name] = {**tables.get(name, {}), **table}
-    return {name: Entry(name=name, **table) for name, table in tables.items()}
+    return {name: BackboneEntry(name=name, **table) for name, table in tables.items()}
 
 
-def entry(name: str, **overrides: Any) -> Entry:
+def entry(name: str, **overrides: Any) -> BackboneEntry:
     """The entry called `name`, with single fields replaced."""
     known = entries()
     if name not in known:
@@ -150,7 +150,7 @@ def entry(name: str, **overrides: Any) -> Entry:
     return found
 
 
-def restore_entry(record: Any, place: str) -> Entry:
+def restore_entry(record: Any, place: str) -> BackboneEntry:
     """Return the entry that `asdict` made a record of; a DataError names the fields that are none of an entry."""
     table = dict(record) if isinstance(record, Mapping) else {}
     name, prices = table.pop("name", None), table.get("prices")
@@ -161,7 +161,7 @@ def restore_entry(record: Any, place: str) -> Entry:
     checked = _checked(table, place, problems)
     if problems:
         raise DataError(problems)
-    return Entry(name=str(name), **checked)
+    return BackboneEntry(name=str(name), **checked)
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
@@ -199,11 +199,11 @@ def _unsendable(value: Any, place: str) -> list[Problem]:
     return []
 
 
-_MAY_BE_NONE = {field.name for field in fields(Entry) if field.default is None}
+_MAY_BE_NONE = {field.name for field in fields(BackboneEntry) if field.default is None}
 
 
 def _checked(table: Mapping[str, Any], place: str, problems: list[Problem]) -> dict[str, Any]:
-    """The fields of one table in the types of `Entry`; what is wrong goes to `problems`."""
+    """The fields of one table in the types of `BackboneEntry`; what is wrong goes to `problems`."""
     prices = table.get("prices")
     plain = {name: value for name, value in table.items() if value is not None or name not in _MAY_BE_NONE}
     if isinstance(prices, Prices):

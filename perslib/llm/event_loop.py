@@ -43,18 +43,18 @@ def on_close(close: Callable[[], Awaitable[None]]) -> None:
     _closing.append(close)
 
 
-def submit(work: Coroutine[Any, Any, T], stopped: threading.Event | None = None) -> concurrent.futures.Future[T]:
+def start_on_loop(work: Coroutine[Any, Any, T], stopped: threading.Event | None = None) -> concurrent.futures.Future[T]:
     """Start `work` on the background loop; `stopped` is set when it has ended, also by being cancelled."""
-    if is_here():
+    if is_on_background_loop():
         work.close()
         raise RuntimeError("A plain call inside perslib's own event loop would wait for itself: await it")
     return asyncio.run_coroutine_threadsafe(_announced(work, stopped or threading.Event()), background())
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
+def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
     """Do `work` and wait for it; Ctrl-C cancels it, waits until it has stopped, and comes through."""
     stopped = threading.Event()
-    future = submit(work, stopped)
+    future = start_on_loop(work, stopped)
     try:
         # In slices, because a wait without end cannot be interrupted on every system.
         while not stopped.wait(0.5):
@@ -68,15 +68,15 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 async def wait_for(work: Coroutine[Any, Any, T]) -> T:
     """Do `work` on the background loop and await it from any other; cancelling the wait cancels the work."""
-    return await (work if is_here() else asyncio.wrap_future(submit(work)))
+    return await (work if is_on_background_loop() else asyncio.wrap_future(start_on_loop(work)))
 
 
-async def apart(size: int, work: Callable[..., T], *given: Any) -> T:
+async def run_in_thread(size: int, work: Callable[..., T], *given: Any) -> T:
     """`work(*given)`; in a thread of its own where the `size` of what it reads would hold up the loop."""
     return work(*given) if size < HEAVY else await asyncio.to_thread(work, *given)
 
 
-def is_here() -> bool:
+def is_on_background_loop() -> bool:
     """Whether this runs on the background loop, as methods that ask a model do."""
     try:
         return asyncio.get_running_loop() is _loop
@@ -90,10 +90,10 @@ def compute(method: Method[T], ask: Ask = no_model) -> T:
     async def result() -> T:
         return await method(ask)
 
-    return run(result())
+    return run_on_loop(result())
 
 
-def answered(method: Method[T], *batches: Sequence[Answer]) -> T:
+def run_with_answers(method: Method[T], *batches: Sequence[Answer]) -> T:
     """Return the result of a method whose questions are answered by these batches, one after another."""
     given = iter(batches)
 

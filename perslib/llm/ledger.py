@@ -144,10 +144,10 @@ class Ledger:
         return both
 
     def __repr__(self) -> str:
-        return f"Ledger({describe(self.total)})"
+        return f"Ledger({describe_spending(self.total)})"
 
 
-def describe(spending: Spending) -> str:
+def describe_spending(spending: Spending) -> str:
     """One short line: `120 calls, 30 hits, 2 unreadable, 51.2k tokens, $0.0312`."""
     names = ("hits", "unreadable", "errors", "retries")
     counts = [f"{getattr(spending, name):,} {name}" for name in names if getattr(spending, name)]
@@ -172,7 +172,7 @@ _EVERY = {"bar": 0.1, "plain": 2.0, "file": 0.5, "": math.inf}  # seconds betwee
 _TERMINAL = 0.2  # a terminal's status line is overwritten in place, so it may be quicker
 
 
-class Progress:
+class StageProgress:
     """Counts the answers of one stage and shows how it gets on; `step` may be called from any thread.
 
     `enabled=False` shows nothing; the file is written all the same.
@@ -189,7 +189,7 @@ class Progress:
         shown = "" if not enabled or asked in ("0", "off", "no", "false") else "bar"
         self._way = "file" if self._file else "plain" if shown and asked == "plain" else shown
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> StageProgress:
         if self._way == "bar":
             from tqdm.auto import tqdm
 
@@ -237,12 +237,12 @@ class Progress:
         elif self._way == "plain":
             self._print(at_the_end)
         elif self._bar is not None:
-            self._bar.set_postfix_str(describe(self.ledger.stage(self.stage)), refresh=at_the_end)
+            self._bar.set_postfix_str(describe_spending(self.ledger.stage(self.stage)), refresh=at_the_end)
 
     def _print(self, at_the_end: bool) -> None:
         total = "?" if self.total is None else f"{self.total:,}"
         left = "" if at_the_end or self.eta is None else f", {self.eta:,.0f} s left"
-        line = f"{self.stage} {self.done:,}/{total}: {describe(self.ledger.stage(self.stage))}{left}"
+        line = f"{self.stage} {self.done:,}/{total}: {describe_spending(self.ledger.stage(self.stage))}{left}"
         is_terminal = sys.stderr.isatty()
         line = f"\r{line}\x1b[K" if is_terminal else line
         print(line, end="\n" if at_the_end or not is_terminal else "", file=sys.stderr, flush=True)
@@ -271,15 +271,15 @@ def note_computing(seconds: float) -> None:
             lines.write(json.dumps({"computing": seconds}) + "\n")
 
 
-class Stages:
+class ProgressByStage:
     """The progress of work in several stages, each shown from its first answer on."""
 
     def __init__(self, ledger: Ledger, totals: Mapping[str, int] | None = None, *, enabled: bool = True):
         self.ledger, self.totals, self.enabled = ledger, dict(totals or {}), enabled
-        self._shown: dict[str, Progress] = {}
+        self._shown: dict[str, StageProgress] = {}
         self._open = contextlib.ExitStack()
 
-    def __enter__(self) -> Stages:
+    def __enter__(self) -> ProgressByStage:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -288,6 +288,6 @@ class Stages:
     def step(self, stage: str, answer: Answer) -> None:
         """Count one answer of a stage, which the ledger has counted before."""
         if stage not in self._shown:
-            shown = Progress(self.totals.get(stage), stage, self.ledger, enabled=self.enabled)
+            shown = StageProgress(self.totals.get(stage), stage, self.ledger, enabled=self.enabled)
             self._shown[stage] = self._open.enter_context(shown)
         self._shown[stage].step(answer)

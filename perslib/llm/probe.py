@@ -11,7 +11,7 @@ import numpy as np
 from perslib.errors import GaveUp, Refused
 from perslib.llm.abilities import Probe, read_probe
 from perslib.llm.cache.store import Cache
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 from perslib.llm.request import Answer, Request, json_or
 from perslib.llm.structured.parsing import response_format
 
@@ -38,7 +38,7 @@ Send = Callable[..., Awaitable[Answer]]
 Listing = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
-async def take(backbone: str, endpoint: str, model: str, send: Send, models: Listing) -> Probe:
+async def probe_endpoint(backbone: str, endpoint: str, model: str, send: Send, models: Listing) -> Probe:
     """Ask the endpoint, nine small calls at most; `send(request, form)` leaves out what it does not take."""
 
     async def tried(
@@ -98,7 +98,7 @@ def pace_of(answers: Sequence[Answer]) -> list[float] | None:
     return [float(one) for one in nnls(every[:, :2], every[:, 2])[0]]
 
 
-def seconds(entry: Entry, tokens_in: int, tokens_out: int, calls: int) -> float | None:
+def estimate_seconds(entry: BackboneEntry, tokens_in: int, tokens_out: int, calls: int) -> float | None:
     """How long these calls take at the pace of the backbone's latest answers, else of its probe; None without either."""
     cache = Cache(policy="only")
     records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []

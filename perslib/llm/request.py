@@ -7,7 +7,7 @@ A method that needs a model is an ordinary `async` function whose last argument 
         return [self.read(answer) for answer in answers]
 
 `ask` is all that it knows of a model. `Backbone.work` gives it a live one, with the answer cache, for hundreds of
-methods at the same time; a test gives it a script (`answered`); a method that asks nothing gets `no_model`. What can be
+methods at the same time; a test gives it a script (`run_with_answers`); a method that asks nothing gets `no_model`. What can be
 asked side by side goes into `asyncio.gather`.
 """
 
@@ -162,12 +162,12 @@ class Answer:
         return replace(self, **changes)
 
 
-def unanswered(request: Request, reason: str) -> Answer:
+def make_error_answer(request: Request, reason: str) -> Answer:
     """Return the answer to a request that got no reply."""
     return Answer(mode="plain" if request.schema is None else "unscored", error=reason)
 
 
-class Question(NamedTuple):
+class QueuedRequest(NamedTuple):
     """A request on its way to an answerer; those of a lower rank come first, then those asked earlier."""
 
     rank: int
@@ -176,14 +176,14 @@ class Question(NamedTuple):
     """Content address."""
     request: Request
     stage: str
-    follows_made_up: bool = False
+    follows_placeholder: bool = False
     """Whether the method that asks has gone on by answers that were made up."""
 
 
 class Answerer(Protocol):
     """What stands behind `ask`: an endpoint, the embedded model, a dry run, a batch, a test's script."""
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: QueuedRequest) -> Answer:
         """Return the answer, with an error where there is none; raise only what ends the run."""
 
 
@@ -202,7 +202,7 @@ class Ask(Protocol):
 Method = Callable[[Ask], Awaitable[T]]
 
 
-def changed(
+def wrap_ask(
     ask: Ask,
     change: Callable[[Request], Request] = lambda request: request,
     *,
@@ -236,7 +236,7 @@ _KINDS |= {"data": object, "error": (str, NoneType), "logprobs": (list, NoneType
 _KINDS |= {"seconds": (int, float), "cost": (int, float, NoneType)}
 
 
-def misfit(record: Any) -> str | None:
+def check_stored_answer(record: Any) -> str | None:
     """Why a value from the cache is not a stored answer; None where it is one, or a part of one."""
     if not isinstance(record, dict):
         return f"expected an object, found {repr(record)[:40]}"

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from perslib.llm.cache.answers import CachedAnswers
 from perslib.llm.cache.claims import RENEWED
-from perslib.llm.request import Answer, Answerer, Ask, Method, Question, Request
+from perslib.llm.request import Answer, Answerer, Ask, Method, QueuedRequest, Request
 from perslib.llm.spending import Account
 
 T = TypeVar("T")
@@ -49,12 +49,12 @@ class QuestionScheduler(Generic[T]):
         self.answerer, self.cached, self.account = answerer, cached, account
         self._methods, self._sink = methods, sink
         self._begun: asyncio.Queue[asyncio.Task[T] | None] = asyncio.Queue()
-        self._queue: asyncio.PriorityQueue[Question] = asyncio.PriorityQueue()
+        self._queue: asyncio.PriorityQueue[QueuedRequest] = asyncio.PriorityQueue()
         self._waiting: dict[str, list[tuple[asyncio.Future[Answer], str]]] = {}
         self._numbers = count()
         self._answered = self._idle = 0
         self._room = asyncio.Event()
-        self._elsewhere: dict[str, Question] = {}
+        self._elsewhere: dict[str, QueuedRequest] = {}
         self._is_some_elsewhere = asyncio.Event()
 
     async def finish(self) -> None:
@@ -95,7 +95,7 @@ class QuestionScheduler(Generic[T]):
         seen: set[str] = set()
         for key, request in zip(keys, requests):
             if key not in stored:
-                question = Question(rank, next(self._numbers), key, request, stage, asking.has_made_up)
+                question = QueuedRequest(rank, next(self._numbers), key, request, stage, asking.has_made_up)
                 answers.append(self._queued(question, key in ours))
             else:
                 answers.append(self._count_again(stored[key], stage) if key in seen else stored[key])
@@ -114,7 +114,7 @@ class QuestionScheduler(Generic[T]):
         """Count the answer to a question that was asked already: a hit."""
         return self.account.count(answer.with_(cached=True, retries=0), stage)
 
-    def _queued(self, question: Question, is_ours: bool) -> asyncio.Future[Answer]:
+    def _queued(self, question: QueuedRequest, is_ours: bool) -> asyncio.Future[Answer]:
         """The answer to come; where an equal question is on its way, the one that it gets."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         if question.key not in self._waiting:

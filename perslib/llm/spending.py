@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from perslib.errors import BackboneError, BudgetReached
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 from perslib.llm.ledger import Ledger
 from perslib.llm.request import Answer, Request
 from perslib.llm.tokens import USUAL_REPLY, tokens_of_messages
@@ -18,7 +18,7 @@ from perslib.llm.tokens import USUAL_REPLY, tokens_of_messages
 class Account:
     """One run's ledger and cap; `step` is called with the stage and each answer as it comes."""
 
-    entry: Entry
+    entry: BackboneEntry
     ledger: Ledger
     step: Callable[[str, Answer], object]
     cap: float | None = None

@@ -14,7 +14,7 @@ USUAL_REPLY = 256
 """Tokens taken for a reply whose length the request does not bound."""
 
 
-def tokens_of(text: str, languages: Collection[str] = ()) -> int:
+def count_tokens(text: str, languages: Collection[str] = ()) -> int:
     """Tokens of a text, roughly: ¾ a Chinese, Japanese or Korean character, ½ a character of other scripts
     beyond ASCII, ¼ an ASCII character. Tokenizers differ by a third either way; this is for planning.
 
@@ -31,5 +31,6 @@ def tokens_of(text: str, languages: Collection[str] = ()) -> int:
 def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] = ()) -> int:
     """Tokens of a conversation, with four a message for its frame."""
     return sum(
-        4 + tokens_of(m["content"] if isinstance(m["content"], str) else str(m["content"]), languages) for m in messages
+        4 + count_tokens(m["content"] if isinstance(m["content"], str) else str(m["content"]), languages)
+        for m in messages
     )

@@ -18,7 +18,7 @@ import pandas as pd
 from perslib.corpus import Block
 from perslib.errors import check_names
 from perslib.llm import Answer, Ask
-from perslib.llm.tokens import tokens_of
+from perslib.llm.tokens import count_tokens
 from perslib.memory.base import MemorySystem, Statement, UserMemory, counted, profile_shown
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import prompt
@@ -42,7 +42,7 @@ class Shown:
         """Roughly how long this is."""
         texts = [t["request"] + t["response"] for s in self.sessions for t in s["turns"]]
         texts += [t["request"] + t["response"] for g in self.examples for t in g["turns"]]
-        return sum(tokens_of(text) + 12 for text in texts)
+        return sum(count_tokens(text) + 12 for text in texts)
 
 
 def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> Shown:

@@ -22,7 +22,7 @@ from perslib.corpus import TURN, Block, Corpus, coerce
 from perslib.errors import DataError, Problem, check_names
 from perslib.judge.base import SPENT
 from perslib.llm import Answer, Ask, Backbone, Request
-from perslib.llm.backbone import Shown as Display
+from perslib.llm.backbone import WorkOptions as Display
 from perslib.memory import MemorySystem
 from perslib.prompts import list_languages
 from perslib.replay.contexts import Context, Shown, make_context

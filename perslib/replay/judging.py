@@ -24,7 +24,7 @@ from perslib.judge.base import frame, judged_by
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import verdicts_on
 from perslib.llm import Backbone
-from perslib.llm.backbone import Shown
+from perslib.llm.backbone import WorkOptions
 from perslib.replay.replies import KEY, ORIGINAL, blocks_of, check_single, is_among, known_turns
 from perslib.stats import SEED, calibrated, histories
 from perslib.stats.resample.leave_out import Bools, Ints
@@ -40,7 +40,7 @@ def scored(
     backbone: Backbone | None = None,
     *,
     fit: bool = True,
-    **shown: Unpack[Shown],
+    **shown: Unpack[WorkOptions],
 ) -> pd.DataFrame:
     """The judge's verdicts on the replies of all candidates, one row a reply, in the order of `replies`.
 

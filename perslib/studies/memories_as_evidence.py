@@ -24,7 +24,7 @@ from perslib.judge import Judge, Manner, Personal, make_judge, targets
 from perslib.judge.extent import Extent, listed, require_model, require_replies
 from perslib.judge.noted_memories import note_memories
 from perslib.llm import Backbone, Embedder, embedder
-from perslib.llm.tokens import tokens_of
+from perslib.llm.tokens import count_tokens
 from perslib.memory import is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.memory.base import Note
@@ -88,7 +88,7 @@ def choose_embedder(name: str, corpus: Corpus, look: Extent, seed: int = 42) -> 
     """
     judged = corpus.of_users({block.user for block in targets(corpus, limit=look.turns, seed=seed)})
     texts = pd.concat([judged.turns["request"], judged.turns["response"], judged.events["content"]]).dropna()
-    if name or texts.map(tokens_of).sum() <= MOST_EMBEDDED_TOKENS:
+    if name or texts.map(count_tokens).sum() <= MOST_EMBEDDED_TOKENS:
         return name or "auto"
     by_characters = embedder("tfidf")
     train = corpus.turns[corpus.turns["user"].isin(corpus.split().get("train", []))]

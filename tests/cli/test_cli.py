@@ -280,7 +280,7 @@ def test_a_verdict_opens_to_what_was_sent_and_the_raw_reply(run, mine, server):
     server.reply = lambda body: '{"score": 2, "reason": null, "rationale": "Too long."}'
     verdicts = evaluate(make_judge("Prometheus"), load("sample/en"), backbone("mine"), limit=2)
     asked = verdicts["asked"].iloc[0]
-    assert Cache(policy="only").sent(asked) in server.bodies
+    assert Cache(policy="only").read_request(asked) in server.bodies
     shown = run("cache", "show", asked[:12]).output
     assert verdicts["prompt"].iloc[0] and "Too long." in shown and "== system" in shown and '"model": ' in shown
     nothing = run("cache", "show", "zz")

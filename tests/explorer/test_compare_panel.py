@@ -13,7 +13,7 @@ from made import tiny_corpus
 from perslib.corpus import TURN, load
 from perslib.explorer.compare_panel import DRAFT, NONE, Replayed, Two, compare
 from perslib.explorer.open_case import Looking
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.memory import Draft
 from perslib.report import begin
 
@@ -38,7 +38,7 @@ def looking(home, corpus):
 
 
 def build(looking: Looking) -> None:
-    looking.draft = Draft.of(answered(partial(looking.memory_system().build, looking.block)))
+    looking.draft = Draft.of(run_with_answers(partial(looking.memory_system().build, looking.block)))
 
 
 def questions(looking: Looking) -> list[str]:
@@ -87,7 +87,7 @@ def test_another_user_judges_the_same_reply_with_that_users_profile_and_memory(l
 def test_the_other_users_own_turns_of_the_target_scenario_stay_hidden(looking, corpus):
     two = Two(looking)
     two.users[1].value, two.memories[1].value = "u007", "measured"
-    made = answered(partial(two._side, looking.asked(), "u007", "measured", False), [verdict(4)])
+    made = run_with_answers(partial(two._side, looking.asked(), "u007", "measured", False), [verdict(4)])
     assert set(made.block.evidence["user"]) == {"u007"}
     assert looking.scenario not in set(made.block.evidence["scenario"])
     assert made.memory.user == "u007"

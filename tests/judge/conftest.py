@@ -8,7 +8,7 @@ import pytest
 
 from perslib.corpus import Corpus
 from perslib.judge import LearnedJudge
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 
 
 @pytest.fixture(scope="module")
@@ -21,5 +21,5 @@ def users(sample: Corpus) -> list[str]:
 def judge(sample: Corpus, users: list[str]) -> LearnedJudge:
     """The learned judge, taught by the first six of them."""
     learned = LearnedJudge()
-    answered(partial(learned.fit, sample.of_users(users[:6])))
+    run_with_answers(partial(learned.fit, sample.of_users(users[:6])))
     return learned

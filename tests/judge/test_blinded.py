@@ -14,7 +14,7 @@ from scripted import Scripted
 from perslib.corpus import Corpus
 from perslib.errors import NotEnough
 from perslib.judge import Computed, LearnedJudge, Manner, Sees, asks_model, blinded, evaluate, make_judge
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.prompts import read_phrases
 from perslib.studies import verification as study
 
@@ -95,7 +95,7 @@ def test_the_judge_itself_stays_as_it_was():
     unread = evaluate(blinded(judge), corpus)
     assert unread.groupby(["user", "scenario", "turn"])["raw"].first().groupby(level=[0, 1]).nunique().max() <= 12
     with pytest.raises(Exception, match="run its fit"):
-        answered(partial(judge.judge, corpus.block("u15", "gift")))
+        run_with_answers(partial(judge.judge, corpus.block("u15", "gift")))
     assert (unread["judge"] == "learned, blinded").all()
 
 

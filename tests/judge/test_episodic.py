@@ -15,7 +15,7 @@ from perslib.corpus import Block
 from perslib.errors import DataError
 from perslib.judge import Episodic, Manner, evaluate
 from perslib.judge.base import Verdict
-from perslib.llm import Answer, answered
+from perslib.llm import Answer, run_with_answers
 
 GOOD = {
     "score": 2,
@@ -47,7 +47,7 @@ def asked(judge: Episodic, block: Block) -> list[str]:
 
 def verdict(data: dict[str, Any] | None = None, judge: Episodic | None = None, **answer: Any) -> Verdict:
     given = Answer(data=data, mode="schema" if data else "unscored", **answer)
-    (found,) = answered(partial((judge or Episodic()).judge, block_of([5, 2, 4])), [given])
+    (found,) = run_with_answers(partial((judge or Episodic()).judge, block_of([5, 2, 4])), [given])
     return found
 
 
@@ -112,11 +112,11 @@ def test_prose_counts_where_it_names_one_score(said, score):
 
 def test_without_rated_history_nothing_is_asked():
     judge = Episodic(boundary_first=True)
-    found = answered(partial(judge.judge, block_of([None, None], targets=2)))
+    found = run_with_answers(partial(judge.judge, block_of([None, None], targets=2)))
     assert [v.raw for v in found] == [None, None]
     assert all("no rated turn" in str(v.error) for v in found)
     alone = corpus_of([("cy", "gift", "0", "wish", "present", 4)])
-    assert [v.raw for v in answered(partial(judge.judge, alone.block("cy", "gift")))] == [None]
+    assert [v.raw for v in run_with_answers(partial(judge.judge, alone.block("cy", "gift")))] == [None]
 
 
 @pytest.mark.parametrize("reply", ["", "x " * 25_000, "他说：五分。", "\n \n"])
@@ -132,11 +132,11 @@ def test_one_digit_is_enough_and_the_boundary_needs_more():
     judge = Episodic(manner=Manner(written=False))
     (request,) = first_asked(partial(judge.judge, block_of([5, 2])))
     assert (request.max_tokens, request.schema) == (1, None)
-    (found,) = answered(partial(judge.judge, block_of([5, 2])), [Answer(text="3", raw="3")])
+    (found,) = run_with_answers(partial(judge.judge, block_of([5, 2])), [Answer(text="3", raw="3")])
     assert (found.raw, found.mode, len(found.evidence)) == (3.0, "digit", 2)
     weighed = Episodic(manner=Manner(written=False, weighed=True))
     top = [{"token": "<<", "logprob": -0.1, "top": [("<<", -0.1), ("2", -3.0)]}]
-    (found,) = answered(partial(weighed.judge, block_of([5, 2])), [Answer(text="<<", raw="<<", logprobs=top)])
+    (found,) = run_with_answers(partial(weighed.judge, block_of([5, 2])), [Answer(text="<<", raw="<<", logprobs=top)])
     assert (found.raw, found.mode) == (2.0, "weighed")
     with pytest.raises(DataError, match="several fields"):
         Episodic(boundary_first=True, manner=Manner(written=False))
@@ -145,7 +145,7 @@ def test_one_digit_is_enough_and_the_boundary_needs_more():
 def test_several_draws_become_one_verdict():
     judge = Episodic(manner=Manner(samples=3))
     drawn = [Answer(data={**GOOD, "score": s}, mode="json") for s in (2, 2, 1)]
-    (found,) = answered(partial(judge.judge, block_of([5, 2])), drawn)
+    (found,) = run_with_answers(partial(judge.judge, block_of([5, 2])), drawn)
     assert (found.raw, found.mode, found.p) == (2.0, "samples", (1 / 3, 2 / 3, 0, 0, 0))
 
 

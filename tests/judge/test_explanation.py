@@ -15,7 +15,7 @@ from perslib.corpus import TURN, Block, Corpus, load
 from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict, WithoutText
 from perslib.judge.learned.explanation import GROUPS, TRAITS
 from perslib.judge.learned.reasons import ReasonModel
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.memory.features import NAMES
 
 STAGES = ["panel", "own shape"]
@@ -32,8 +32,8 @@ def block(sample: Corpus, users: list[str]) -> Block:
 
 
 def assert_adds_up(judge: LearnedJudge, block: Block) -> None:
-    found = answered(partial(judge.explain, block))
-    verdicts = answered(partial(judge.judge, block))
+    found = run_with_answers(partial(judge.explain, block))
+    verdicts = run_with_answers(partial(judge.judge, block))
     by_target = found.parts.groupby(TURN, sort=False)["points"].sum()
     assert by_target.to_numpy() == pytest.approx([v.expected for v in verdicts], abs=1e-9)
     first_stage = found.parts[~found.parts["side"].isin(STAGES)].groupby(TURN, sort=False)["points"].sum()
@@ -59,18 +59,18 @@ def test_thousands_of_rated_turns_add_up(judge, block):
 def test_a_summarised_population_adds_up(sample, users, block, monkeypatch):
     monkeypatch.setattr("perslib.judge.learned.mixed.EXACT_TO", 60)
     summarised = LearnedJudge()
-    answered(partial(summarised.fit, sample.of_users(users[:4])))
+    run_with_answers(partial(summarised.fit, sample.of_users(users[:4])))
     assert_adds_up(summarised, block)
 
 
 def test_a_block_without_history_has_no_side_of_its_own(judge, block):
-    found = answered(partial(judge.explain, replace(block, evidence=block.evidence.iloc[:0])))
+    found = run_with_answers(partial(judge.explain, replace(block, evidence=block.evidence.iloc[:0])))
     assert not found.parts.query("side in ['this user', 'level']")["points"].any()
     assert found.turns["evidence"].eq("").all()
 
 
 def test_each_part_stands_once_and_values_beside_the_usual_ones(judge, block):
-    found = answered(partial(judge.explain, block)).parts
+    found = run_with_answers(partial(judge.explain, block)).parts
     one = found[found["turn"].eq(block.targets["turn"][0]) & found["session"].eq(block.targets["session"][0])]
     assert one[["group", "trait", "side"]].value_counts().max() == 1
     assert set(one["trait"]) == {"", *TRAITS}
@@ -83,7 +83,7 @@ def test_a_changed_trait_moves_the_score_by_what_its_part_changes(judge, block):
     """Two replies that differ in one table: the table's part says the difference; all others grow by one factor at most."""
     lines = "Here is the plan for the day.\n\nColumn:---\nMorning walk to the old town and lunch there."
     given = replace(block, targets=block.targets.iloc[[0, 0]].assign(response=[lines, lines.replace(":---", "|---")]))
-    parts = answered(partial(judge.explain, replace(given, targets=given.targets.assign(turn=[0, 1])))).parts
+    parts = run_with_answers(partial(judge.explain, replace(given, targets=given.targets.assign(turn=[0, 1])))).parts
     before_stages = parts[~parts["side"].isin(STAGES) & parts["trait"].ne("words")]
     plain, with_table = (
         part.set_index(["trait", "group", "side"])["points"] for _, part in before_stages.groupby("turn")
@@ -97,7 +97,7 @@ def test_a_changed_trait_moves_the_score_by_what_its_part_changes(judge, block):
 
 
 def test_a_rationale_says_what_the_parts_say(judge, block):
-    verdicts, found = (answered(partial(how, block)) for how in (judge.judge, judge.explain))
+    verdicts, found = (run_with_answers(partial(how, block)) for how in (judge.judge, judge.explain))
     rated = {f"{s}/{e}/{t}" for s, e, t in block.evidence[["scenario", "session", "turn"]].itertuples(index=False)}
     parts = found.parts[found.parts["side"].isin(["everybody", "this user"]) & found.parts["group"].ne("mean")]
     sums = parts.groupby([*TURN, "group"], sort=False)["points"].sum().unstack()
@@ -108,7 +108,7 @@ def test_a_rationale_says_what_the_parts_say(judge, block):
         assert set(verdict.evidence) <= rated
         heaviest = turns.dropna(subset="share").nlargest(3, "share")["evidence"]
         assert set(verdict.evidence) == set(heaviest)
-    bare = answered(partial(judge.judge, replace(block, evidence=block.evidence.iloc[:0])))[0]
+    bare = run_with_answers(partial(judge.judge, replace(block, evidence=block.evidence.iloc[:0])))[0]
     assert "nothing is known of this user" in bare.rationale and bare.evidence == ()
 
 
@@ -117,14 +117,14 @@ def test_a_low_score_has_a_reason_of_the_train_users(sample, users, block):
     low = few.turns["score"] <= 3
     few = replace(few, turns=few.turns.assign(reason=np.where(low, "unusable", None)))
     judge = LearnedJudge()
-    answered(partial(judge.fit, few))
+    run_with_answers(partial(judge.fit, few))
     strict = replace(block, evidence=block.evidence.assign(score=1, reason="unusable"))
     for given in (strict, block):
-        for verdict in answered(partial(judge.judge, given)):
+        for verdict in run_with_answers(partial(judge.judge, given)):
             assert verdict.reason == ("unusable" if round(verdict.raw) <= 3 else None)
-    assert round(answered(partial(judge.judge, strict))[0].raw) <= 3
-    answered(partial(judge.fit, replace(few, turns=few.turns.assign(reason=None))))
-    assert answered(partial(judge.judge, strict))[0].reason is None
+    assert round(run_with_answers(partial(judge.judge, strict))[0].raw) <= 3
+    run_with_answers(partial(judge.fit, replace(few, turns=few.turns.assign(reason=None))))
+    assert run_with_answers(partial(judge.judge, strict))[0].reason is None
 
 
 def test_reasons_follow_the_reply_and_what_the_user_gave_elsewhere():
@@ -161,9 +161,9 @@ def test_a_panel_of_weak_judges_beats_the_best_of_them(sample, users):
     scores = sample.turns.set_index(TURN)["score"].astype(float)
 
     def measure(judge: Judge) -> float:
-        answered(partial(judge.fit, sample.of_users(users[:6])))
+        run_with_answers(partial(judge.fit, sample.of_users(users[:6])))
         blocks = [sample.block(*pair) for pair in sample.block_ids(users[6:12])]
-        raw = [v.raw for block in blocks for v in answered(partial(judge.judge, block))]
+        raw = [v.raw for block in blocks for v in run_with_answers(partial(judge.judge, block))]
         return float(
             np.corrcoef(raw, scores[pd.MultiIndex.from_frame(pd.concat([b.targets[TURN] for b in blocks]))])[0, 1]
         )
@@ -173,7 +173,7 @@ def test_a_panel_of_weak_judges_beats_the_best_of_them(sample, users):
     assert measure(whole) > max(measure(LearnedJudge([judge])) for judge in weak) + 0.02
     block = sample.block(users[10], sample.scenarios[0])
     assert_adds_up(whole, block)
-    assert answered(partial(whole.judge, block))[0].tokens_in == 9, "what the panel took together"
+    assert run_with_answers(partial(whole.judge, block))[0].tokens_in == 9, "what the panel took together"
 
 
 def test_a_panel_that_learns_is_taught_without_the_users_it_judges(sample, users):
@@ -189,14 +189,14 @@ def test_a_panel_that_learns_is_taught_without_the_users_it_judges(sample, users
             seen.append((block.user, block.user in self.taught))
             return [Verdict(raw=3.0)] * len(block)
 
-    answered(partial(LearnedJudge([Noting()]).fit, few))
+    run_with_answers(partial(LearnedJudge([Noting()]).fit, few))
     assert {user for user, _ in seen} == set(users[:6]) and not any(knew for _, knew in seen)
 
 
 @pytest.mark.sample
 def test_judges_of_the_library_make_a_panel(sample, users):
     judge = LearnedJudge([WithoutText(), Nearest()])
-    answered(partial(judge.fit, sample.of_users(users[:4])))
+    run_with_answers(partial(judge.fit, sample.of_users(users[:4])))
     assert judge.sees.task and judge.name == "learned + level, turn, assistant + nearest 6, weighted"
     assert_adds_up(judge, sample.block(users[10], sample.scenarios[0]))
 
@@ -206,6 +206,6 @@ def test_explanations_of_real_users_add_up():
     corpus = load(real.ROOT / "persturnbench/persturnbench_42users.tar.gz")
     split = corpus.split()
     judge = LearnedJudge()
-    answered(partial(judge.fit, corpus.of_users(split["train"][:8])))
+    run_with_answers(partial(judge.fit, corpus.of_users(split["train"][:8])))
     for pair in corpus.block_ids(split["test"][:3]):
         assert_adds_up(judge, corpus.block(*pair))

@@ -12,7 +12,7 @@ from scripted import first_asked
 from perslib.errors import PerslibError, UnknownName
 from perslib.judge import Generic, Manner
 from perslib.judge.asking.generic import PROMPTS, drawn, keep_last_characters
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 
 
 def train_rows(scores: list[int | None], user: str = "bo") -> list[Row]:
@@ -31,7 +31,7 @@ def test_they_see_the_dialogue_and_nothing_of_the_user(variant):
     corpus = corpus_of(rows)
     judge = Generic(variant)
     if variant == "few-shot":
-        answered(partial(judge.fit, corpus.of_users(["bo"])))
+        run_with_answers(partial(judge.fit, corpus.of_users(["bo"])))
     asked = first_asked(partial(judge.judge, corpus.block("ada", "gift")))
     assert len(asked) == 2
     words = asked[1].messages[1]["content"]
@@ -80,7 +80,7 @@ def test_few_shot_without_examples_is_an_error():
     with pytest.raises(PerslibError, match="no examples yet"):
         shown(judge, scored_past([4]))
     with pytest.raises(PerslibError, match="no rated replies"):
-        answered(partial(judge.fit, corpus_of(train_rows([None]))))
+        run_with_answers(partial(judge.fit, corpus_of(train_rows([None]))))
 
 
 def test_the_score_alone():

@@ -31,14 +31,14 @@ from perslib.judge import (
     history_baselines,
     nearest_baselines,
 )
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.memory import Retrieval, TextForm
 
 
 def judged(judge, block, train=None) -> list[float | None]:
     if train is not None:
-        answered(partial(judge.fit, train))
-    return [verdict.raw for verdict in answered(partial(judge.judge, block))]
+        run_with_answers(partial(judge.fit, train))
+    return [verdict.raw for verdict in run_with_answers(partial(judge.judge, block))]
 
 
 def block_of(scores, targets=2):
@@ -109,7 +109,7 @@ def test_no_history_is_unscored_with_a_reason():
     lone = corpus_of([("solo", "gift", "0", "q", "", 5)]).block("solo", "gift")
     for block in (lone, block_of([]), block_of([None])):
         for judge in (UserMean(), UserMedian(), UserMajority(), UserCdfByHash()):
-            for verdict in answered(partial(judge.judge, block)):
+            for verdict in run_with_answers(partial(judge.judge, block)):
                 assert verdict.raw is None and "no rated turn in another scenario" in verdict.error
 
 
@@ -132,7 +132,7 @@ def test_what_helps_without_a_text_is_learned_from_train_users():
 def test_a_judge_of_train_users_wants_to_meet_them_first():
     for judge in (OfPopulation(), OfTask("majority"), Random()):
         with pytest.raises(PerslibError, match=r"fit\(train\)"):
-            answered(partial(judge.judge, block_of([4])))
+            run_with_answers(partial(judge.judge, block_of([4])))
 
 
 def test_train_users_without_scores_leave_everything_unscored():
@@ -201,7 +201,7 @@ def test_nearest_turns_by_hand():
     assert Retrieval(LETTERS).similarities(block)[0] == pytest.approx(cosine)
     weights = cosine + 0.001
     judge = Nearest(3, form=LETTERS)
-    first, second = answered(partial(judge.judge, block))
+    first, second = run_with_answers(partial(judge.judge, block))
     assert first.raw == pytest.approx(weights @ [5, 2, 3] / weights.sum())
     assert first.evidence == ("travel/0/0", "travel/0/1", "travel/0/2") and first.mode == "computed"
     assert judged(Nearest(1, False, LETTERS), block)[0] == 5
@@ -214,7 +214,7 @@ def test_nearest_turns_by_hand():
 
 def test_nearest_without_history_is_unscored():
     for judge in nearest_baselines():
-        for verdict in answered(partial(judge.judge, block_of([None]))):
+        for verdict in run_with_answers(partial(judge.judge, block_of([None]))):
             assert verdict.raw is None and "no rated turn in another scenario" in verdict.error
 
 
@@ -235,7 +235,7 @@ def test_on_real_users():
     scores: list[float] = []
     judges = history_baselines("half up")
     for judge in judges:
-        answered(partial(judge.fit, train))
+        run_with_answers(partial(judge.fit, train))
     for block in corpus.blocks("test"):
         scores += [gold[t.user, t.scenario, t.session, t.turn] for t in block]
         for judge in judges:

@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 from perslib.corpus import SESSION, Block, Corpus, load
 from perslib.errors import FewTrainUsers, PerslibError
 from perslib.judge import Judge, LearnedJudge, Sees, UserMean, Verdict, evaluate
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.memory.features import FEATURES, NAMES, read, said_in
 from perslib.report import begin
 from perslib.stats.calibrate.tilt import P
@@ -35,7 +35,7 @@ def sample() -> Corpus:
 def judged(judge: LearnedJudge, corpus: Corpus, users: list[str]) -> pd.DataFrame:
     rows = []
     for block in (corpus.block(*pair) for pair in corpus.block_ids(users)):
-        verdicts = answered(partial(judge.judge, block))
+        verdicts = run_with_answers(partial(judge.judge, block))
         rows += [(*key, v.raw, *v.p) for key, v in zip(block.targets[KEYS].itertuples(index=False), verdicts)]
     return pd.DataFrame(rows, columns=[*KEYS, "raw", *"12345"])
 
@@ -85,7 +85,7 @@ def test_gold_of_the_targets_changes_nothing(judge, sample, users):
     here = (turns["user"] == user) & (turns["scenario"] == scenario)
     turns.loc[here, "score"] = 6 - turns.loc[here, "score"]
     turned = replace(sample, turns=turns)
-    assert answered(partial(judge.judge, turned.block(user, scenario))) == answered(
+    assert run_with_answers(partial(judge.judge, turned.block(user, scenario))) == run_with_answers(
         partial(judge.judge, sample.block(user, scenario))
     )
 
@@ -109,7 +109,7 @@ def test_another_judge_can_advise(sample, users):
 
     advised = LearnedJudge([Oracle()])
     assert advised.name == "learned + oracle" and advised.sees.profile and advised.sees.train
-    answered(partial(advised.fit, few.of_users(users[:4])))
+    run_with_answers(partial(advised.fit, few.of_users(users[:4])))
     found = judged(advised, few, users[4:]).merge(few.turns[[*KEYS, "score"]], on=KEYS)
     assert found["raw"].corr(found["score"].astype(float)) > 0.9
 
@@ -117,41 +117,43 @@ def test_another_judge_can_advise(sample, users):
 def test_targets_do_not_see_each_other(judge, sample, users):
     block = sample.block(users[10], sample.scenarios[0])
     alone = replace(block, targets=block.targets.iloc[[3]].reset_index(drop=True))
-    assert answered(partial(judge.judge, alone))[0].raw == pytest.approx(answered(partial(judge.judge, block))[3].raw)
+    assert run_with_answers(partial(judge.judge, alone))[0].raw == pytest.approx(
+        run_with_answers(partial(judge.judge, block))[3].raw
+    )
 
 
 def test_the_same_data_give_the_same_verdicts(judge, sample, users):
     again = LearnedJudge()
-    answered(partial(again.fit, sample.of_users(users[:6])))
+    run_with_answers(partial(again.fit, sample.of_users(users[:6])))
     block = sample.block(users[10], sample.scenarios[0])
-    assert answered(partial(again.judge, block)) == answered(partial(judge.judge, block))
+    assert run_with_answers(partial(again.judge, block)) == run_with_answers(partial(judge.judge, block))
 
 
 @pytest.mark.parametrize("reply", ["", "   ", "好" * 50_000, "This answer is in English. " * 20, "🎉🎉"])
 def test_any_reply_gets_a_score(judge, sample, users, reply):
     block = sample.block(users[10], sample.scenarios[0])
     odd = replace(block, targets=block.targets.assign(response=reply))
-    for verdict in answered(partial(judge.judge, odd)):
+    for verdict in run_with_answers(partial(judge.judge, odd)):
         assert 1 <= verdict.raw <= 5 and sum(verdict.p) == pytest.approx(1)
 
 
 def test_without_history_the_population_speaks(judge, sample, users):
     block = sample.block(users[10], sample.scenarios[0])
     bare = replace(block, evidence=block.evidence.iloc[:0])
-    scores = [v.raw for v in answered(partial(judge.judge, bare))]
+    scores = [v.raw for v in run_with_answers(partial(judge.judge, bare))]
     assert np.mean(scores) == pytest.approx(4.2, abs=0.4)
 
 
 def test_says_what_to_do_when_it_has_not_learned(sample, users):
     with pytest.raises(PerslibError, match="fit"):
-        answered(partial(LearnedJudge().judge, sample.block(users[0], sample.scenarios[0])))
+        run_with_answers(partial(LearnedJudge().judge, sample.block(users[0], sample.scenarios[0])))
 
 
 def test_learns_from_a_single_user(sample, users):
     small = LearnedJudge()
-    answered(partial(small.fit, sample.of_users(users[:1])))
+    run_with_answers(partial(small.fit, sample.of_users(users[:1])))
     block: Block = sample.block(users[3], sample.scenarios[0])
-    assert all(1 <= v.raw <= 5 for v in answered(partial(small.judge, block)))
+    assert all(1 <= v.raw <= 5 for v in run_with_answers(partial(small.judge, block)))
 
 
 def small_world(seed: int, by_level: bool) -> Corpus:
@@ -193,7 +195,7 @@ def test_advice_that_goes_against_the_scores_counts_nothing(sample, users):
 
     beside = Backwards()
     advised = LearnedJudge([beside])
-    answered(partial(advised.fit, few.of_users(users[:4])))
+    run_with_answers(partial(advised.fit, few.of_users(users[:4])))
     before = judged(advised, few, users[4:])
     beside.shift = -3.0
     pd.testing.assert_frame_equal(judged(advised, few, users[4:]), before)
@@ -202,10 +204,10 @@ def test_advice_that_goes_against_the_scores_counts_nothing(sample, users):
 @pytest.mark.sample
 def test_warns_of_few_train_users(sample, users):
     with pytest.warns(FewTrainUsers, match=r"few train users \(2, fewer than 10\)"):
-        answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
+        run_with_answers(partial(LearnedJudge().fit, sample.of_users(users[:2])))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        answered(partial(LearnedJudge().fit, sample.of_users(users[:10])))
+        run_with_answers(partial(LearnedJudge().fit, sample.of_users(users[:10])))
 
 
 def test_a_page_warns_in_its_language(sample, users, capsys, monkeypatch):
@@ -214,7 +216,7 @@ def test_a_page_warns_in_its_language(sample, users, capsys, monkeypatch):
         warnings.simplefilter("always")
         begin(language="zh")
         for _ in range(2):
-            answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
+            run_with_answers(partial(LearnedJudge().fit, sample.of_users(users[:2])))
     assert capsys.readouterr().out.count("只有 2 位训练用户可学，少于 10 位") == 1
 
 
@@ -226,7 +228,7 @@ def test_a_kernel_of_the_users_shows_warnings_as_before(sample, users, monkeypat
         warnings.showwarning = own = lambda *given: shown.append(given[1])
         begin()
         begin(language="zh")
-        answered(partial(LearnedJudge().fit, sample.of_users(users[:2])))
+        run_with_answers(partial(LearnedJudge().fit, sample.of_users(users[:2])))
         assert warnings.showwarning is own and shown == [FewTrainUsers]
 
 
@@ -257,7 +259,7 @@ def test_real_users():
     corpus = load(real.ROOT / REAL)
     train = corpus.split()["train"]
     learned = LearnedJudge()
-    answered(partial(learned.fit, corpus.of_users(train[:10])))
+    run_with_answers(partial(learned.fit, corpus.of_users(train[:10])))
     found = judged(learned, corpus, train[16:]).merge(corpus.turns[[*KEYS, "score"]], on=KEYS)
     found["score"] = found["score"].astype(float)
     golden = [within(found, "raw"), found["raw"].corr(found["score"]), found["raw"].mean()]
@@ -271,7 +273,7 @@ def test_beyond_a_size_some_turns_stand_for_all(judge, sample, users, monkeypatc
     train = sample.of_users(users[:6])
     monkeypatch.setattr("perslib.judge.learned.mixed.EXACT_TO", int(share * len(train.turns)))
     summarised = LearnedJudge()
-    answered(partial(summarised.fit, train))
+    run_with_answers(partial(summarised.fit, train))
     exact, found = (judged(one, sample, users[6:])["raw"] for one in (judge, summarised))
     assert 0 < np.abs(exact - found).max() < most
     assert np.corrcoef(exact, found)[0, 1] > 0.99

@@ -18,7 +18,7 @@ from perslib.judge import FromStatements, LearnedJudge, Preferences, evaluate, m
 from perslib.judge.learned.changes import CHANGEABLE, find_changes
 from perslib.judge.learned.mixed import Parts
 from perslib.judge.learned.preferences import Columns, weigh_columns
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.memory import Draft, Given, PreferenceMemory, Statement, make_memory, read_draft, save_draft, understand
 from perslib.memory.features import NAMES, _reply, read, said_in
 from perslib.memory.preferences import LEVEL, TYPED_POINTS
@@ -50,7 +50,7 @@ def planted(sample: Corpus) -> tuple[Corpus, pd.DataFrame]:
 def judge(planted) -> FromStatements:
     corpus, _ = planted
     learned = FromStatements()
-    answered(partial(learned.fit, corpus.of_users(sorted(corpus.users["user"])[:12])))
+    run_with_answers(partial(learned.fit, corpus.of_users(sorted(corpus.users["user"])[:12])))
     return learned
 
 
@@ -61,7 +61,7 @@ def memory(judge, planted) -> PreferenceMemory:
 
 
 def built(judge: LearnedJudge, corpus: Corpus, user: str) -> PreferenceMemory:
-    return answered(partial(Preferences(judge=judge).build, corpus.block(user, corpus.scenarios[0])))
+    return run_with_answers(partial(Preferences(judge=judge).build, corpus.block(user, corpus.scenarios[0])))
 
 
 def block_of(corpus: Corpus, memory: PreferenceMemory) -> Block:
@@ -72,7 +72,7 @@ def apart(judge: FromStatements, block: Block, memory: PreferenceMemory) -> Part
     """The first stage's prediction from this memory, in parts."""
     judge.memory = Given(memory)
     try:
-        return answered(partial(judge.take_apart, judge.read_case(block)))
+        return run_with_answers(partial(judge.take_apart, judge.read_case(block)))
     finally:
         judge.memory = None
 
@@ -105,7 +105,7 @@ def test_planted_preferences_come_back(judge, planted):
 def test_with_forty_rated_turns_planted_preferences_rank_alike():
     corpus, tastes = plant(world(50, 1, "en", candidates=0), seed=1)
     users, learned = sorted(tastes.index), LearnedJudge()
-    answered(partial(learned.fit, corpus.of_users(users[:20])))
+    run_with_answers(partial(learned.fit, corpus.of_users(users[:20])))
     by_length = [agreement(learned, corpus, tastes, users[20:], rated) for rated in (5, 10, 20, 40)]
     assert min(by_length[-1]) >= 0.8
     assert [round(np.mean(found), 1) for found in by_length] == sorted(round(np.mean(found), 1) for found in by_length)
@@ -121,7 +121,7 @@ def test_users_with_opposite_preferences_order_two_replies_oppositely(judge, pla
         block = corpus.block(user, corpus.scenarios[0])
         row = block.targets.iloc[[0, 0]]
         two = replace(block, targets=row.assign(response=[plain, plain.replace(":---", "|---")], turn=[0, 1]))
-        without, with_table = (v.raw for v in answered(partial(judge.judge, two)))
+        without, with_table = (v.raw for v in run_with_answers(partial(judge.judge, two)))
         preferred.append(with_table > without)
     assert preferred == [False, True]
 
@@ -143,9 +143,9 @@ def test_nothing_is_known_of_somebody_without_ratings(judge, planted):
     corpus, _ = planted
     block = corpus.block(sorted(corpus.users["user"])[14], corpus.scenarios[0])
     bare = replace(block, evidence=block.evidence.assign(score=pd.NA))
-    assert answered(partial(Preferences(judge=judge).build, bare)).statements == ()
+    assert run_with_answers(partial(Preferences(judge=judge).build, bare)).statements == ()
     one = replace(block, evidence=block.evidence.iloc[:1])
-    last = answered(partial(Preferences(judge=judge).build, one)).statements[-1]
+    last = run_with_answers(partial(Preferences(judge=judge).build, one)).statements[-1]
     assert last.field == "unknown" and last.points is None
     assert last.text.startswith("not known yet, whether these matter to this user: ")
 
@@ -233,7 +233,7 @@ def test_a_judge_of_this_memory_learns_what_everybody_likes(sample):
     personal = make_judge("preferences")
     assert personal.sees.train and personal.sees.model
     with pytest.raises(PerslibError, match="fit"):
-        answered(partial(make_memory("preferences").build, sample.block("u010", sample.scenarios[0])))
+        run_with_answers(partial(make_memory("preferences").build, sample.block("u010", sample.scenarios[0])))
     chinese = make_judge("from statements", None)
     assert isinstance(chinese, FromStatements) and not chinese.sees.model
 
@@ -275,10 +275,12 @@ def test_a_table_of_ones_own_without_tasks_and_assistants_is_enough():
 def test_a_change_of_the_reply_moves_the_score_as_it_is_said_to(judge, planted, memory, monkeypatch):
     corpus, _ = planted
     block = block_of(corpus, memory)
-    changes = answered(partial(find_changes, judge, block))
+    changes = run_with_answers(partial(find_changes, judge, block))
     assert set(changes["trait"]) <= set(CHANGEABLE) and len(changes)
     assert (changes.groupby(TURN).size() <= 3).all()
-    verdicts = dict(zip(zip(block.targets["session"], block.targets["turn"]), answered(partial(judge.judge, block))))
+    verdicts = dict(
+        zip(zip(block.targets["session"], block.targets["turn"]), run_with_answers(partial(judge.judge, block)))
+    )
     said = dict(zip(verdicts, said_in(block)[1]))
     for row in changes.head(12).itertuples():
         key = (row.session, row.turn)
@@ -290,14 +292,14 @@ def test_a_change_of_the_reply_moves_the_score_as_it_is_said_to(judge, planted, 
         with monkeypatch.context() as patch:
             patch.setattr("perslib.judge.learned.judge.read", lambda turn, own=features: own.get(turn, read(turn)))
             judge._known = {}
-            again = answered(partial(judge.judge, block.with_replies(*key, [said[key].reply])))[0]
+            again = run_with_answers(partial(judge.judge, block.with_replies(*key, [said[key].reply])))[0]
         assert again.raw == pytest.approx(row.new_score, abs=1e-9), row.trait
     judge._known = {}
 
 
 def test_the_smallest_change_that_turns_a_verdict_round_comes_first(judge, planted):
     corpus, _ = planted
-    found = [answered(partial(find_changes, judge, block)) for block in list(corpus.blocks())[:12]]
+    found = [run_with_answers(partial(find_changes, judge, block)) for block in list(corpus.blocks())[:12]]
     turned = pd.concat(found)
     assert turned["turns_round"].any() and not turned["turns_round"].all()
     by_reply = turned.groupby(TURN)["turns_round"]

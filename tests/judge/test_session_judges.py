@@ -28,7 +28,7 @@ from perslib.judge import (
 )
 from perslib.judge.extent import extent
 from perslib.judge.sessions import conversation, written
-from perslib.llm import Answer, answered, backbone
+from perslib.llm import Answer, backbone, run_with_answers
 from perslib.memory import Scores
 from perslib.stats import calibrated, histories, with_gold
 from perslib.studies import verification
@@ -167,7 +167,7 @@ def test_without_history_the_conversation_is_judged_by_itself():
     judge = session_judges()[3]
     (request,) = first_asked(partial(judge.judge, block))
     assert "How this user has scored" not in request.messages[1]["content"]
-    (verdict,) = answered(partial(judge.judge, block), [Answer(data=GOOD, mode="schema")])
+    (verdict,) = run_with_answers(partial(judge.judge, block), [Answer(data=GOOD, mode="schema")])
     assert verdict.memory == "structured, no rated history"
 
 
@@ -177,7 +177,7 @@ def test_without_history_the_conversation_is_judged_by_itself():
 )
 def test_an_answer_that_will_not_do_is_no_score(said, score):
     block = of([("ada", "gift", "0", "wish", "present", None)], [5]).block("ada", "gift")
-    (verdict,) = answered(
+    (verdict,) = run_with_answers(
         partial(OfSession().judge, block), [Answer(raw=said, text=said, error="no JSON", mode="unscored")]
     )
     assert verdict.raw == score and (verdict.error is None) == (score is not None)

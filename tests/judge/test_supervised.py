@@ -14,7 +14,7 @@ from perslib.errors import PerslibError
 from perslib.extras import install_command
 from perslib.judge import Bert, Supervised, Training, make_judge, make_judges
 from perslib.judge.learned.supervised import distribution, lessons, summary
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.report.run.plan import plan
 
 PRAISED, BLAMED = ("clear steps and prices", "clear steps for all"), ("vague advice again", "vague and short")
@@ -38,12 +38,12 @@ def told(*replies: str, request: str | None = "how?"):
 
 
 def fitted(judge, corpus=None):
-    answered(partial(judge.fit, corpus or corpus_of(schooled())))
+    run_with_answers(partial(judge.fit, corpus or corpus_of(schooled())))
     return judge
 
 
 def judged(judge, block):
-    return answered(partial(judge.judge, block))
+    return run_with_answers(partial(judge.judge, block))
 
 
 def test_lessons_are_rated_targets_of_users_with_a_rated_history():

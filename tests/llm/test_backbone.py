@@ -75,7 +75,7 @@ def test_a_plain_call_that_would_wait_for_itself_says_so(model):
         return model().ask("Hello?")
 
     with pytest.raises(RuntimeError, match="would wait for itself: await it"):
-        event_loop.run(inside())
+        event_loop.run_on_loop(inside())
 
 
 def test_many_threads_may_ask(server, model):
@@ -309,15 +309,15 @@ def test_a_cut_reply_is_no_answer_to_one_who_wants_all_of_it(server, model):
 
 
 def test_two_model_files_of_one_name_and_size_are_told_apart(tmp_path):
-    from perslib.llm.cache.address import weights
-    from perslib.llm.entries import Entry
+    from perslib.llm.cache.address import fingerprint_model
+    from perslib.llm.entries import BackboneEntry
 
     found = []
     for folder, filling in (("a", b"1"), ("b", b"2")):
         (tmp_path / folder).mkdir()
         file = tmp_path / folder / "model.gguf"
         file.write_bytes(b"GGUF" + filling * 100_000)
-        found.append(weights(Entry(name="x", kind="embedded", model=str(file))))
+        found.append(fingerprint_model(BackboneEntry(name="x", kind="embedded", model=str(file))))
     assert found[0] != found[1]
 
 

@@ -30,8 +30,8 @@ def server():
 @pytest.fixture(autouse=True)
 def quick(home, monkeypatch):
     monkeypatch.setattr("perslib.llm.batches.submission.FIRST_LOOK", 0.01)
-    monkeypatch.setattr("perslib.llm.answerers.endpoint.Patience", lambda: HASTY)
-    monkeypatch.setattr(sys.modules[Backbone.__module__], "Patience", lambda: HASTY)
+    monkeypatch.setattr("perslib.llm.answerers.endpoint.RetryPolicy", lambda: HASTY)
+    monkeypatch.setattr(sys.modules[Backbone.__module__], "RetryPolicy", lambda: HASTY)
     monkeypatch.setenv("BATCH_KEY", SECRET)
 
 
@@ -225,7 +225,7 @@ def test_a_batch_whose_making_was_not_answered_is_found(server, made, fault, lab
 def test_a_batch_that_was_not_made_is_made_after_a_look(server, made):
     server.troubles["make"] = [status(500), reset(), status(429, retry_after="0"), status(503)]
     with pytest.raises(BackboneError, match="gave up after 4 tries"):
-        batches.submit(made)
+        batches.send_batch(made)
     server.troubles.clear()
     assert batches.fetch(made).answers == 12
     assert len(server.batches) == 1
@@ -256,7 +256,7 @@ def test_where_nothing_is_listed_a_doubtful_batch_is_not_made_twice(server, entr
 
 def test_a_batch_that_another_folder_of_this_name_has_made_is_taken(server, entry, made, home):
     """Its batch.json was lost."""
-    batches.submit(made)
+    batches.send_batch(made)
     (made.folder / "batch.json").unlink()
     again = collected(lambda: ask(entry), home)[0][0]
     assert batches.fetch(again).answers == 12
@@ -354,7 +354,7 @@ def test_a_field_of_another_kind_is_named(made, field, value):
 @pytest.mark.parametrize("damage", [lambda text: text[: len(text) // 2], lambda text: "x" + text, lambda text: ""])
 def test_damaged_questions_are_named(server, made, name, damage):
     file = made.folder / name
-    batches.submit(made)
+    batches.send_batch(made)
     file.write_text(damage(file.read_text("utf-8")), "utf-8")
     with pytest.raises(DataError, match=re.escape(f"perslib batch forget {made.name}")):
         batches.fetch(made)
@@ -362,7 +362,7 @@ def test_damaged_questions_are_named(server, made, name, damage):
 
 def test_an_unknown_batch_is_not_forgotten(home, made):
     with pytest.raises(UnknownName, match=made.name):
-        batches.forget("../..")
+        batches.delete_batch("../..")
 
 
 def test_answers_are_kept_without_the_key(server, entry, made):
@@ -371,4 +371,4 @@ def test_answers_are_kept_without_the_key(server, entry, made):
     assert batches.fetch(made).answers == 12
     (answer, *_) = ask(entry)
     assert answer.data["why"] == "said [key]"
-    assert Cache(policy="only").sent(answer.digest)
+    assert Cache(policy="only").read_request(answer.digest)

@@ -17,7 +17,7 @@ from endpoint import completion, status
 from perslib.cli import main
 from perslib.errors import BackboneError, DataError, Refused
 from perslib.llm import Backbone, Cache, Request, backbone, batches
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 from perslib.report.run.batches import open_batches
 
 
@@ -50,7 +50,7 @@ def test_answers_of_a_batch_are_in_the_cache_at_their_price(server, entry, home)
     assert all(a.cached and a.mode == "schema" and a.data["why"] == "clear\u2028and short" for a in answers)
     (lines,) = server.lines
     assert [line["custom_id"] for line in lines] == [a.digest for a in answers]
-    sent = Cache(policy="only").sent(answers[3].digest)
+    sent = Cache(policy="only").read_request(answers[3].digest)
     assert sent == lines[3]["body"]
     assert sent["response_format"]["json_schema"]["schema"] == SCORE
     assert collected(lambda: ask(entry), home) == ([], 0), "nothing is left to ask"
@@ -101,7 +101,7 @@ def test_what_is_lost_or_fails_is_asked_again_and_a_refused_field_is_left_out(se
     assert server.bodies == []
 
     more = [Request("another", schema=SCORE, temperature=0.0)]
-    (later,), _ = collected(lambda: ask(Entry(**{**vars(entry), "name": "other"}), more), home)
+    (later,), _ = collected(lambda: ask(BackboneEntry(**{**vars(entry), "name": "other"}), more), home)
     body = json.loads((later.folder / "questions.jsonl").read_text("utf-8"))["body"]
     assert "temperature" not in body, "it was remembered"
 
@@ -159,8 +159,8 @@ def test_questions_that_depend_on_answers_come_in_a_later_round(server, entry, h
 
 def test_a_batch_that_was_left_is_waited_for_again(server, entry, home):
     (made,), _ = collected(lambda: ask(entry), home)
-    batches.submit(made)
-    batches.submit(made)
+    batches.send_batch(made)
+    batches.send_batch(made)
     assert len(server.batches) == 1
     (found,) = open_batches(["mine"])
     (same,), _ = collected(lambda: ask(entry), home)
@@ -173,7 +173,7 @@ def test_a_batch_that_was_left_is_waited_for_again(server, entry, home):
 
 def test_large_ones_are_cut_and_models_are_apart(entry, home, monkeypatch):
     monkeypatch.setattr("perslib.llm.batches.store.MOST", 5)
-    other = Entry(**{**vars(entry), "name": "other", "model": "n"})
+    other = BackboneEntry(**{**vars(entry), "name": "other", "model": "n"})
     made, _ = collected(lambda: (ask(entry), ask(other, number=2)), home)
     assert [(one.entry.model, one.state["questions"]) for one in made] == [("m", 5), ("m", 5), ("m", 2), ("n", 2)]
 
@@ -199,7 +199,7 @@ def test_a_batch_that_the_endpoint_fails_is_an_error_with_its_words(server, entr
 
 def test_a_batch_that_is_gone_is_an_error_and_then_submitted_anew(server, entry, home):
     (made,), _ = collected(lambda: ask(entry), home)
-    batches.submit(made)
+    batches.send_batch(made)
     server.batches.clear()
     with pytest.raises(Refused, match="No batch found"):
         batches.fetch(made)
@@ -207,10 +207,10 @@ def test_a_batch_that_is_gone_is_an_error_and_then_submitted_anew(server, entry,
 
 
 def test_what_takes_no_batches_says_so(entry, home):
-    plain = Entry(**{**vars(entry), "batch": None})
+    plain = BackboneEntry(**{**vars(entry), "batch": None})
     (made,), _ = collected(lambda: ask(plain), home)
     with pytest.raises(BackboneError, match=r"add `batch = 0.5`.* to \[mine\] in backbones.toml"):
-        batches.submit(made)
+        batches.send_batch(made)
 
 
 def test_a_dry_run_of_its_own_is_not_collected(entry, home):

@@ -435,16 +435,16 @@ def body(question: str) -> dict:
 
 def test_what_was_sent_is_kept_with_the_answer(path):
     with Cache(path) as cache:
-        cache.put_sent([(key, body(key)) for key in ("a", "b")])
-        assert cache.sent("a") == body("a")  # before it is written
+        cache.put_requests([(key, body(key)) for key in ("a", "b")])
+        assert cache.read_request("a") == body("a")  # before it is written
         cache.put_many([(key, {"text": key}, {**META, "stage": key}) for key in ("a", "b")])
     with Cache(path, "only") as cache:
-        assert cache.sent("b") == body("b")
-        assert cache.sent("c") is None
+        assert cache.read_request("b") == body("b")
+        assert cache.read_request("c") is None
         assert cache.connection().execute("SELECT COUNT(*) FROM texts").fetchone() == (1,)  # the evidence, once
     with Cache(path) as cache:
         cache.prune(stage="a")
-        assert cache.sent("a") is None and cache.sent("b") == body("b")
+        assert cache.read_request("a") is None and cache.read_request("b") == body("b")
         cache.prune(stage="b")
         assert cache.connection().execute("SELECT COUNT(*) FROM texts").fetchone() == (0,)
 
@@ -452,13 +452,13 @@ def test_what_was_sent_is_kept_with_the_answer(path):
 @given(texts=st.lists(st.text(max_size=20).map(lambda t: t * 12), max_size=3))
 def test_any_text_comes_back_as_it_was_sent(texts):
     sent = {"messages": [{"role": "user", "content": "\n\n".join(texts)}], "stop": texts}
-    assert encoding.unpacked(*encoding.packed(sent)) == sent
+    assert encoding.unpack_request(*encoding.pack_request(sent)) == sent
 
 
 def test_content_in_parts_comes_back(path):
     parts = [{"type": "text", "text": EVIDENCE}]
     sent = {"messages": [{"role": "user", "content": parts}]}
-    assert encoding.unpacked(*encoding.packed(sent)) == sent
+    assert encoding.unpack_request(*encoding.pack_request(sent)) == sent
 
 
 def test_a_file_of_an_older_version_has_answers_alone(path):
@@ -466,8 +466,8 @@ def test_a_file_of_an_older_version_has_answers_alone(path):
         cache.put("a", {"text": "a"}, META)
         cache.connection().executescript("DROP TABLE sent; DROP TABLE texts; PRAGMA user_version = 1")
     with Cache(path, "only") as cache:
-        assert cache.get("a") and cache.sent("a") is None
+        assert cache.get("a") and cache.read_request("a") is None
     with Cache(path) as cache:
-        cache.put_sent([("b", body("b"))])
+        cache.put_requests([("b", body("b"))])
         cache.put("b", {"text": "b"}, META)
-        assert cache.get("a") and cache.sent("b") == body("b")
+        assert cache.get("a") and cache.read_request("b") == body("b")

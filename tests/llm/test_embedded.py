@@ -22,9 +22,9 @@ import pytest
 from jsonschema_rs import validator_for
 
 from perslib.errors import BackboneError, Unreachable
-from perslib.llm import Patience, backbone, digit_distribution
+from perslib.llm import RetryPolicy, backbone, digit_distribution
 from perslib.llm.answerers import embedded
-from perslib.llm.answerers.completions import read
+from perslib.llm.answerers.completions import read_completion
 
 pytestmark = pytest.mark.engine
 
@@ -40,12 +40,12 @@ SCHEMA = {
 }
 
 
-def chat(engine: embedded.Engine, content: str, **options: Any) -> dict[str, Any]:
+def chat(engine: embedded.EngineProcess, content: str, **options: Any) -> dict[str, Any]:
     messages = [{"role": "system", "content": MEMORY}, {"role": "user", "content": content}]
     return engine.ask(json.dumps({"messages": messages, "temperature": 0, **options}))
 
 
-def judged(engine: embedded.Engine, reply: str) -> tuple[Any, ...]:
+def judged(engine: embedded.EngineProcess, reply: str) -> tuple[Any, ...]:
     """The probabilities of the first token, to the last digit."""
     choice = chat(engine, f"{reply}\nScore, 1 to 5?", max_tokens=1, logprobs=True, top_logprobs=10)["choices"][0]
     return tuple((top["token"], top["logprob"]) for top in choice["logprobs"]["content"][0]["top_logprobs"])
@@ -82,7 +82,7 @@ def test_it_answers_like_any_endpoint():
     assert choice["finish_reason"] == "stop"
     assert reply["model"] == "SmolLM2-135M-Instruct.Q4_1.gguf", "the file, not where it lies"
     assert reply["usage"]["prompt_tokens"] > 50
-    answer = read({**reply, "seconds": 0})
+    answer = read_completion({**reply, "seconds": 0})
     scores = digit_distribution(answer)
     assert scores and sum(scores.values()) == pytest.approx(1) and max(scores.values()) < 1
 
@@ -164,7 +164,7 @@ def test_an_engine_that_died_is_started_again():
 
 
 def test_a_call_that_is_given_up_ends_the_engine_and_the_next_one_starts_another():
-    asked = backbone("embedded", cache="off", timeout=0.5, patience=Patience(tries=1))
+    asked = backbone("embedded", cache="off", timeout=0.5, patience=RetryPolicy(tries=1))
     embedded.engine()
     answer = asked.ask("Tell a story.", max_tokens=4000, extra={"ignore_eos": True})
     assert "no complete reply within 0.5 s" in (answer.error or "")
@@ -279,7 +279,7 @@ def test_files_that_are_no_models(tmp_path):
     (tmp_path / "page.gguf").write_text("<html>404</html>")
     with pytest.raises(BackboneError, match=r"page\.gguf is not a GGUF file"):
         embedded.engine(tmp_path / "page.gguf")
-    (tmp_path / "torn.gguf").write_bytes(embedded.weights().read_bytes()[:100_000])
+    (tmp_path / "torn.gguf").write_bytes(embedded.find_model_file().read_bytes()[:100_000])
     with pytest.raises(BackboneError, match=r"torn\.gguf could not be started: .* Is the file whole"):
         embedded.engine(tmp_path / "torn.gguf")
 
@@ -310,7 +310,7 @@ class Hub(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "/elsewhere")
         elif self.path == "/elsewhere":
-            content = embedded.weights().read_bytes()
+            content = embedded.find_model_file().read_bytes()
             self.send_response(200)
         else:
             self.send_response(404)
@@ -341,14 +341,14 @@ def test_a_model_is_fetched_from_a_hub_once(mirror, capfd, monkeypatch):
     reference = "hub:someone/Small-GGUF:small.gguf"
     reply = chat(embedded.engine(reference, context=2048), REPLIES[0], max_tokens=1)
     assert reply["model"] == "small.gguf"
-    path = embedded.cached("someone/Small-GGUF", "small.gguf")
-    assert path and path.stat().st_size == embedded.weights().stat().st_size
+    path = embedded.find_cached_model("someone/Small-GGUF", "small.gguf")
+    assert path and path.stat().st_size == embedded.find_model_file().stat().st_size
     assert path.is_relative_to(embedded.cache_folder())
     file = "/someone/Small-GGUF/resolve/main/small.gguf"
     assert Hub.asked == [(file, "Bearer hf_secret"), ("/elsewhere", None)], "the token is for the hub alone"
     assert "fetching small.gguf of someone/Small-GGUF" in capfd.readouterr().err
     Hub.asked.clear()
-    assert embedded.weights(reference) == path
+    assert embedded.find_model_file(reference) == path
     assert Hub.asked == [] and capfd.readouterr() == ("", "")
 
 
@@ -379,32 +379,36 @@ def test_what_did_not_come_whole_is_not_kept(mirror, monkeypatch, cause, before)
         place.mkdir() if before == "folder" else place.write_bytes(before)
     Hub.answers["x.gguf"] = BROKEN[cause]
     with pytest.raises(Unreachable, match=r"x\.gguf of a/b could not be fetched"):
-        embedded.weights("hub:a/b:x.gguf")
+        embedded.find_model_file("hub:a/b:x.gguf")
     left = [path for path in embedded.cache_folder().rglob("*") if path.is_file()]
-    assert left == ([place] if isinstance(before, bytes) else []) and embedded.cached("a/b", "x.gguf") is None
+    assert (
+        left == ([place] if isinstance(before, bytes) else []) and embedded.find_cached_model("a/b", "x.gguf") is None
+    )
     Hub.answers["x.gguf"] = GGUF, {}
     if before == "folder":
         with pytest.raises(Unreachable, match=r"Is a directory.*snapshots/main"):
-            embedded.weights("hub:a/b:x.gguf")
+            embedded.find_model_file("hub:a/b:x.gguf")
     else:
-        assert embedded.weights("hub:a/b:x.gguf") == place and place.read_bytes() == GGUF
+        assert embedded.find_model_file("hub:a/b:x.gguf") == place and place.read_bytes() == GGUF
 
 
 def test_a_file_in_a_folder_of_a_repository_and_chunks_that_are_whole(mirror, monkeypatch):
     name = "Q4 [ü]/part #1/x.gguf"
     Hub.answers[name] = GGUF, {}
-    assert embedded.weights(f"hub:a/b:{name}").read_bytes() == GGUF
-    assert embedded.cached("a/b", name) == embedded.weights(f"hub:a/b:{name}") and len(Hub.asked) == 1
+    assert embedded.find_model_file(f"hub:a/b:{name}").read_bytes() == GGUF
+    assert (
+        embedded.find_cached_model("a/b", name) == embedded.find_model_file(f"hub:a/b:{name}") and len(Hub.asked) == 1
+    )
     monkeypatch.setattr(Hub, "protocol_version", "HTTP/1.1")
     chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(GGUF), GGUF)
     Hub.answers["y.gguf"] = chunks, {"Content-Length": None, "Transfer-Encoding": "chunked", "Connection": "close"}
-    assert embedded.weights("hub:a/b:y.gguf").read_bytes() == GGUF
+    assert embedded.find_model_file("hub:a/b:y.gguf").read_bytes() == GGUF
 
 
 def test_a_token_that_is_none_is_not_repeated(mirror, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret\nmore")
     with pytest.raises(Unreachable, match="HF_TOKEN") as caught:
-        embedded.weights("hub:a/b:x.gguf")
+        embedded.find_model_file("hub:a/b:x.gguf")
     assert "hf_secret" not in str(caught.value) and not Hub.asked
 
 
@@ -412,7 +416,7 @@ def test_a_cache_that_cannot_be_written(mirror, monkeypatch, tmp_path):
     (tmp_path / "hf").write_text("a file where the folder should be")
     Hub.answers["x.gguf"] = GGUF, {}
     with pytest.raises(Unreachable, match=r"Not a directory.*give its path"):
-        embedded.weights("hub:a/b:x.gguf")
+        embedded.find_model_file("hub:a/b:x.gguf")
 
 
 def test_a_hub_that_cannot_be_reached(mirror, monkeypatch):
@@ -445,11 +449,11 @@ def test_a_wrong_reference_says_what_a_right_one_is(mirror, rest):
 
 def test_openmp_is_told_to_sleep_and_the_user_is_obeyed(monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    with embedded.sleeping():
+    with embedded.set_thread_variables():
         assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
     assert "OMP_WAIT_POLICY" not in os.environ
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    with embedded.sleeping():
+    with embedded.set_thread_variables():
         assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
     assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from perslib.errors import DataError, UnknownName
-from perslib.llm import Entry, Prices, backbone, entries
+from perslib.llm import BackboneEntry, Prices, backbone, entries
 from perslib.llm.entries import ENTRY, OURS, entry
 
 
@@ -18,8 +18,8 @@ def mine(home):
 
 def test_a_model_file_goes_by_its_name_in_what_is_remembered():
     own = entry("gguf", model="models/some/Qwen3-4B-Q4_K_M.gguf")
-    assert own.called == "Qwen3-4B-Q4_K_M.gguf"
-    assert entry("openai").called == entry("openai").model
+    assert own.display_name == "Qwen3-4B-Q4_K_M.gguf"
+    assert entry("openai").display_name == entry("openai").model
 
 
 def test_our_entries_are_complete(home):
@@ -36,7 +36,7 @@ def test_our_entries_are_complete(home):
 
 
 def test_every_field_is_checked_and_documented():
-    names = {f.name for f in dataclasses.fields(Entry)} - {"name"}
+    names = {f.name for f in dataclasses.fields(BackboneEntry)} - {"name"}
     assert names == set(ENTRY.at(["entry", "properties"]))
     head = OURS.read_text(encoding="utf-8").split("\n[")[0]
     assert all(name in head for name in names - {"kind"})

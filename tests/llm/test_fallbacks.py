@@ -6,7 +6,7 @@ import pytest
 from endpoint import completion, raw, reasoner, says, status
 
 from perslib.errors import Refused
-from perslib.llm import Patience, Request
+from perslib.llm import Request, RetryPolicy
 from perslib.llm.structured.parsing import is_closed
 
 SCORE = {
@@ -122,7 +122,7 @@ def test_an_unscored_reply_is_read_again_from_the_cache(server, model, monkeypat
 
 def test_a_reask_that_fails_leaves_the_row_unscored_and_open(server, model):
     server.next(says('{"score": 7}'), status(500), says('{"score": 4}'))
-    backbone = model(patience=Patience(tries=1))
+    backbone = model(patience=RetryPolicy(tries=1))
     answer = backbone.ask("Rate it.", schema=SCORE)
     assert answer.mode == "unscored"
     assert answer.error.startswith("score: 7 is greater than the maximum of 5; asked again: gave up")

@@ -16,7 +16,7 @@ from histories import corpus_of, scored_past
 from perslib.errors import BudgetReached, GaveUp, MissingKey, Refused, Unreachable
 from perslib.judge import Generic, Manner, evaluate
 from perslib.judge.asking.scores import read as read_verdict
-from perslib.llm import Patience, Request
+from perslib.llm import Request, RetryPolicy
 from perslib.llm.cache.store import CacheWarning
 from perslib.report.run.manifest import without_secrets
 
@@ -80,7 +80,7 @@ def test_retry_after_is_honoured(server, model, when):
     wait = 0.4 if when == "seconds" else 2.0
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=wait), usegmt=True)
     server.next(status(429, retry_after="0.4" if when == "seconds" else date))
-    assert model(patience=Patience(backoff=0.001)).ask("Hello?").ok
+    assert model(patience=RetryPolicy(backoff=0.001)).ask("Hello?").ok
     # A date has whole seconds, so up to one of the two may be gone when it is read.
     assert server.times[1] - server.times[0] >= (0.4 if when == "seconds" else 0.9)
 
@@ -106,12 +106,12 @@ def test_waiting_is_bounded(server, model):
 @pytest.mark.parametrize("fault", [endless(), silent()])
 def test_a_body_that_never_ends_is_given_up(server, model, fault):
     server.next(fault, fault)
-    answer = model(timeout=0.2, patience=Patience(tries=2, backoff=0.01)).ask("Hello?")
+    answer = model(timeout=0.2, patience=RetryPolicy(tries=2, backoff=0.01)).ask("Hello?")
     assert answer.error == "gave up after 2 tries: no complete reply within 0.2 s"
 
 
 def test_tries_and_waits_of_a_question_have_one_bound(server, model):
-    asked = model(timeout=0.1, deadline=0.3, patience=Patience(tries=50, backoff=0.1, longest=0.1))
+    asked = model(timeout=0.1, deadline=0.3, patience=RetryPolicy(tries=50, backoff=0.1, longest=0.1))
     server.next(*[silent(), status(503), reset()] * 20)
     started = time.monotonic()
     answer = asked.ask("Hello?")
@@ -144,7 +144,7 @@ def test_the_queue_before_a_question_is_none_of_its_time(server, model):
 def test_without_a_word_a_question_has_three_timeouts_and_the_waits(server, model):
     server.reply = lambda body: silent()
     started = time.monotonic()
-    answer = model(timeout=0.2, patience=Patience(tries=50, backoff=0.01, longest=0.01, total=0.2)).ask("?")
+    answer = model(timeout=0.2, patience=RetryPolicy(tries=50, backoff=0.01, longest=0.01, total=0.2)).ask("?")
     assert 0.6 < time.monotonic() - started < 2
     assert "the 0.8 s that a question may take" in answer.error
 
@@ -206,7 +206,7 @@ def test_a_refusal_of_one_request_does_not_end_the_run(server, model):
 def test_an_ailing_endpoint_ends_the_run(server, model):
     server.reply = lambda body: status(500, "kaput")
     with pytest.raises(GaveUp, match=r"20 calls in a row .* kaput"):
-        model(concurrency=4, patience=Patience(tries=1)).ask_many(map(str, range(100)), progress=False)
+        model(concurrency=4, patience=RetryPolicy(tries=1)).ask_many(map(str, range(100)), progress=False)
     assert len(server.bodies) < 30
 
 

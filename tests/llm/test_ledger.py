@@ -8,7 +8,7 @@ import threading
 import pandas as pd
 import pytest
 
-from perslib.llm.ledger import Ledger, Spending, describe
+from perslib.llm.ledger import Ledger, Spending, describe_spending
 from perslib.llm.request import Answer
 
 
@@ -83,7 +83,7 @@ def test_an_empty_ledger_has_a_table_of_zeros():
     table = ledger.table()
     assert list(table.stage) == ["total"]
     assert table.drop(columns="stage").sum().sum() == 0
-    assert describe(ledger.total) == "0 calls, 0 tokens, $0.00"
+    assert describe_spending(ledger.total) == "0 calls, 0 tokens, $0.00"
 
 
 def test_threads_lose_no_count():
@@ -115,4 +115,4 @@ def test_threads_lose_no_count():
     ],
 )
 def test_a_line_about_it(spending, line):
-    assert describe(spending) == line
+    assert describe_spending(spending) == line

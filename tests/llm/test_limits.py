@@ -8,8 +8,8 @@ from endpoint import HASTY, completion, status
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perslib.llm import Backbone, Cache, Patience, Request
-from perslib.llm.answerers.limits import Gate, Pace
+from perslib.llm import Backbone, Cache, Request, RetryPolicy
+from perslib.llm.answerers.limits import ConcurrencyLimit, Pace
 from perslib.llm.entries import entry
 
 
@@ -33,7 +33,7 @@ def test_two_runs_share_one_bound(server, model):
 
 def test_the_bound_halves_once_for_a_burst_and_grows_back_one_by_one():
     async def play():
-        gate = Gate(8)
+        gate = ConcurrencyLimit(8)
         entered = [await gate.enter() for _ in range(8)]
         for moment in entered:
             gate.shrink(moment)
@@ -64,7 +64,7 @@ def test_an_endpoint_that_takes_four_is_soon_asked_four_at_a_time(server, model)
         return status(429) if server.in_flight > 4 else "ok"
 
     server.reply = reply
-    backbone = model(concurrency=32, patience=Patience(tries=12, backoff=0.02, longest=0.1))
+    backbone = model(concurrency=32, patience=RetryPolicy(tries=12, backoff=0.02, longest=0.1))
     answers = backbone.ask_many(map(str, range(150)), progress=False)
     assert all(answer.ok for answer in answers)
     late = answers[75:]
@@ -74,7 +74,7 @@ def test_an_endpoint_that_takes_four_is_soon_asked_four_at_a_time(server, model)
 
 def test_those_who_wait_enter_in_order_and_a_cancelled_one_leaves_its_place():
     async def play():
-        gate, order = Gate(1), []
+        gate, order = ConcurrencyLimit(1), []
         await gate.enter()
 
         async def caller(name):
@@ -95,7 +95,7 @@ def test_those_who_wait_enter_in_order_and_a_cancelled_one_leaves_its_place():
 
 @given(st.lists(st.sampled_from(["grow", "shrink"]), max_size=60))
 def test_the_bound_stays_between_one_and_the_most(events):
-    gate = Gate(5)
+    gate = ConcurrencyLimit(5)
     for event in events:
         gate.grow() if event == "grow" else gate.shrink(time.monotonic())
         assert 1 <= gate.bound <= 5

@@ -20,7 +20,7 @@ from aiohttp import web
 from endpoint import HASTY, Endpoint, completion, endless, says, silent, status
 
 from perslib.errors import BackboneError, DataError, MissingKey, PerslibError, Refused, Unreachable
-from perslib.llm import Patience, backbone, event_loop
+from perslib.llm import RetryPolicy, backbone, event_loop
 from perslib.llm.answerers.openai_client import find_cause
 
 KEY = "sk-live-0123456789abcdefghij"
@@ -244,7 +244,7 @@ def client(server):
 
     yield make
     for own in made:
-        event_loop.run(own.close())
+        event_loop.run_on_loop(own.close())
 
 
 def test_a_client_brings_its_headers_and_credentials(server, model, client):
@@ -281,7 +281,7 @@ def test_tracing_of_a_client_sees_each_call(server, model, client):
 def test_tries_of_a_client_are_ours_alone(server, model, client, http_client):
     server.reply = lambda body: status(503, "busy")
     own = client(max_retries=5, http_client=http_client and http_client())
-    answer = model(client=own, patience=Patience(tries=3, backoff=0.01)).ask("Hello?")
+    answer = model(client=own, patience=RetryPolicy(tries=3, backoff=0.01)).ask("Hello?")
     assert (answer.error, len(server.bodies)) == ("gave up after 3 tries: 503: busy", 3)
     assert own.max_retries == 5
 
@@ -290,7 +290,7 @@ def test_tries_of_a_client_are_ours_alone(server, model, client, http_client):
 def test_what_breaks_with_a_client_is_said_as_without(server, model, client, http_client):
     server.next(endless(), silent(), status(401, f"no such key: {KEY}"))
     own = client(http_client=http_client())
-    asked = model(client=own, timeout=0.3, patience=Patience(tries=2, backoff=0.01))
+    asked = model(client=own, timeout=0.3, patience=RetryPolicy(tries=2, backoff=0.01))
     assert asked.ask("Hello?").error == "gave up after 2 tries: no complete reply within 0.3 s"
     with pytest.raises(Refused, match=r"no such key: \[key\] — check the credentials of the client") as caught:
         asked.ask("Again?")
@@ -305,14 +305,14 @@ def test_a_client_that_fails_is_named(model, client):
         raise RuntimeError("no token today")
 
     broken, closed = client(api_key=no_token), client()
-    event_loop.run(closed.close())
+    event_loop.run_on_loop(closed.close())
     for own, words in ((broken, "no token today"), (closed, "closed")):
         with pytest.raises(BackboneError, match=rf"client of backbone .* failed \(RuntimeError: .*{words}"):
             model(client=own).ask("Hello?")
 
 
 def test_a_key_from_a_file_is_hidden_with_its_line_end(model, client):
-    answer = model(client=client(api_key=f"{KEY}\n"), patience=Patience(tries=1)).ask("Hello?")
+    answer = model(client=client(api_key=f"{KEY}\n"), patience=RetryPolicy(tries=1)).ask("Hello?")
     assert not answer.ok and KEY not in answer.error
 
 
@@ -419,7 +419,7 @@ def test_each_call_has_a_token_of_entra_that_no_error_shows(server, model, entra
         "Bearer eyJ-second-token-0123456789",
     ]
     assert entra.scopes == ["https://cognitiveservices.azure.com/.default"]
-    event_loop.run(asked.client.transport.close())
+    event_loop.run_on_loop(asked.client.transport.close())
     assert len(entra.closed) == 1
 
 

@@ -9,7 +9,7 @@ from endpoint import completion, reasoner, status
 from perslib.errors import Refused
 from perslib.llm import Answer, dry_run
 from perslib.llm.abilities import read_probe, save_probe
-from perslib.llm.probe import pace_of, seconds
+from perslib.llm.probe import estimate_seconds, pace_of
 
 SCORE = {"type": "object", "properties": {"score": {"type": "integer"}}, "required": ["score"]}
 
@@ -137,11 +137,11 @@ def test_time_is_told_from_the_length_of_prompts_until_answers_tell_it(server, m
     assert probe.pace is not None and min(probe.pace) >= 0 and max(probe.pace) > 0
     took = [Answer(tokens_in=i, tokens_out=o, seconds=0.001 * i + 0.05 * o) for i, o in ((15, 40), (1200, 1), (10, 24))]
     save_probe(replace(probe, pace=pace_of(took)))
-    assert seconds(asked.entry, 6000, 10, 40) == pytest.approx(6.5 / 4)
-    assert seconds(asked.entry, 600, 10, 40) == pytest.approx(1.1 / 4)
+    assert estimate_seconds(asked.entry, 6000, 10, 40) == pytest.approx(6.5 / 4)
+    assert estimate_seconds(asked.entry, 600, 10, 40) == pytest.approx(1.1 / 4)
     assert pace_of([Answer(seconds=1.0)]) is None
     save_probe(replace(probe, pace=None))
-    assert seconds(asked.entry, 6000, 10, 40) is None
+    assert estimate_seconds(asked.entry, 6000, 10, 40) is None
 
 
 def test_what_is_longer_than_the_context_is_no_call_that_costs(server, model):

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 from endpoint import completion
 
-from perslib.llm import Cache, Request, answered, dry_run
-from perslib.llm.request import Answer, changed
+from perslib.llm import Cache, Request, dry_run, run_with_answers
+from perslib.llm.request import Answer, wrap_ask
 from perslib.llm.tokens import USUAL_REPLY
 
 
@@ -128,7 +128,7 @@ def test_later_methods_wait_for_room(model, echoing):
 
 
 def test_answered_runs_a_method_without_a_model():
-    assert answered(asking(["a", "b"]), [Answer("x"), Answer("y")]) == ["x", "y"]
+    assert run_with_answers(asking(["a", "b"]), [Answer("x"), Answer("y")]) == ["x", "y"]
 
 
 def test_parts_of_a_method_are_gathered_and_keep_their_order(model, echoing):
@@ -187,7 +187,7 @@ def test_what_is_asked_can_be_changed_and_its_answers_heard(model, echoing):
     heard = []
 
     async def loud(ask):
-        shout = changed(
+        shout = wrap_ask(
             ask, lambda r: Request(str(r.messages[-1]["content"]).upper()), hear=heard.extend, stage="aloud"
         )
         return await asking(["a", "b"], ["c"])(shout)

@@ -41,7 +41,7 @@ def start() -> tuple[subprocess.Popen[str], str]:
     """A server of its own process, and its base URL."""
     program = Path(llama_server.__file__)
     process = subprocess.Popen(
-        [sys.executable, str(program), str(embedded.weights())],
+        [sys.executable, str(program), str(embedded.find_model_file())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -113,7 +113,7 @@ def test_an_answer_by_schema_parses_and_says_who_gave_it(third):
     assert answer.data["score"] in range(1, 6) and isinstance(answer.data["why"], str)
     assert (answer.model, answer.backbone) == (ALIAS, "third")
     assert answer.cost == pytest.approx((answer.tokens_in + 2 * answer.tokens_out) / 1e6)
-    sent = Cache(policy="only").sent(answer.digest)
+    sent = Cache(policy="only").read_request(answer.digest)
     assert sent["response_format"]["json_schema"]["schema"] == SCORE and KEY not in json.dumps(sent)
 
 

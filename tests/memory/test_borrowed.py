@@ -14,7 +14,7 @@ from made import shortened
 from perslib.corpus import Corpus, load
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge import Computed, LearnedJudge, Sees, UserMean, borrowed
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.memory import make_memory
 from perslib.memory.borrowed import Lender
 from perslib.studies.whose_memory import (
@@ -100,11 +100,11 @@ def test_any_memory_and_any_judge_borrows(four):
     block = four.block("ada", "gift")
     memory = borrowed(make_memory("scores"), four, "farthest")
     assert memory.name == "scores, farthest"
-    built = answered(partial(memory.build, block))
+    built = run_with_answers(partial(memory.build, block))
     assert built.user == "ada" and built.counts == (2, 4, 0, 0, 0)
     judge = borrowed(UserMean(), four, "nearest")
     assert judge.name == "user mean, nearest" and judge.sees == UserMean().sees
-    assert answered(partial(judge.judge, block))[0].raw == pytest.approx(13 / 3)
+    assert run_with_answers(partial(judge.judge, block))[0].raw == pytest.approx(13 / 3)
 
 
 def test_device_logs_before_the_judged_sessions_stay():

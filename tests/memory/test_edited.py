@@ -13,7 +13,7 @@ from scripted import Scripted
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
 from perslib.judge import Manner, Personal, make_judges
-from perslib.llm import Answer, answered
+from perslib.llm import Answer, run_with_answers
 from perslib.memory import (
     Draft,
     Edited,
@@ -144,7 +144,7 @@ def test_a_study_uses_saved_memories_and_says_so(draft, block):
     assert "Wants exact prices." in str(model.asked[0][1].messages)
     assert "edited by hand (mine)" in judge.name
     other = load("sample/en").block(block.user, load("sample/en").scenarios[1])
-    assert answered(partial(Edited("mine", otherwise=Scores()).build, other)).system == "scores"
+    assert run_with_answers(partial(Edited("mine", otherwise=Scores()).build, other)).system == "scores"
     with pytest.raises(UnknownName, match="nobody"):
         Edited("nobody", otherwise=Scores())
 
@@ -159,14 +159,14 @@ def test_a_judge_of_the_studies_takes_saved_memories_by_name(draft, block):
 
 
 def test_a_given_memory_is_this_users_alone(draft, block):
-    assert answered(partial(Given(draft.memory).build, block)) == draft.memory
+    assert run_with_answers(partial(Given(draft.memory).build, block)) == draft.memory
     corpus = load("sample/en")
     with pytest.raises(DataError, match="of user"):
-        answered(partial(Given(draft.memory).build, corpus.block(corpus.users["user"][1], corpus.scenarios[0])))
+        run_with_answers(partial(Given(draft.memory).build, corpus.block(corpus.users["user"][1], corpus.scenarios[0])))
 
 
 def test_a_measured_statement_switched_off_is_not_told_of_the_reply_either(block):
-    memory = answered(partial(Measured("en").build, block))
+    memory = run_with_answers(partial(Measured("en").build, block))
     first = memory.statements[0]
     target = next(iter(block))
     draft = Draft.of(memory).switch(first.id, on=False)

@@ -13,7 +13,7 @@ from scripted import first_asked
 from perslib.corpus import Block, load
 from perslib.errors import UnknownName
 from perslib.judge import Manner, Personal, targets
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.memory import Measured, MemorySystem, Statement, UserMemory
 from perslib.memory.features import said_by, said_of
 from perslib.memory.measured import TRAITS, MeasuredMemory, Traits, _measured
@@ -36,7 +36,7 @@ LIKES_NUMBERS = history(*[(5, NUMBERS), (2, VAGUE)] * 5)
 
 
 def built(system: MemorySystem, block: Block) -> UserMemory:
-    return answered(partial(system.build, block))
+    return run_with_answers(partial(system.build, block))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from scripted import Scripted, first_asked
 
 from perslib.corpus import Block
 from perslib.errors import UnknownName
-from perslib.llm import Answer, answered
+from perslib.llm import Answer, run_with_answers
 from perslib.memory import Scores, Structured
 from perslib.memory.structured import cut, published_sessions, shown
 
@@ -101,7 +101,7 @@ def test_where_nothing_fits_the_earliest_sessions_of_each_scenario_are_left_out(
 def test_counts_are_those_of_the_whole_history():
     rows = [("ada", "travel", str(i), "q", "r", 5 if i else 1) for i in range(12)]
     rows += [("ada", "travel", "12", "q", "r", None)]
-    memory = answered(partial(Structured().build, block([*rows, *past()])), [Answer(data=ANSWER)])
+    memory = run_with_answers(partial(Structured().build, block([*rows, *past()])), [Answer(data=ANSWER)])
     assert memory.counts == (1, 0, 0, 0, 11) and memory.average == pytest.approx(56 / 12)
     assert len(memory.turns) == 8
 
@@ -136,7 +136,7 @@ def test_the_builder_sees_no_target():
 
 
 def test_without_a_rated_history_nothing_is_asked():
-    memory = answered(partial(Structured().build, block(scored_past([None, None]))))
+    memory = run_with_answers(partial(Structured().build, block(scored_past([None, None]))))
     assert memory.is_empty and memory.turns == () and math.isnan(memory.average)
     assert memory.state == "structured, no rated history"
 
@@ -149,11 +149,11 @@ def test_without_a_rated_history_nothing_is_asked():
     ],
 )
 def test_a_failed_build_leaves_the_scores(answer, why):
-    memory = answered(partial(Structured().build, block(scored_past([4, 2]))), [answer])
+    memory = run_with_answers(partial(Structured().build, block(scored_past([4, 2]))), [answer])
     assert memory.counts == (0, 1, 0, 1, 0) and not memory.statements and not memory.is_empty
     assert memory.state == f"structured, scores only: {why}"
 
 
 def test_scores_alone_ask_nothing():
-    memory = answered(partial(Scores().build, block(scored_past([4, 2]))))
+    memory = run_with_answers(partial(Scores().build, block(scored_past([4, 2]))))
     assert (memory.counts, memory.state) == ((0, 1, 0, 1, 0), "scores")

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from perslib.llm.ledger import Ledger, Progress, Spending
+from perslib.llm.ledger import Ledger, Spending, StageProgress
 from perslib.llm.request import Answer
 from perslib.report.run.estimate import describe_asked
 
@@ -27,7 +27,7 @@ def bare(monkeypatch):
 
 def run(answers, total=None, **options) -> Ledger:
     ledger = Ledger()
-    with Progress(len(answers) if total is None else total, "judge", ledger, **options) as progress:
+    with StageProgress(len(answers) if total is None else total, "judge", ledger, **options) as progress:
         for answer in answers:
             ledger.record("judge", answer)
             progress.step(answer)
@@ -105,7 +105,7 @@ def test_a_report_file_that_cannot_be_written_stops_nothing(monkeypatch, tmp_pat
 def test_time_left_is_that_of_calls_and_not_of_hits():
     """A resumed run starts with a burst of hits; what is left must be asked for."""
     ledger = Ledger()
-    with Progress(1000, "judge", ledger, enabled=False) as progress:
+    with StageProgress(1000, "judge", ledger, enabled=False) as progress:
         assert progress.eta is None
         for _ in range(900):
             progress.step(HIT)
@@ -118,7 +118,7 @@ def test_time_left_is_that_of_calls_and_not_of_hits():
 def test_an_unknown_total_is_shown_as_one(capsys, monkeypatch):
     monkeypatch.setenv("PERSLIB_PROGRESS", "plain")
     ledger = Ledger()
-    with Progress(None, "memory", ledger) as progress:
+    with StageProgress(None, "memory", ledger) as progress:
         ledger.record("memory", PAID)
         progress.step(PAID)
     assert capsys.readouterr().err.startswith("memory 1/?: 1 calls")

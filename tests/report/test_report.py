@@ -600,7 +600,7 @@ def test_what_a_page_asks_is_said_before_it_runs_and_nobody_is_asked_for_that(ho
 
     at = backbone_named("far")
     save_probe(
-        Probe("far", at.address, at.called, *[False] * 7, 1.0, 10, 50, "", [0.1, 0.5])
+        Probe("far", at.address, at.display_name, *[False] * 7, 1.0, 10, 50, "", [0.1, 0.5])
     )  # a context of fifty tokens
     (line,) = rehearse_report(own, corpus="tiny/en", backbones="far", out=home / "dry")
     assert "1 questions too long for the model's context, about" in line and "time unknown" not in line

@@ -9,7 +9,7 @@ from typing import Any
 from scripted import Scripted
 
 from perslib.llm import Answer, Ledger, Method, Request
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 
 
 def verdict(score: int, rationale: str = "As always.", **further: Any) -> Answer:
@@ -32,7 +32,7 @@ class Asked(Scripted):
         super().__init__(reply=reply)
         self.waits, self.down = waits, down
         self.ledger = Ledger()
-        self.entry = Entry(name="asked")
+        self.entry = BackboneEntry(name="asked")
         self._open: list[tuple[Method[Any], Future[Any]]] = []
 
     def begin(self, method: Method[Any]) -> Future[Any]:

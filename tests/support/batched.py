@@ -8,7 +8,7 @@ import pytest
 
 from perslib.llm import Backbone, Request, batches
 from perslib.llm.answerers.choice import run_environment
-from perslib.llm.entries import Entry, Prices
+from perslib.llm.entries import BackboneEntry, Prices
 
 SCORE = {
     "type": "object",
@@ -23,7 +23,7 @@ SECRET = "sk-this-is-a-long-secret-key"
 def entry_of(server):
     prices = Prices(input=1.0, output=4.0, cached=0.5)
     about = {"base_url": server.base_url, "model": "m", "key_env": "BATCH_KEY", "structured": "schema"}
-    return Entry("mine", prices=prices, prices_as_of="2026-11", batch=0.5, **about)
+    return BackboneEntry("mine", prices=prices, prices_as_of="2026-11", batch=0.5, **about)
 
 
 def questions(number=12, **settings):
@@ -45,7 +45,7 @@ def collected(work, folder, leave=()):
     """Batches of what `work` would ask."""
     with rehearsing(folder) as file:
         work()
-    return batches.write(file, leave)
+    return batches.write_batches(file, leave)
 
 
 def ask(entry, asked=None, **settings):

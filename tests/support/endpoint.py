@@ -23,10 +23,10 @@ from typing import Any
 
 from aiohttp import web
 
-from perslib.llm import Patience
+from perslib.llm import RetryPolicy
 
 #: A client's retries as in life, a hundred times faster.
-HASTY = Patience(tries=4, backoff=0.01, longest=0.05, total=2.0)
+HASTY = RetryPolicy(tries=4, backoff=0.01, longest=0.05, total=2.0)
 
 Fault = Callable[[web.Request, dict[str, Any]], Awaitable[web.StreamResponse]]
 

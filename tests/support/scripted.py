@@ -47,7 +47,7 @@ def in_rounds(method: Method[Any], reply: Reply, *, at_once: int = 10**6, rounds
                 except Exception as error:
                     future.set_exception(error)
 
-    return event_loop.run(drive())
+    return event_loop.run_on_loop(drive())
 
 
 STATEMENT = {"statement": "Wants prices.", "turns": [1]}

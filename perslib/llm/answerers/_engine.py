@@ -46,7 +46,7 @@ class Unsupported(ValueError):
     """What a request wants and cannot have."""
 
 
-class Engine:
+class LoadedModel:
     """A loaded model."""
 
     def __init__(self, path: str, name: str, context: int, threads: int):
@@ -64,7 +64,7 @@ class Engine:
         room = self.context - prompt.shape[1]
         if room < 1:
             raise Unsupported(f"the request exceeds the context size ({self.context} tokens)")
-        result = self.pipe.generate(ov.Tensor(prompt), configured(body, room))
+        result = self.pipe.generate(ov.Tensor(prompt), make_generation_config(body, room))
         said, finish = result.tokens[0], result.finish_reasons[0]
         top = body.get("top_logprobs")
         return {
@@ -86,9 +86,9 @@ class Engine:
         """
         found, before = [], ""
         for place, token in enumerate(said):
-            text = self.written(token)
+            text = self.decode_token(token)
             alternatives = self.alternatives(prompt, said[:place], top) if VALUE.search(before) else {}
-            others = [{"token": self.written(t), "logprob": p} for t, p in alternatives.items()]
+            others = [{"token": self.decode_token(t), "logprob": p} for t, p in alternatives.items()]
             least = min(alternatives.values(), default=0.0)
             found.append({"token": text, "logprob": alternatives.get(token, least), "top_logprobs": others})
             before += text
@@ -102,12 +102,12 @@ class Engine:
         result = self.pipe.generate(ov.Tensor(np.append(prompt, [said], axis=1) if said else prompt), config)
         return {tokens[0]: round(score, DIGITS) for tokens, score in zip(result.tokens, result.scores, strict=True)}
 
-    def written(self, token: int) -> str:
+    def decode_token(self, token: int) -> str:
         """Return a token as text."""
         return str(self.tokenizer.decode([token], skip_special_tokens=False))
 
 
-def configured(body: dict[str, Any], room: int) -> Any:
+def make_generation_config(body: dict[str, Any], room: int) -> Any:
     """Return the engine's settings for a request."""
     config = genai.GenerationConfig()
     config.max_new_tokens = min(body.get("max_tokens") or room, room)
@@ -140,12 +140,12 @@ def grammar(schema: dict[str, Any]) -> str:
     """
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", [schema.get("const")])
-        return f"({' | '.join(literal(json.dumps(v, ensure_ascii=False)) for v in values)})"
+        return f"({' | '.join(quote_for_grammar(json.dumps(v, ensure_ascii=False)) for v in values)})"
     kind = schema["type"]
     if isinstance(kind, list):
         return f"({' | '.join(grammar({**schema, 'type': one}) for one in kind)})"
     if kind == "object":
-        parts = [f"{literal(json.dumps(k) + ': ')} {grammar(v)}" for k, v in schema["properties"].items()]
+        parts = [f"{quote_for_grammar(json.dumps(k) + ': ')} {grammar(v)}" for k, v in schema["properties"].items()]
         return " ".join(['"{"', ' ", " '.join(parts), '"}"'])
     if kind == "array":
         least, most = schema.get("minItems", 0), schema.get("maxItems", "")
@@ -162,16 +162,16 @@ def grammar(schema: dict[str, Any]) -> str:
     return SIMPLE[kind]
 
 
-def literal(text: str) -> str:
+def quote_for_grammar(text: str) -> str:
     """Return a text as a grammar writes it."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def main(path: str, name: str, context: int, threads: int) -> None:
+def run_engine(path: str, name: str, context: int, threads: int) -> None:
     """Load the model and answer until standard input closes."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what native code prints is no answer
-    engine = Engine(path, name, context, threads)
+    engine = LoadedModel(path, name, context, threads)
     print("{}", file=out, flush=True)
     requests: SimpleQueue[str] = SimpleQueue()
 
@@ -190,4 +190,4 @@ def main(path: str, name: str, context: int, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    main(**json.loads(sys.argv[1]))
+    run_engine(**json.loads(sys.argv[1]))

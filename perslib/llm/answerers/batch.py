@@ -11,11 +11,11 @@ from typing import Any
 
 from perslib.errors import GaveUp, Refused
 from perslib.llm.abilities import Abilities
-from perslib.llm.answerers.completions import read
+from perslib.llm.answerers.completions import read_completion
 from perslib.llm.answerers.dry_run import DryRun
-from perslib.llm.answerers.http import Fault, Transport
-from perslib.llm.answerers.limits import Allowance
-from perslib.llm.request import Answer, Question, json_or, plain_number, unanswered
+from perslib.llm.answerers.http import Transport, TransportError
+from perslib.llm.answerers.limits import TimeBudget
+from perslib.llm.request import Answer, QueuedRequest, json_or, make_error_answer, plain_number
 from perslib.llm.structured.fallbacks import Fallbacks, body_of
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -38,7 +38,7 @@ class QuestionWriter(DryRun):
         super().__init__(abilities, asked=asked)
         self.file = file
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: QueuedRequest) -> Answer:
         """Write the question down and return something of the wanted form, in which every free text is marked."""
         answer, request = self.make_up(question), question.request
         self._write(question, answer)
@@ -46,10 +46,10 @@ class QuestionWriter(DryRun):
             return answer.with_(text=f"{answer.text} {_NOT_YET}")
         return answer.with_(data=_mark(answer.data, json.dumps(request.schema, ensure_ascii=False)))
 
-    def _write(self, question: Question, answer: Answer) -> None:
+    def _write(self, question: QueuedRequest, answer: Answer) -> None:
         """Write what is sent, with what is needed to read the reply and what it is expected to take."""
         request, line = question.request, dict[str, Any](custom_id=question.key)
-        if not question.follows_made_up and not any(_NOT_YET in str(m["content"]) for m in request.messages):
+        if not question.follows_placeholder and not any(_NOT_YET in str(m["content"]) for m in request.messages):
             line |= {
                 "body": body_of(request, self.abilities),
                 "stage": question.stage,
@@ -79,15 +79,15 @@ class ResultReader:
         self.abilities, self.results = abilities, results
         self._failure = Transport(abilities.entry).failure
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: QueuedRequest) -> Answer:
         """Return the first reply to the question that can be read, or why there is none."""
         lines = self.results.get(question.key)
         if not lines:
-            return unanswered(question.request, "no result came")
+            return make_error_answer(question.request, "no result came")
         try:
             return await Fallbacks(self.abilities, _Lines(lines, self._failure)).answer(question.request)
         except Refused as error:
-            return unanswered(question.request, str(error))
+            return make_error_answer(question.request, str(error))
 
 
 class _Lines:
@@ -96,18 +96,18 @@ class _Lines:
     def __init__(self, lines: Sequence[Mapping[str, Any]], failure: Callable[..., Exception]):
         self._lines, self._failure = lines, failure
 
-    def allowance(self) -> Allowance:
+    def allowance(self) -> TimeBudget:
         """Return time without end."""
-        return Allowance(inf)
+        return TimeBudget(inf)
 
-    async def complete(self, body: Mapping[str, Any], tokens: int, allowance: Allowance) -> Answer:
+    async def complete(self, body: Mapping[str, Any], tokens: int, allowance: TimeBudget) -> Answer:
         """Return the first reply that can be read, once."""
         lines, self._lines = self._lines, ()
         failure: Exception = GaveUp("it has to be asked again")
         for number, line in enumerate(lines):
             try:
                 return self._read(line, body)
-            except Fault as fault:
+            except TransportError as fault:
                 reason: Exception = GaveUp(fault.words)
             except Refused as refused:
                 reason = refused
@@ -127,4 +127,4 @@ class _Lines:
         if status != 200 or not isinstance(reply, Mapping) or not reply:
             text = json.dumps(reply or dict(line), ensure_ascii=False)
             raise self._failure(status if status != 200 else 500, {}, text, body)
-        return read(reply)
+        return read_completion(reply)

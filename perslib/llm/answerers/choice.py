@@ -9,7 +9,7 @@ from perslib.llm.abilities import Abilities
 from perslib.llm.answerers.batch import QuestionWriter
 from perslib.llm.answerers.dry_run import DryRun
 from perslib.llm.cache.store import Cache
-from perslib.llm.request import NOT_IN_CACHE, Answer, Answerer, Question, unanswered
+from perslib.llm.request import NOT_IN_CACHE, Answer, Answerer, QueuedRequest, make_error_answer
 
 VARIABLE = "PERSLIB_ANSWERER"
 """`dry-run`, or `batch:FILE` with the file that questions are written to; otherwise models are asked."""
@@ -49,6 +49,6 @@ def choose_answerer(abilities: Abilities, cache: Cache, own: Answerer | None) ->
 class _CacheAlone:
     """Answers nothing that is not in the cache."""
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: QueuedRequest) -> Answer:
         """Return an answer that says so."""
-        return unanswered(question.request, NOT_IN_CACHE)
+        return make_error_answer(question.request, NOT_IN_CACHE)

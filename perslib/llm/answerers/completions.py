@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perslib.llm.answerers.http import Fault
+from perslib.llm.answerers.http import TransportError
 from perslib.llm.request import Answer, TokenLogprob, json_or
 from perslib.paths import read_toml
 
@@ -29,17 +29,17 @@ _OPEN = re.compile(r"<(think|thinking|reasoning)>")
 _CLOSE = re.compile(r"</(?:think|thinking|reasoning)>")
 
 
-def read(completion: Mapping[str, Any]) -> Answer:
-    """The first choice of a completion; a `Fault` when there is none, or when it cannot be read.
+def read_completion(completion: Mapping[str, Any]) -> Answer:
+    """The first choice of a completion; a `TransportError` when there is none, or when it cannot be read.
 
     With the error that is to be seen by the reply alone: that a model or a filter refused.
     """
     try:
         return _read(completion)
-    except Fault:
+    except TransportError:
         raise
     except Exception as error:  # whatever an endpoint sends, only its own call fails
-        raise Fault(f"the reply cannot be read ({type(error).__name__}: {error})"[:LONGEST_REASON]) from None
+        raise TransportError(f"the reply cannot be read ({type(error).__name__}: {error})"[:LONGEST_REASON]) from None
 
 
 def _read(completion: Mapping[str, Any]) -> Answer:
@@ -47,10 +47,10 @@ def _read(completion: Mapping[str, Any]) -> Answer:
     choice = _mapping(choices[0] if isinstance(choices, list) and choices else None)
     message = choice.get("message")
     if not isinstance(message, Mapping):
-        raise Fault("the reply has no choices")
+        raise TransportError("the reply has no choices")
     finish = str(choice.get("finish_reason") or "stop").lower()
     if finish in BROKEN_OFF:
-        raise Fault(f"the endpoint broke the reply off ({finish})")
+        raise TransportError(f"the endpoint broke the reply off ({finish})")
     finish = _ENDS.get(finish, finish)
     raw, refusal = _text(message.get("content")), _text(message.get("refusal"))
     apart = _text(message.get("reasoning_content") or message.get("reasoning"))

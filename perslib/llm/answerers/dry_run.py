@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perslib.llm.abilities import Abilities
-from perslib.llm.request import Answer, Question, unanswered
-from perslib.llm.tokens import USUAL_REPLY, tokens_of, tokens_of_messages
+from perslib.llm.request import Answer, QueuedRequest, make_error_answer
+from perslib.llm.tokens import USUAL_REPLY, count_tokens, tokens_of_messages
 
 #: A digest's digits as letters, so that nobody reads a score off such a text.
 _LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")
@@ -37,21 +37,21 @@ class DryRun:
     def __init__(
         self,
         abilities: Abilities,
-        usual: Callable[[Question], Any] = lambda question: None,
+        usual: Callable[[QueuedRequest], Any] = lambda question: None,
         asked: set[str] | None = None,
     ):
         self.abilities, self._usual = abilities, usual
         self._asked = set() if asked is None else asked
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: QueuedRequest) -> Answer:
         """Return something of the wanted form, counted like an answer; a question that is too long has none."""
         answer, context = self.make_up(question), self.abilities.context
         if not context or answer.tokens_in <= context:
             return answer
         reason = f"too long: about {answer.tokens_in:,} tokens, and the model's context has {context:,}"
-        return unanswered(question.request, reason).with_(cached=answer.cached, is_made_up=True)
+        return make_error_answer(question.request, reason).with_(cached=answer.cached, is_made_up=True)
 
-    def make_up(self, question: Question) -> Answer:
+    def make_up(self, question: QueuedRequest) -> Answer:
         """Return something of the wanted form; to an equal question, as a hit that nobody counts."""
         request, entry = question.request, self.abilities.entry
         form, most = request.schema, request.max_tokens or USUAL_REPLY
@@ -61,7 +61,7 @@ class DryRun:
             words = ["3", *textwrap.wrap(mark, 3), *["etc"] * USUAL_REPLY][: min(most, USUAL_REPLY)]
             reply = " ".join(words) if form is None else fill_schema(form, form, mark)
         text = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-        tokens_out = most if is_unknown else tokens_of(text, entry.languages)
+        tokens_out = most if is_unknown else count_tokens(text, entry.languages)
         tokens_in = tokens_of_messages(request.messages, entry.languages)
         answer = Answer(
             text=text,

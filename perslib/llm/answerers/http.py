@@ -1,4 +1,4 @@
-"""One HTTP exchange with an endpoint. What comes of it is a reply, a `Fault` worth another try, or a refusal for good."""
+"""One HTTP exchange with an endpoint. What comes of it is a reply, a `TransportError` worth another try, or a refusal for good."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from perslib.errors import BackboneError, Refused, Unreachable
 from perslib.llm import event_loop
 from perslib.llm.answerers.hidden_keys import hide_keys
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 from perslib.llm.request import json_or, plain_number, whole_characters
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ Body = Mapping[str, Any] | None
 
 
 @dataclass(eq=False)
-class Fault(Exception):
+class TransportError(Exception):
     """An exchange that failed and may go better next time."""
 
     words: str
@@ -60,19 +60,19 @@ class Fault(Exception):
 class Transport:
     """The connections to one endpoint; lives on the background loop."""
 
-    def __init__(self, entry: Entry, client: AsyncOpenAI | None = None):
+    def __init__(self, entry: BackboneEntry, client: AsyncOpenAI | None = None):
         self.entry = entry
         self.base_url = entry.base_url.rstrip("/")
         self._of_user = self._client = client
         self._opening = asyncio.Lock()
 
     async def exchange(self, method: str, path: str, body: Body = None) -> dict[str, Any]:
-        """Send one request and return the JSON object that comes back; `Fault` or `Refused` otherwise."""
+        """Send one request and return the JSON object that comes back; `TransportError` or `Refused` otherwise."""
         started = time.perf_counter()
         content: dict[str, Any] = {} if body is None else {"content": encode_body(body)}
         reply = await self._request(method, path, _most(body), **content)
         seconds, size = time.perf_counter() - started, len(reply.content)
-        return {**await event_loop.apart(size, self._decoded, reply, body), "seconds": seconds, "size": size}
+        return {**await event_loop.run_in_thread(size, self._decoded, reply, body), "seconds": seconds, "size": size}
 
     async def upload(self, file: Path) -> dict[str, Any]:
         """Send a file of questions; returns what the endpoint says of it."""
@@ -114,7 +114,7 @@ class Transport:
                 f"The client of backbone {self.entry.name!r} failed ({said}): {remedy}.", backbone=self.entry.name
             ) from None
         if len(reply.content) > most:
-            raise Fault(f"the reply is larger than {most // 2**20} MB", hopeless=True)
+            raise TransportError(f"the reply is larger than {most // 2**20} MB", hopeless=True)
         return reply
 
     async def open(self) -> None:
@@ -135,16 +135,16 @@ class Transport:
         if client is not None and client is not self._of_user:
             await client.close()
 
-    def fault(self, error: BaseException, key: str | None = None, is_unreached: bool = False) -> Fault:
+    def fault(self, error: BaseException, key: str | None = None, is_unreached: bool = False) -> TransportError:
         """Say what broke, without the key, which a server may have written where it does not belong."""
         if type(error) is TimeoutError:
-            return Fault(f"no complete reply within {self.entry.timeout:g} s")
+            return TransportError(f"no complete reply within {self.entry.timeout:g} s")
         words = _clean(hide_keys(str(error), {key: "[key]"} if key else {})) or type(error).__name__
         if not is_unreached:
-            return Fault(f"the connection broke: {words}")
+            return TransportError(f"the connection broke: {words}")
         if type(error).__name__ in ("ClientProxyConnectionError", "ProxyError"):
-            return Fault(f"the proxy that the environment names does not answer ({words})")
-        return Fault("connection refused" if isinstance(error, ConnectionRefusedError) else words, nobody=True)
+            return TransportError(f"the proxy that the environment names does not answer ({words})")
+        return TransportError("connection refused" if isinstance(error, ConnectionRefusedError) else words, nobody=True)
 
     def _decoded(self, reply: Response, body: Body) -> dict[str, Any]:
         """The object in a reply with status 200; raises what anything else means."""
@@ -152,7 +152,7 @@ class Transport:
         decoded = json_or(text, _UNREADABLE)
         if not isinstance(decoded, dict):
             wanted = "JSON" if decoded is _UNREADABLE else "a JSON object"
-            raise Fault(f"the reply is not {wanted}: {_clean(text[:LONGEST_PAGE])[:80]!r}")
+            raise TransportError(f"the reply is not {wanted}: {_clean(text[:LONGEST_PAGE])[:80]!r}")
         error = decoded.get("error")
         if error and not decoded.get("choices"):  # some gateways send their errors with status 200
             code = error.get("code") if isinstance(error, Mapping) else None
@@ -180,7 +180,7 @@ class Transport:
         """What a status other than 200 means."""
         words, code = server_words(text)
         if (status in AGAIN or status >= 500) and code not in _NO_CREDIT:
-            return Fault(f"{status}: {words}", status=status, retry_after=retry_after(headers))
+            return TransportError(f"{status}: {words}", status=status, retry_after=retry_after(headers))
         field = refused_field(words, body or {}) if status in NAMING else ""
         return Refused(
             f"{self.entry.name}: the endpoint at {self.base_url} refused ({status}): {words}"

@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 
 from perslib.errors import GaveUp, Refused
 from perslib.llm import event_loop
-from perslib.llm.answerers.completions import read
-from perslib.llm.answerers.http import Fault, Transport
+from perslib.llm.answerers.completions import read_completion
+from perslib.llm.answerers.http import Transport, TransportError
 from perslib.llm.request import Answer
 
 
-class Gate:
+class ConcurrencyLimit:
     """A bound on calls in flight that halves when the endpoint says 429 and grows back with success.
 
     Additive increase, multiplicative decrease: `bound` calls that went well in a row raise it by one. Calls
@@ -141,7 +141,7 @@ _jitter = random.Random()
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How long a call is worth waiting for; all times in seconds."""
 
     tries: int = 6
@@ -161,7 +161,7 @@ class Patience:
 
 
 @dataclass
-class Allowance:
+class TimeBudget:
     """What one question may take for its tries and the waits between them, in seconds; our own queue does not count."""
 
     most: float
@@ -176,11 +176,11 @@ class Allowance:
 class Client:
     """One endpoint as this process sees it: its connections and its limits."""
 
-    def __init__(self, transport: Transport, patience: Patience, minute: float = 60.0):
+    def __init__(self, transport: Transport, patience: RetryPolicy, minute: float = 60.0):
         entry = transport.entry
         self.transport = transport
         self.patience = patience
-        self.gate = Gate(entry.concurrency)
+        self.gate = ConcurrencyLimit(entry.concurrency)
         self.pace = Pace(entry.rpm, entry.tpm, minute)
         self.answered = False
         self.failures = 0
@@ -191,12 +191,12 @@ class Client:
         """The name of its backbone."""
         return self.transport.entry.name
 
-    def allowance(self) -> Allowance:
+    def allowance(self) -> TimeBudget:
         """Return the time of a new question."""
         entry = self.transport.entry
-        return Allowance(entry.deadline or 3 * entry.timeout + self.patience.total)
+        return TimeBudget(entry.deadline or 3 * entry.timeout + self.patience.total)
 
-    async def complete(self, body: Mapping[str, Any], tokens: int = 0, allowance: Allowance | None = None) -> Answer:
+    async def complete(self, body: Mapping[str, Any], tokens: int = 0, allowance: TimeBudget | None = None) -> Answer:
         """The reply to one chat completion; `tokens` is our estimate of its size, for the pace.
 
         `allowance` is what its question has left. Raises `GaveUp` when that, retries or waiting are used up,
@@ -205,14 +205,14 @@ class Client:
 
         async def attempt() -> Answer:
             completion = await self.transport.exchange("POST", "/chat/completions", body)
-            return await event_loop.apart(completion["size"], read, completion)
+            return await event_loop.run_in_thread(completion["size"], read_completion, completion)
 
-        return await self.persist(attempt, tokens, allowance)
+        return await self.call_with_retries(attempt, tokens, allowance)
 
-    async def persist(
-        self, attempt: Callable[[], Awaitable[Came]], tokens: int, allowance: Allowance | None = None
+    async def call_with_retries(
+        self, attempt: Callable[[], Awaitable[Came]], tokens: int, allowance: TimeBudget | None = None
     ) -> Came:
-        """What `attempt` brings, tried again as long as it fails with a `Fault` and patience lasts."""
+        """What `attempt` brings, tried again as long as it fails with a `TransportError` and patience lasts."""
         allowance = allowance or self.allowance()
         waited, tried = 0.0, 0
         while True:
@@ -222,7 +222,7 @@ class Client:
             except Refused:
                 self.failures = 0  # the endpoint is well, it answered
                 raise
-            except Fault as fault:
+            except TransportError as fault:
                 pause = self.patience.pause(tried, fault.retry_after)
                 self._stop(fault, tried, waited, pause, allowance)
                 if fault.retry_after:
@@ -234,14 +234,14 @@ class Client:
             allowance.taken += pause
             await asyncio.sleep(pause)
 
-    async def _once(self, attempt: Callable[[], Awaitable[Came]], tokens: int, allowance: Allowance) -> Came:
+    async def _once(self, attempt: Callable[[], Awaitable[Came]], tokens: int, allowance: TimeBudget) -> Came:
         """One try inside the limits; the place is given back while we wait for the next."""
         await self.transport.open()  # before the clock of the pace starts
         entered = await self.gate.enter()
         try:
             slot = await self.pace.start(tokens)
             reply = await self._timed(attempt, allowance)
-        except Fault as fault:
+        except TransportError as fault:
             if fault.status == 429:
                 self.gate.shrink(entered)
             raise
@@ -251,7 +251,7 @@ class Client:
         self.pace.settle(slot, reply.tokens_in + reply.tokens_out)
         return reply
 
-    async def _timed(self, attempt: Callable[[], Awaitable[Came]], allowance: Allowance) -> Came:
+    async def _timed(self, attempt: Callable[[], Awaitable[Came]], allowance: TimeBudget) -> Came:
         """One try within what is left of the question's time."""
         started = time.monotonic()
         try:
@@ -259,11 +259,11 @@ class Client:
                 return await attempt()
         except TimeoutError:
             words = f"no complete reply within the {allowance.most:g} s that a question may take"
-            raise Fault(words, hopeless=True) from None
+            raise TransportError(words, hopeless=True) from None
         finally:
             allowance.taken += time.monotonic() - started
 
-    def _stop(self, fault: Fault, tried: int, waited: float, pause: float, allowance: Allowance) -> None:
+    def _stop(self, fault: TransportError, tried: int, waited: float, pause: float, allowance: TimeBudget) -> None:
         """Raise when this was the last try."""
         most, total = self.patience.tries, self.patience.total
         if fault.nobody and not self.answered:

@@ -22,7 +22,7 @@ import openai
 
 from perslib.errors import BackboneError, MissingKey
 from perslib.extras import import_extra
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 
 CONNECT = 10.0
 """Seconds to open a connection."""
@@ -75,7 +75,7 @@ class BoundedClient(httpx2.AsyncClient):
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=_Connections(
-                    limit=0,  # `limits.Gate` bounds the calls in flight
+                    limit=0,  # `limits.ConcurrencyLimit` bounds the calls in flight
                     keepalive_timeout=KEEP_ALIVE,
                     ssl=self._certificates,
                 ),
@@ -116,7 +116,7 @@ class EndpointClient(openai.AsyncOpenAI):
     It takes nothing from the environment but a proxy and the key, which is read for each call and held by nothing.
     """
 
-    def __init__(self, entry: Entry):
+    def __init__(self, entry: BackboneEntry):
         self._entry = entry
         self._entra = _Entra(entry) if entry.auth == "entra" else None
         try:
@@ -201,7 +201,7 @@ def _is_unreached(error: BaseException) -> bool:
     return isinstance(error, aiohttp.ClientConnectorError) or type(error).__name__ == "ConnectError"
 
 
-def check_client(client: Any, entry: Entry, scheduler: object) -> str:
+def check_client(client: Any, entry: BackboneEntry, scheduler: object) -> str:
     """Return the base URL of a user's client; refuse one that perslib cannot use."""
     kind = type(client).__name__
     if not isinstance(client, openai.AsyncOpenAI):
@@ -218,7 +218,7 @@ def check_client(client: Any, entry: Entry, scheduler: object) -> str:
 class _Entra:
     """The token of Microsoft Entra ID that this machine may have: by `az login`, a managed identity, or the environment."""
 
-    def __init__(self, entry: Entry):
+    def __init__(self, entry: BackboneEntry):
         (azure,) = import_extra("azure", f"Backbone {entry.name!r}, which signs in with Microsoft Entra ID,")
         self._name, self._credential = entry.name, azure.DefaultAzureCredential()
         self.close = self._credential.close

@@ -19,15 +19,15 @@ from perslib.llm.answerers.batch import ResultReader, Results
 from perslib.llm.answerers.http import LARGEST_FILE
 from perslib.llm.cache.answers import CachedAnswers
 from perslib.llm.cache.store import Cache
-from perslib.llm.entries import Entry
-from perslib.llm.ledger import Ledger, describe
-from perslib.llm.request import Question, json_or
+from perslib.llm.entries import BackboneEntry
+from perslib.llm.ledger import Ledger, describe_spending
+from perslib.llm.request import QueuedRequest, json_or
 
 _CHUNK = 1 << 16
 
 
 @dataclass
-class Taken:
+class BatchResult:
     """What a batch brought: answers that are in the cache now, and why others are not."""
 
     ledger: Ledger
@@ -43,7 +43,7 @@ class Taken:
         without = f"; {len(self.reasons):,} without, such as: {self.reasons[0]}" if self.reasons else ""
         unusable = f"; not usable: {self.problems[0]}" if self.problems else ""
         more = f", and {len(self.problems) - 1:,} more" if len(self.problems) > 1 else ""
-        return f"{self.answers:,} answers, {describe(self.ledger.total)}{without}{unusable}{more}"
+        return f"{self.answers:,} answers, {describe_spending(self.ledger.total)}{without}{unusable}{more}"
 
 
 def decode_file(content: bytes) -> str:
@@ -97,11 +97,11 @@ def find_results(texts: Iterable[tuple[str, str]]) -> tuple[Results, list[Proble
     return results, problems
 
 
-async def read_answers(entry: Entry, questions: Iterable[Question], results: Results) -> Taken:
+async def read_answers(entry: BackboneEntry, questions: Iterable[QueuedRequest], results: Results) -> BatchResult:
     """Take the answers to a batch's questions into the cache."""
     abilities = know_abilities(entry)
     reader, cached = ResultReader(abilities, results), CachedAnswers(abilities, Cache())
-    taken = Taken(Ledger())
+    taken = BatchResult(Ledger())
     for question in questions:
         answer = await cached.keep(question, await reader.answer(question))
         taken.ledger.record(question.stage, answer)

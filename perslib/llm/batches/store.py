@@ -13,9 +13,9 @@ from typing import Any
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import event_loop
-from perslib.llm.batches.results import Results, Taken, decode_file, find_results, read_answers
-from perslib.llm.entries import Entry, Prices, restore_entry
-from perslib.llm.request import Question, Request, digest
+from perslib.llm.batches.results import BatchResult, Results, decode_file, find_results, read_answers
+from perslib.llm.entries import BackboneEntry, Prices, restore_entry
+from perslib.llm.request import QueuedRequest, Request, digest
 from perslib.paths import state, write_whole
 from perslib.schemas import Schema, check, read_schema
 
@@ -46,14 +46,14 @@ class Batch:
         return self.folder.name
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> BackboneEntry:
         """The backbone that is asked, at the price of a batch."""
         entry = restore_entry(self.state["entry"], f"{self.folder / STATE}: entry")
         prices, share = entry.prices, entry.batch or 1.0
         if prices is not None:
             cached = None if prices.cached is None else share * prices.cached
             prices = Prices(input=share * prices.input, output=share * prices.output, cached=cached)
-        return Entry(**{**vars(entry), "prices": prices})
+        return BackboneEntry(**{**vars(entry), "prices": prices})
 
     @property
     def cost(self) -> float | None:
@@ -80,14 +80,14 @@ class Batch:
         self.state |= news
         write_whole(self.folder / STATE, json.dumps(self.state, indent=1, ensure_ascii=False))
 
-    def take(self, results: Results, problems: Collection[Problem] = ()) -> Taken:
+    def take(self, results: Results, problems: Collection[Problem] = ()) -> BatchResult:
         """Take results into the answer cache; each is read as if it had come at once."""
-        taken = event_loop.run(read_answers(self.entry, self.read_questions(), results))
+        taken = event_loop.run_on_loop(read_answers(self.entry, self.read_questions(), results))
         taken.problems += problems
         self.note(read=time.time())
         return taken
 
-    def read_questions(self) -> Iterator[Question]:
+    def read_questions(self) -> Iterator[QueuedRequest]:
         """Read the question of each line."""
         with (self.folder / QUESTIONS).open("rb") as lines, (self.folder / HOW).open("rb") as how:
             for number, (line, more) in enumerate(zip_longest(lines, how, fillvalue=b""), 1):
@@ -95,7 +95,7 @@ class Batch:
                 asked = _read_json(line, place, self.folder) | _read_json(more, place, self.folder)
                 _check(asked, _QUESTION, place, self.folder)
                 request = Request(asked["body"]["messages"], **asked["request"])
-                yield Question(0, number, asked["custom_id"], request, asked["stage"])
+                yield QueuedRequest(0, number, asked["custom_id"], request, asked["stage"])
 
     def remove_unsent(self) -> None:
         """Remove its folder, unless it may have been sent."""
@@ -140,7 +140,7 @@ def batches() -> tuple[list[Batch], list[DataError]]:
     return sorted(read, key=lambda batch: batch.state["made"]), damaged
 
 
-def forget(name: str) -> Batch | None:
+def delete_batch(name: str) -> Batch | None:
     """Remove a batch's folder, whatever is in it; return what could be read of it."""
     known = {place.name: place for place in folder().glob("*") if place.is_dir()}
     if name not in known:
@@ -153,7 +153,7 @@ def forget(name: str) -> Batch | None:
     return batch
 
 
-def write(collected: Path, leave: Collection[str] = ()) -> tuple[list[Batch], int]:
+def write_batches(collected: Path, leave: Collection[str] = ()) -> tuple[list[Batch], int]:
     """Make batches of what a rehearsal collected, those to `leave` excepted; also return how many have to wait for these."""
     parts: dict[str, list[dict[str, Any]]] = {}
     seen = set(leave)
@@ -214,7 +214,7 @@ def _make(entry: dict[str, Any], part: list[dict[str, Any]], lines: list[str]) -
     return made
 
 
-def read_files(files: Iterable[Path]) -> Iterator[tuple[Batch, Taken]]:
+def read_files(files: Iterable[Path]) -> Iterator[tuple[Batch, BatchResult]]:
     """Take files of results that came another way into the cache, each line to the batch that it answers."""
     results, problems = find_results((file.name, decode_file(file.read_bytes())) for file in files)
     answered = [batch for batch in batches()[0] if any(one.key in results for one in batch.read_questions())]

@@ -19,11 +19,11 @@ from urllib.parse import quote
 from perslib.errors import BackboneError, Problem, Refused
 from perslib.llm import event_loop
 from perslib.llm.answerers.endpoint import shared_client
-from perslib.llm.answerers.http import Fault, server_words
+from perslib.llm.answerers.http import TransportError, server_words
 from perslib.llm.answerers.limits import Client
-from perslib.llm.batches.results import Taken, decode_file, find_results
+from perslib.llm.batches.results import BatchResult, decode_file, find_results
 from perslib.llm.batches.store import QUESTIONS, URL, Batch, read_batch
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 from perslib.paths import alone
 from perslib.schemas import show
 
@@ -42,7 +42,7 @@ _NOT_ALLOWED = (401, 402, 403)
 LABEL_FIELD, LABEL = "metadata", "perslib"
 
 
-def check_takes_batches(entry: Entry) -> None:
+def check_takes_batches(entry: BackboneEntry) -> None:
     """Refuse a backbone that is not known to take batches."""
     if entry.batch is None:
         raise BackboneError(
@@ -53,26 +53,26 @@ def check_takes_batches(entry: Entry) -> None:
         )
 
 
-def submit(batch: Batch) -> None:
+def send_batch(batch: Batch) -> None:
     """Send a batch to its endpoint, if nobody did."""
     check_takes_batches(batch.entry)
     with alone(batch.folder):
         batch.state = read_batch(batch.folder).state  # another process may have sent it meanwhile
         if "id" not in batch.state:
-            event_loop.run(_Submission(batch).send())
+            event_loop.run_on_loop(_Submission(batch).send())
 
 
-def fetch(batch: Batch) -> Taken:
+def fetch(batch: Batch) -> BatchResult:
     """Wait for a batch and take its answers into the cache; a wait that is broken off goes on with the next call."""
-    submit(batch)
+    send_batch(batch)
     model = shared_client(batch.entry)
     try:
-        ended = event_loop.run(_wait(batch, model))
+        ended = event_loop.run_on_loop(_wait(batch, model))
     except Refused as error:
         if error.status not in _NOT_ALLOWED:  # it is gone: nobody waits for it any more
             batch.note(read=time.time())
         raise
-    texts, problems = event_loop.run(_download(batch, ended, model))
+    texts, problems = event_loop.run_on_loop(_download(batch, ended, model))
     results, unusable = find_results(texts)
     if not results and ended.get("status") == "failed":
         batch.note(read=time.time())
@@ -120,7 +120,7 @@ class _Submission:
         self.may_be_made = True
         try:
             return _identifier(await self.transport.exchange("POST", "/batches", asked), "batch")
-        except Fault as fault:
+        except TransportError as fault:
             self.may_be_made = not (fault.nobody or fault.status == 429)
             raise
         except Refused as no:
@@ -171,11 +171,11 @@ class _Submission:
 
 
 def _identifier(reply: Mapping[str, Any], kind: str) -> str:
-    """Return the id in a reply; a `Fault` where it has none."""
+    """Return the id in a reply; a `TransportError` where it has none."""
     name = reply.get("id")
     if isinstance(name, str) and name.strip():
         return name
-    raise Fault(f"the reply names no {kind}: its id is {show(name)}")
+    raise TransportError(f"the reply names no {kind}: its id is {show(name)}")
 
 
 def _is_older(listed: Mapping[str, Any], moment: float) -> bool:
@@ -229,7 +229,7 @@ def _words(errors: Any) -> str:
 
 @dataclass
 class _Came(Generic[T]):
-    """Something that is no answer, in the form that `Client.persist` passes on."""
+    """Something that is no answer, in the form that `Client.call_with_retries` passes on."""
 
     value: T
     tokens_in: int = 0
@@ -243,4 +243,4 @@ async def _persist(model: Client, attempt: Callable[[], Awaitable[T]]) -> T:
     async def one() -> Any:
         return _Came(await attempt())
 
-    return (await model.persist(one, 0)).value
+    return (await model.call_with_retries(one, 0)).value

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.entries import Entry
+from perslib.llm.entries import BackboneEntry
 from perslib.llm.request import Request, digest
 from perslib.llm.structured.fallbacks import parameters
 from perslib.llm.structured.parsing import schema_text
@@ -18,7 +18,7 @@ PROTOCOL = 1
 """Raised when perslib puts the same request to a model in another way."""
 
 
-def content_address(entry: Entry, weights: str, request: Request) -> str:
+def content_address(entry: BackboneEntry, weights: str, request: Request) -> str:
     """Digest over endpoint, model, rendered messages, parameters and schema.
 
     Not in it: names, prices, limits and time-outs, which change no answer, and what an endpoint turned out to
@@ -41,7 +41,7 @@ def content_address(entry: Entry, weights: str, request: Request) -> str:
     return digest(parts)
 
 
-def weights(entry: Entry) -> str:
+def fingerprint_model(entry: BackboneEntry) -> str:
     """What the model is: a file is known by its content, wherever it lies."""
     with suppress(OSError, RuntimeError):  # a file that cannot be read is named when the model is asked
         path = Path(entry.gguf or "").expanduser()

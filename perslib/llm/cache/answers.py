@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from perslib.llm.abilities import Abilities
-from perslib.llm.cache.address import content_address, weights
+from perslib.llm.cache.address import content_address, fingerprint_model
 from perslib.llm.cache.claims import Claims
 from perslib.llm.cache.store import Cache, Meta
-from perslib.llm.request import Answer, Question, Request, whole_characters
-from perslib.llm.structured.fallbacks import reread
+from perslib.llm.request import Answer, QueuedRequest, Request, whole_characters
+from perslib.llm.structured.fallbacks import parse_again
 
 
 class CachedAnswers:
@@ -21,7 +21,7 @@ class CachedAnswers:
 
     def __init__(self, abilities: Abilities, cache: Cache):
         self.abilities, self.cache, self.claims = abilities, cache, Claims(cache)
-        self._weights = weights(abilities.entry)
+        self._weights = fingerprint_model(abilities.entry)
         self._unwritten: list[tuple[str, Mapping[str, Any], Meta]] = []
         self._written: asyncio.Future[None]
 
@@ -42,18 +42,18 @@ class CachedAnswers:
         self.claims.release(late.keys())
         return read | late, ours - late.keys()
 
-    async def keep(self, question: Question, answer: Answer) -> Answer:
+    async def keep(self, question: QueuedRequest, answer: Answer) -> Answer:
         """Write an answer that may be kept, and return it with the names of model and question."""
         entry = self.abilities.entry
         # An endpoint names the dated version. The path of a model file is not for the record.
         named = answer.model if entry.kind == "endpoint" else ""
-        model = Path(named).name if named.endswith(".gguf") else named or entry.called
+        model = Path(named).name if named.endswith(".gguf") else named or entry.display_name
         sent, answer = answer.sent, answer.with_(backbone=entry.name, model=model, digest=question.key, sent=None)
         if sent is None:
             self.claims.release([question.key])
             return answer
         meta = {"backbone": entry.name, "model": model, "stage": question.stage, "prompt": question.request.prompt}
-        self.cache.put_sent([(question.key, sent)])
+        self.cache.put_requests([(question.key, sent)])
         await self._write_soon(question.key, answer.stored(), meta)
         return answer
 
@@ -92,4 +92,4 @@ def _restore(record: Mapping[str, Any], request: Request) -> Answer:
     except UnicodeEncodeError:  # older versions kept halves of characters, which no table or file takes
         record = json.loads(whole_characters(json.dumps(record)))
     answer = Answer.restored(record)
-    return answer if request.schema is None else reread(answer, request.schema)
+    return answer if request.schema is None else parse_again(answer, request.schema)

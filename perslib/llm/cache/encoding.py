@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from perslib.llm.request import misfit
+from perslib.llm.request import check_stored_answer
 
 COMPRESSED_FROM = 512
 """Bytes; zlib gains nothing below."""
@@ -26,7 +26,7 @@ _BETWEEN = "\n\n"
 def answer_of(coding: str, body: bytes) -> dict[str, Any]:
     """A stored answer; a ValueError says why it is none."""
     record: dict[str, Any] = json.loads(zlib.decompress(body) if coding == "zlib" else body)
-    if fault := misfit(record):
+    if fault := check_stored_answer(record):
         raise ValueError(fault)
     return record
 
@@ -38,18 +38,18 @@ def vector_of(coding: str, body: bytes) -> np.ndarray:
     return np.frombuffer(body, "<f4")
 
 
-def storable(name: str | None) -> str | None:
+def replace_surrogates(name: str | None) -> str | None:
     """A name without halves of characters."""
     return name if name is None else name.encode("utf-8", "replace").decode()
 
 
-def encoded(answer: Mapping[str, Any]) -> tuple[str, bytes]:
+def encode_answer(answer: Mapping[str, Any]) -> tuple[str, bytes]:
     """An answer's coding and bytes."""
     body = _json(answer)
     return ("zlib", zlib.compress(body, 1)) if len(body) >= COMPRESSED_FROM else ("json", body)
 
 
-def packed(sent: Mapping[str, Any]) -> tuple[bytes, dict[str, bytes]]:
+def pack_request(sent: Mapping[str, Any]) -> tuple[bytes, dict[str, bytes]]:
     """What was sent, its long paragraphs as their digests, and these paragraphs by digest."""
     texts: dict[str, bytes] = {}
 
@@ -68,8 +68,8 @@ def packed(sent: Mapping[str, Any]) -> tuple[bytes, dict[str, bytes]]:
     return _json({**sent, "messages": messages, "packed": sorted(texts)}), texts
 
 
-def unpacked(body: bytes, texts: Mapping[str, bytes]) -> dict[str, Any]:
-    """The inverse of `packed`; a KeyError names a paragraph that is gone."""
+def unpack_request(body: bytes, texts: Mapping[str, bytes]) -> dict[str, Any]:
+    """The inverse of `pack_request`; a KeyError names a paragraph that is gone."""
     sent: dict[str, Any] = json.loads(body)
     sent.pop("packed")
 

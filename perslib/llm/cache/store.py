@@ -1,15 +1,11 @@
 """Every answer is kept: one SQLite file, addressed by the content of the request.
 
-An answer is written before it is handed to the caller, so a run that is killed (`kill -9`) and started again
-repeats no call that had been answered. (A power cut may take the last seconds; the file stays whole.) Any
-number of threads and processes share one file.
+An answer is written before it is handed to the caller, so a run that is killed (`kill -9`) and started again repeats no
+call that had been answered. (A power cut may take the last seconds; the file stays whole.) Any number of threads and
+processes share one file. When the disk does not play along:
 
-When the disk does not play along:
-
-- a folder that cannot be written to is refused before the first call is paid for, unless the policy is
-  `only` or `off`, which write nothing;
-- a disk that fills up in mid-run does not stop it: answers are kept in memory, one warning says so, and they
-  are written as soon as there is room;
+- a folder that cannot be written to is refused before the first call is paid for, unless the policy is `only` or `off`;
+- a disk that fills up in mid-run does not stop it: answers stay in memory, one warning says so, and they are written later;
 - a file that is damaged, or no cache, is an error that says what to do. Nothing is overwritten;
 - an entry that cannot be read, or holds no answer, is left out with a warning; its question is asked anew.
 """
@@ -35,7 +31,14 @@ import numpy as np
 import pandas as pd
 
 from perslib.errors import CacheError, UnknownName
-from perslib.llm.cache.encoding import answer_of, encoded, packed, storable, unpacked, vector_of
+from perslib.llm.cache.encoding import (
+    answer_of,
+    encode_answer,
+    pack_request,
+    replace_surrogates,
+    unpack_request,
+    vector_of,
+)
 from perslib.llm.request import digest
 from perslib.paths import state
 
@@ -121,28 +124,28 @@ class Cache:
 
     def put_many(self, rows: Iterable[tuple[str, Mapping[str, Any], Meta]]) -> None:
         """Keep several answers in one transaction."""
-        self._write((key, *encoded(answer), meta) for key, answer, meta in rows)
+        self._write((key, *encode_answer(answer), meta) for key, answer, meta in rows)
 
     def put_vectors(self, rows: Iterable[tuple[str, np.ndarray, Meta]]) -> None:
         """Keep several embeddings in one transaction."""
         self._write((key, "float32", vector.astype("<f4").tobytes(), meta) for key, vector, meta in rows)
 
-    def put_sent(self, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+    def put_requests(self, rows: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         """Keep what was sent for these answers; written with the next of them."""
         if self._writes:
             with self._lock:
-                self._unsent |= {key: packed(sent) for key, sent in rows}
+                self._unsent |= {key: pack_request(sent) for key, sent in rows}
 
-    def sent(self, digest: str) -> dict[str, Any] | None:
+    def read_request(self, digest: str) -> dict[str, Any] | None:
         """The body of the request that an answer came for, if it was kept."""
         if (waiting := self._unsent.get(digest)) is not None:
-            return unpacked(*waiting)
+            return unpack_request(*waiting)
         with self.using("read") as db:
             if _only_value(db, "PRAGMA user_version") < _WITH_SENT:
                 return None  # an older version kept answers alone
             row = db.execute("SELECT body FROM sent WHERE digest = ?", (digest,)).fetchone()
             query = "SELECT digest, body FROM texts WHERE digest IN (SELECT value FROM json_each(?, '$.packed'))"
-            return row and unpacked(row[0], dict(db.execute(query, (row[0].decode("utf-8", "replace"),))))
+            return row and unpack_request(row[0], dict(db.execute(query, (row[0].decode("utf-8", "replace"),))))
 
     def find(self, beginning: str) -> list[str]:
         """The digests that begin so, ten at most."""
@@ -347,7 +350,7 @@ class Cache:
         now = time.time()
         with self._lock:
             for key, coding, body, meta in rows:
-                self._unsaved[key] = (key, coding, body, *(storable(meta.get(name)) for name in _ABOUT), now)
+                self._unsaved[key] = (key, coding, body, *(replace_surrogates(meta.get(name)) for name in _ABOUT), now)
             if time.monotonic() >= self._next_attempt:
                 self._save()
 

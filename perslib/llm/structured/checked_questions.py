@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from perslib.llm import Answer, Ask, Request
-from perslib.llm.structured.parsing import asked_again, faults, language_of
+from perslib.llm.structured.parsing import find_schema_faults, language_of, make_retry_messages
 
 T = TypeVar("T")
 S = TypeVar("S", covariant=True)
@@ -24,7 +24,7 @@ STAGE = "memory"
 
 
 @dataclass(frozen=True)
-class Reading(Generic[S]):
+class ParsedReply(Generic[S]):
     """What an answer says, and what of it does not hold."""
 
     value: S | None
@@ -32,30 +32,30 @@ class Reading(Generic[S]):
 
 
 @dataclass(frozen=True)
-class Question(Generic[T]):
+class CheckedQuestion(Generic[T]):
     """A question, what it is about, and how its answer is read."""
 
     place: str
     request: Request = field(repr=False)
-    read: Callable[[Any], Reading[T]] = field(repr=False)
+    read: Callable[[Any], ParsedReply[T]] = field(repr=False)
 
-    def reading(self, answer: Answer) -> Reading[T]:
+    def reading(self, answer: Answer) -> ParsedReply[T]:
         """What the answer says; nothing where it does not fit the schema."""
         if answer.data is None:
-            return Reading(None, (answer.error or "nothing was said",))
-        problem = faults(answer.data, self.request.schema or {})
-        return Reading(None, (problem,)) if problem else self.read(answer.data)
+            return ParsedReply(None, (answer.error or "nothing was said",))
+        problem = find_schema_faults(answer.data, self.request.schema or {})
+        return ParsedReply(None, (problem,)) if problem else self.read(answer.data)
 
     def repeated(self, answer: Answer, problems: Sequence[str]) -> Request:
         """The question once more, after the answer and what is wrong with it."""
         said, problem = self.request.messages, "; ".join(problems)
-        words = asked_again(said, answer.text, problem, self.request.schema or {}, language_of(said))
+        words = make_retry_messages(said, answer.text, problem, self.request.schema or {}, language_of(said))
         return replace(self.request, messages=words)
 
 
-async def checked(
-    questions: Sequence[Question[T]], ask: Ask, stage: str = STAGE, attempts: int = 2, seed: int | None = None
-) -> list[Reading[T]]:
+async def ask_and_check(
+    questions: Sequence[CheckedQuestion[T]], ask: Ask, stage: str = STAGE, attempts: int = 2, seed: int | None = None
+) -> list[ParsedReply[T]]:
     """Return what the answers to these questions say, in order; where something is wrong, after asking again.
 
     Of two answers that of which more can be kept counts, the later of equals. With a `seed` each attempt is another draw.
@@ -79,25 +79,25 @@ async def checked(
 
 
 async def ask_checked(
-    place: str, request: Request, read: Callable[[Any], Reading[T]], ask: Ask
+    place: str, request: Request, read: Callable[[Any], ParsedReply[T]], ask: Ask
 ) -> tuple[T | None, tuple[str, ...]]:
     """What the answer to one question says, and what of it failed."""
-    question = Question(place, request, read)
-    (reading,) = await checked([question], ask)
-    return reading.value, failures([question], [reading])
+    question = CheckedQuestion(place, request, read)
+    (reading,) = await ask_and_check([question], ask)
+    return reading.value, list_reply_faults([question], [reading])
 
 
-def read_text(key: str) -> Callable[[Any], Reading[str]]:
+def read_text(key: str) -> Callable[[Any], ParsedReply[str]]:
     """A reader of the text under this key of an answer; a blank one is a fault."""
 
-    def read(data: Any) -> Reading[str]:
+    def read(data: Any) -> ParsedReply[str]:
         text = data[key].strip()
-        return Reading(text) if text else Reading(None, (f"{key} is empty",))
+        return ParsedReply(text) if text else ParsedReply(None, (f"{key} is empty",))
 
     return read
 
 
-def failures(questions: Iterable[Question[T]], readings: Iterable[Reading[T]]) -> tuple[str, ...]:
+def list_reply_faults(questions: Iterable[CheckedQuestion[T]], readings: Iterable[ParsedReply[T]]) -> tuple[str, ...]:
     """All that is wrong, each with its place."""
     return tuple(f"{q.place}: {fault}" for q, r in zip(questions, readings, strict=True) for fault in r.faults)
 
@@ -107,5 +107,5 @@ def _may_be_asked_again(answer: Answer) -> bool:
     return answer.data is not None or (bool(answer.text) and not answer.earlier)
 
 
-def _badness(reading: Reading[T]) -> tuple[bool, int]:
+def _badness(reading: ParsedReply[T]) -> tuple[bool, int]:
     return reading.value is None, len(reading.faults)

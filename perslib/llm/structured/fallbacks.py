@@ -10,10 +10,17 @@ from typing import Any, Protocol
 from perslib.errors import GaveUp, Refused
 from perslib.llm import event_loop
 from perslib.llm.abilities import Abilities
-from perslib.llm.answerers.limits import Allowance
-from perslib.llm.entries import Entry
-from perslib.llm.request import Answer, Message, Mode, Request, unanswered
-from perslib.llm.structured.parsing import asked_again, is_strict, language_of, parse, response_format, spelled_out
+from perslib.llm.answerers.limits import TimeBudget
+from perslib.llm.entries import BackboneEntry
+from perslib.llm.request import Answer, Message, Mode, Request, make_error_answer
+from perslib.llm.structured.parsing import (
+    add_schema_to_messages,
+    is_strict,
+    language_of,
+    make_retry_messages,
+    parse,
+    response_format,
+)
 from perslib.llm.tokens import USUAL_REPLY, tokens_of_messages
 from perslib.paths import read_toml
 
@@ -33,10 +40,10 @@ COMPLETE = ("stop", "length", "tool_calls", "function_call")
 class Completer(Protocol):
     """What brings the reply to one completion: a client of an endpoint, or the lines of a batch."""
 
-    def allowance(self) -> Allowance:
+    def allowance(self) -> TimeBudget:
         """Return the time of a new question."""
 
-    async def complete(self, body: Mapping[str, Any], tokens: int, allowance: Allowance) -> Answer:
+    async def complete(self, body: Mapping[str, Any], tokens: int, allowance: TimeBudget) -> Answer:
         """Return the reply; `Refused` or `GaveUp` where none comes."""
 
 
@@ -51,15 +58,15 @@ class Fallbacks:
         try:
             answer, is_kept = await self._answer(request, self.completer.allowance())
         except GaveUp as error:
-            return unanswered(request, str(error))
+            return make_error_answer(request, str(error))
         except Refused as error:
             reason = _about_one_request(error)
             if reason is None:
                 raise
-            return unanswered(request, f"{reason}: {error}")
+            return make_error_answer(request, f"{reason}: {error}")
         return answer.with_(sent=body_of(request, self.abilities)) if is_kept else answer
 
-    async def _answer(self, request: Request, allowance: Allowance) -> tuple[Answer, bool]:
+    async def _answer(self, request: Request, allowance: TimeBudget) -> tuple[Answer, bool]:
         """Return the answer, and whether the cache may keep it."""
         if request.schema is not None:
             return await self._structured(request, request.schema, allowance)
@@ -72,7 +79,7 @@ class Fallbacks:
         return self._made(replies, "plain", error=failure), is_kept
 
     async def send(
-        self, request: Request, messages: Sequence[Message], allowance: Allowance, form: dict[str, Any] | None = None
+        self, request: Request, messages: Sequence[Message], allowance: TimeBudget, form: dict[str, Any] | None = None
     ) -> list[Answer]:
         """Return the reply to one completion, last, after those that were of no use.
 
@@ -101,13 +108,13 @@ class Fallbacks:
                 return replies
 
     async def _structured(
-        self, request: Request, schema: Mapping[str, Any], allowance: Allowance
+        self, request: Request, schema: Mapping[str, Any], allowance: TimeBudget
     ) -> tuple[Answer, bool]:
         """The ladder: down while the endpoint refuses the form, then one re-ask if the reply does not fit."""
         language = language_of(request.messages)
         while True:
             rung = self.abilities.rung(schema)
-            messages = spelled_out(request.messages, schema, rung, language)
+            messages = add_schema_to_messages(request.messages, schema, rung, language)
             form = response_format(schema, rung)
             try:
                 replies = await self.send(request, messages, allowance, form)
@@ -120,11 +127,11 @@ class Fallbacks:
         reply = replies[-1]
         if failure := _failure(request, reply):
             return self._made(replies, "unscored", error=failure), _would_be_cut_again(request, reply)
-        data, problem = await event_loop.apart(len(reply.raw), _read, reply, schema)
+        data, problem = await event_loop.run_in_thread(len(reply.raw), _read, reply, schema)
         if problem is None:
             mode: Mode = rung if is_strict(reply.text, data) else "text"
             return self._made(replies, mode, data=data), True
-        again = asked_again(messages, reply.text, problem, schema, language)
+        again = make_retry_messages(messages, reply.text, problem, schema, language)
         try:
             replies += await self.send(request, again, allowance, form)
         except (GaveUp, Refused) as error:
@@ -134,7 +141,7 @@ class Fallbacks:
         second = replies[-1]
         if failure := _failure(request, second):
             return self._made(replies, "unscored", error=f"{problem}; asked again: {failure}"), False
-        data, still = await event_loop.apart(len(second.raw), _read, second, schema)
+        data, still = await event_loop.run_in_thread(len(second.raw), _read, second, schema)
         if still is None:
             return self._made(replies, "reask", data=data), True
         return self._made(replies, "unscored", error=f"after a re-ask, {still}"), bool(second.text)
@@ -157,7 +164,7 @@ def body_of(request: Request, abilities: Abilities) -> dict[str, Any]:
     if request.schema is None:
         return _body(abilities, request, request.messages)
     rung = abilities.rung(request.schema)
-    messages = spelled_out(request.messages, request.schema, rung, language_of(request.messages))
+    messages = add_schema_to_messages(request.messages, request.schema, rung, language_of(request.messages))
     return _body(abilities, request, messages, response_format(request.schema, rung))
 
 
@@ -190,7 +197,7 @@ def _body(
     return {name: value for name, value in whole.items() if name not in refused}
 
 
-def parameters(entry: Entry, request: Request) -> dict[str, Any]:
+def parameters(entry: BackboneEntry, request: Request) -> dict[str, Any]:
     """The request's settings as this endpoint names them, those it does not take left out."""
     given = {
         "temperature": request.temperature,
@@ -214,7 +221,7 @@ def without_system(messages: Sequence[Message]) -> list[Message]:
     return rest
 
 
-def reread(answer: Answer, schema: Mapping[str, Any]) -> Answer:
+def parse_again(answer: Answer, schema: Mapping[str, Any]) -> Answer:
     """An unscored answer read again from what is stored, in case reading has learned something since."""
     if answer.mode != "unscored" or answer.finish == "length":
         return answer

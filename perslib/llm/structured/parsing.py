@@ -56,7 +56,7 @@ def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
         if value is _UNREADABLE:
             continue
         data = _coerced(value, schema)
-        found = faults(data, schema)
+        found = find_schema_faults(data, schema)
         if found is None:
             return data, None
         problem = problem or found
@@ -69,7 +69,7 @@ def is_strict(text: str, data: Any) -> bool:
     return bool(json_or(text, _UNREADABLE) == data)
 
 
-def faults(data: Any, schema: Mapping[str, Any]) -> str | None:
+def find_schema_faults(data: Any, schema: Mapping[str, Any]) -> str | None:
     """What of the object does not fit the schema, in words; None when it fits."""
     validator = _validator(schema_text(schema))
     if validator.is_valid(data):
@@ -217,8 +217,8 @@ def _validator(schema: str) -> Any:
     return Draft202012Validator(json.loads(schema))
 
 
-Rung = Literal["schema", "json", "text"]
-RUNGS: tuple[Rung, ...] = ("schema", "json", "text")
+ReplyFormat = Literal["schema", "json", "text"]
+RUNGS: tuple[ReplyFormat, ...] = ("schema", "json", "text")
 
 QUOTED = 4000
 """Characters of an unusable reply that are shown to its model again."""
@@ -226,7 +226,7 @@ QUOTED = 4000
 _WORDS = read_toml(__file__, "replies.toml")["asking"]
 
 
-def response_format(schema: Mapping[str, Any], rung: Rung) -> dict[str, Any] | None:
+def response_format(schema: Mapping[str, Any], rung: ReplyFormat) -> dict[str, Any] | None:
     """The `response_format` of a request on this rung."""
     if rung == "schema":
         named = {"name": _name(schema), "schema": schema, "strict": is_closed(schema)}
@@ -234,7 +234,9 @@ def response_format(schema: Mapping[str, Any], rung: Rung) -> dict[str, Any] | N
     return {"type": "json_object"} if rung == "json" else None
 
 
-def spelled_out(messages: Sequence[Message], schema: Mapping[str, Any], rung: Rung, language: str) -> list[Message]:
+def add_schema_to_messages(
+    messages: Sequence[Message], schema: Mapping[str, Any], rung: ReplyFormat, language: str
+) -> list[Message]:
     """The messages for this rung; below the first, where the endpoint does not enforce the schema, with it.
 
     It goes to the end of the last message, so that what was constant at the beginning stays so.
@@ -248,7 +250,7 @@ def spelled_out(messages: Sequence[Message], schema: Mapping[str, Any], rung: Ru
     return [*messages[:-1], {**last, "content": f"{last['content']}\n\n{form}"}]
 
 
-def asked_again(
+def make_retry_messages(
     messages: Sequence[Message], reply: str, problem: str, schema: Mapping[str, Any], language: str
 ) -> list[Message]:
     """The messages with the unusable reply, what is wrong with it, and the form once more."""

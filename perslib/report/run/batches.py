@@ -78,11 +78,11 @@ def _make_batches(pages: Sequence[Planned], leave: Collection[str], dry_run: boo
         if dry_run:
             one.remove_unsent()
         else:
-            batches.submit(one)
+            batches.send_batch(one)
     return made
 
 
-def _fetch_all(made: Sequence[batches.Batch]) -> list[batches.Taken]:
+def _fetch_all(made: Sequence[batches.Batch]) -> list[batches.BatchResult]:
     """Wait for the batches; the first error is raised when those without one are read."""
     taken, errors = [], []
     for one in made:
@@ -106,7 +106,7 @@ def collect_questions(pages: Sequence[Planned], leave: Collection[str] = ()) -> 
     with scratch("batch") as folder:
         for page in pages:
             _say(f"{page.title} {estimate_page(page, whole=True, questions=folder / 'questions.jsonl')}")
-        return batches.write(folder / "questions.jsonl", leave)
+        return batches.write_batches(folder / "questions.jsonl", leave)
 
 
 def _say(words: str) -> None:

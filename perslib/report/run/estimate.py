@@ -14,8 +14,8 @@ from pathlib import Path
 
 from perslib.llm.answerers.choice import run_environment
 from perslib.llm.entries import NO_MODEL, entries
-from perslib.llm.ledger import Spending, describe
-from perslib.llm.probe import seconds
+from perslib.llm.ledger import Spending, describe_spending
+from perslib.llm.probe import estimate_seconds
 from perslib.paths import scratch
 from perslib.report.run.execution import execute
 from perslib.report.run.plan import Planned, read_notebook
@@ -76,13 +76,13 @@ def describe_asked(spent: Mapping[str, Spending]) -> str:
     """Describe calls, tokens, cost and time of all backbones; "" where nothing is asked."""
     total: Spending = sum(spent.values(), Spending())
     if not total.calls:
-        return describe(total) if total.hits else ""
-    asked = describe(replace(total, errors=0, unreadable=0))
+        return describe_spending(total) if total.hits else ""
+    asked = describe_spending(replace(total, errors=0, unreadable=0))
     if too_long := total.errors:  # answers in the cache that cannot be read are no questions
         asked += f", {too_long:,} questions too long for the model's context"
     # A stage that was cut off before its first answer does not say which backbone it asked.
     pace = {
-        name: seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls) if name in entries() else None
+        name: estimate_seconds(entries()[name], one.tokens_in, one.tokens_out, one.calls) if name in entries() else None
         for name, one in spent.items()
         if one.calls
     }

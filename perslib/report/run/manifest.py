@@ -90,11 +90,11 @@ def backbone_facts(name: str) -> dict[str, Any]:
     facts = {
         "name": name,
         "kind": entry.kind,
-        "model": entry.called,
+        "model": entry.display_name,
         "effort": entry.effort,
         "extra_body": dict(entry.extra_body),
         "omit": list(entry.omit),
-        "goes_without": sorted(abilities.read_refused(entry.address, entry.called)),
+        "goes_without": sorted(abilities.read_refused(entry.address, entry.display_name)),
         "probe": {name: value for name, value in seen.items() if name not in ("backbone", "endpoint")},
         "endpoint": urlsplit(entry.base_url).netloc.rpartition("@")[2],
     }

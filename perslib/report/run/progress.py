@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from perslib.llm.ledger import PROGRESS, Ledger, Spending, describe
+from perslib.llm.ledger import PROGRESS, Ledger, Spending, describe_spending
 from perslib.paths import scratch
 from perslib.report.run.execution import Run
 from perslib.report.run.plan import Planned, read_notebook
@@ -79,7 +79,7 @@ class Progress:
         done, total, eta = (self._last.get(key) for key in ("done", "total", "eta"))
         stage = f"{self._last['stage']} {done}/{total or '?'}"
         left = f", {eta:,.0f} s left" if eta and done != total else ""
-        return f"{stage}{left}; {describe(self._spent().total)}"
+        return f"{stage}{left}; {describe_spending(self._spent().total)}"
 
     def _spent(self) -> Ledger:
         return sum((Ledger.from_dict({stage: sums}) for (_, stage), sums in self._stages.items()), Ledger())
@@ -110,7 +110,7 @@ class Progress:
         self._bar.close()
         how = {"success": "done", "failed": "FAILED", "cancelled": "cancelled"}[run.status]
         spent = self._spent().total
-        asked = f", {describe(spent)}" if spent.calls + spent.hits else ""
+        asked = f", {describe_spending(spent)}" if spent.calls + spent.hits else ""
         if "judgments" in entry:
             asked += f"; {entry['unscored']:,} of {entry['judgments']:,} judgments unscored"
         where = f"\n    {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}"

@@ -13,7 +13,7 @@ from pal_made import Letters, Model, session, usual
 
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
-from perslib.llm.tokens import tokens_of
+from perslib.llm.tokens import count_tokens
 from perslib.systems.mem_pal.memory.baselines import (
     ConditionMem,
     MemoryBank,
@@ -294,7 +294,7 @@ def test_a_budget_bounds_what_is_handed_over_and_every_kind_has_its_turn(languag
     recalled = memory.recall(*query)
     memory.budget = budget
     handed = memory.hand_over(*query)
-    assert 0 < sum(tokens_of(p.text) for p in handed) <= budget and (budget < 10_000 or handed == recalled)
+    assert 0 < sum(count_tokens(p.text) for p in handed) <= budget and (budget < 10_000 or handed == recalled)
     whole = {p.id: p for p in recalled}
     assert [p.id for p in handed] == [id for id in whole if id in {p.id for p in handed}], "in the order of recalling"
     cut = [p for p in handed if p.text != whole[p.id].text]

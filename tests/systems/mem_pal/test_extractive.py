@@ -8,7 +8,7 @@ import pytest
 
 from perslib.errors import PerslibError
 from perslib.llm.event_loop import compute
-from perslib.llm.tokens import tokens_of
+from perslib.llm.tokens import count_tokens
 from perslib.prompts import PromptSettings, prompt
 from perslib.systems.mem_pal.bench import Faultless, people, run
 from perslib.systems.mem_pal.bench.extractive import RESTATED, Extractive
@@ -79,7 +79,7 @@ def test_a_restatement_is_as_long_whatever_was_handed_over():
         ask("pal_requirement", query="Where to hike?", blocks=[{"field": "turn", "texts": lines[:n]}])["requirement"]
         for n in (14, 26)
     )
-    assert len(few) == len(many) and tokens_of(many) <= RESTATED + tokens_of("Where to hike?") + 1
+    assert len(few) == len(many) and count_tokens(many) <= RESTATED + count_tokens("Where to hike?") + 1
 
 
 def test_needs_are_counted_by_their_words():

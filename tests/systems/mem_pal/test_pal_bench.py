@@ -19,7 +19,7 @@ from prompt_fields_pal import ANSWERS
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
-from perslib.llm import answered
+from perslib.llm import run_with_answers
 from perslib.report import run_report
 from perslib.report.show.html import render_cards
 from perslib.systems.mem_pal.bench import Faultless, differences, outcomes, people, results, shortened, win_tie_lose
@@ -145,7 +145,7 @@ def test_answers_of_a_first_look_are_short_by_their_form(corpus):
 def test_a_faultless_memory_says_what_is_true(corpus):
     memory = Faultless(corpus, embedder=Letters())
     one = people(corpus)[0]
-    *_, store = answered(partial(remembered, memory, one))
+    *_, store = run_with_answers(partial(remembered, memory, one))
     assert [c.session for c in store.chapters] == [s.id for s in (*one.history, *one.query)]
     topics = corpus.extras["topics"].query("user == @one.user").set_index("session")
     assert [o.requirement for o in store.outlines] == topics["requirement"].tolist()
@@ -172,7 +172,7 @@ def test_a_faultless_memory_says_what_is_true(corpus):
 def test_a_faultless_memory_recalls_what_is_liked_before_it_is_asked(corpus):
     memory = Faultless(corpus, embedder=Letters())
     one = people(corpus)[0]
-    first, *_ = answered(partial(remembered, memory, one))
+    first, *_ = run_with_answers(partial(remembered, memory, one))
     topic = one.scenes[0].topic
     pieces = memory.recall(first, one.query[0].before(), topic.requirement, "solution")
     assert {p.field for p in pieces} == {"background", "situation", "principle", "outline"}

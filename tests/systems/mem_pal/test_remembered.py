@@ -15,7 +15,7 @@ from scripted import Scripted
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Personal
-from perslib.llm import Answer, Request, answered
+from perslib.llm import Answer, Request, run_with_answers
 from perslib.memory import Draft, Edited, Scores, UserMemory, read_draft, resolved, save_draft
 from perslib.replay.contexts import make_context
 from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, TurnRetrieval
@@ -194,7 +194,7 @@ def test_each_text_of_a_user_is_embedded_once_and_the_questions_of_a_block_toget
     made, memory = corpus(), Remembered(kind("en", embedder=counted))
     for scenario, most in (("gift", 3), ("recipe", 3), ("travel", 2)):
         counted_before, block = len(counted.given), made.block("ada", scenario)
-        recalled = answered(partial(memory.build, block))
+        recalled = run_with_answers(partial(memory.build, block))
         kinds = [k for k, _ in counted.given[counted_before:]]
         assert kinds.count("query") <= 1 and len(kinds) <= most
         for target in block:
@@ -207,7 +207,7 @@ def test_each_text_of_a_user_is_embedded_once_and_the_questions_of_a_block_toget
 def test_logs_at_hand_are_shown_and_not_looked_among():
     counted = Counted()
     block = corpus().block("ada", "gift")
-    memory = answered(partial(Remembered(TurnRetrieval("en", embedder=counted)).build, block))
+    memory = run_with_answers(partial(Remembered(TurnRetrieval("en", embedder=counted)).build, block))
     embedded = {text for kind, texts in counted.given if kind == "passage" for text in texts}
     assert {"desk", "garden"} <= embedded and not {"knee", "paper"} & embedded
     shown = {(n["field"], n["text"]) for n in memory.recall(block.target("1", 0))}
@@ -252,7 +252,7 @@ def unlogged():
 
 def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
     shown, block = make_context(Remembered(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
-    told = answered(partial(shown.show, shown.given(block)))
+    told = run_with_answers(partial(shown.show, shown.given(block)))
     first, third = (told[[t.session for t in block].index(session)] for session in ("0", "1"))
     assert first.records == ("recipe/0/0",) and "a soup" in first.system
     assert third.records == ("travel/0/0",) and "a trip" in third.system
@@ -260,7 +260,7 @@ def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
 
 def test_what_was_taken_out_of_a_memory_is_not_cited_and_a_memory_from_a_file_cites_the_same():
     block = unlogged()
-    memory = answered(partial(Remembered(TurnRetrieval("en", embedder=Words(), k=1)).build, block))
+    memory = run_with_answers(partial(Remembered(TurnRetrieval("en", embedder=Words(), k=1)).build, block))
     first, third = block.target("0", 0), block.target("1", 0)
     plain = UserMemory(**{f.name: getattr(memory, f.name) for f in fields(UserMemory)})
     assert Recalled.of_json(plain, memory.to_json()).cited(first) == memory.cited(first) == ("recipe/0/0",)
@@ -295,7 +295,9 @@ def test_a_long_term_memory_from_a_file_recalls_as_it_did(name, home):
         assert Draft.of(again.built).memory.recall(target) == memory.recall(target)
     texts = [n["text"] for n in again.memory.recall(first)]
     assert texts[0] == "In my words." and texts[-1] == "Wants it wrapped."
-    assert answered(partial(Edited("mine", otherwise=Scores()).build, block)).recall(last) == edited.memory.recall(last)
+    assert run_with_answers(partial(Edited("mine", otherwise=Scores()).build, block)).recall(
+        last
+    ) == edited.memory.recall(last)
     unasked = replace(first, session="7")
     shown = {n["id"] for n in again.memory.recall(unasked)}
     assert shown == {s.id for s in again.memory.statements}, "asked something else, it shows all it says"

@@ -16,7 +16,7 @@ from synthesis_made import ONE, OWN, Model
 from perslib.corpus import load
 from perslib.errors import BackboneError, DataError
 from perslib.llm import backbone
-from perslib.llm.structured.parsing import faults as validation_problem
+from perslib.llm.structured.parsing import find_schema_faults as validation_problem
 from perslib.prompts import prompt
 from perslib.systems.mem_pal.memory.long_term import sessions_of
 from perslib.systems.mem_pal.synthesis import estimate, synthesize

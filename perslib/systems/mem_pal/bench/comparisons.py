@@ -19,7 +19,7 @@ import pandas as pd
 from perslib.corpus.files.records import csv_lines
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Backbone
-from perslib.llm.structured.checked_questions import Question, Reading
+from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply
 from perslib.prompts import PromptSettings
 from perslib.systems.mem_pal.bench.measures import RUNS, outcome, runs, vote
 from perslib.systems.mem_pal.bench.multi_turn import Dialogue, shown_profile
@@ -36,7 +36,7 @@ EVALUATIONS = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
 
 def question_of(
     form: PromptSettings, dimension: Dimension, ours: Dialogue, theirs: Dialogue, run: tuple[bool, int]
-) -> Question[Any]:
+) -> CheckedQuestion[Any]:
     """One evaluation of a pair; the answer is (our score, theirs), in whichever order they were shown."""
     swapped, number = run
     first, second = (theirs, ours) if swapped else (ours, theirs)
@@ -49,14 +49,14 @@ def question_of(
     else:
         shown |= {"preferences": scene.preferences, "solutions": scene.solutions}
 
-    def read(data: Any) -> Reading[tuple[float, float]]:
+    def read(data: Any) -> ParsedReply[tuple[float, float]]:
         scores = float(data["scores"]["assistant_1"]), float(data["scores"]["assistant_2"])
-        return Reading(scores[::-1] if swapped else scores)
+        return ParsedReply(scores[::-1] if swapped else scores)
 
     request = form.make_request(f"pal_judge_{dimension}", **shown)
     seed = None if form.seed is None else form.seed + number
     place = f"{scene.topic.id}: {dimension} {_id(swapped, number)}"
-    return Question(place, replace(request, sample=number, seed=seed), read)
+    return CheckedQuestion(place, replace(request, sample=number, seed=seed), read)
 
 
 def _id(swapped: bool, number: int) -> str:
@@ -108,7 +108,7 @@ def judged(
 
 async def _asked(
     form: PromptSettings, case: tuple[Dimension, Dialogue, Dialogue, tuple[bool, int]], ask: Ask
-) -> tuple[Reading[Any], Spent]:
+) -> tuple[ParsedReply[Any], Spent]:
     return await counted(partial(ask_one, question_of(form, *case)), ask, "compare")
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from perslib.errors import PerslibError
 from perslib.llm import Answer, Request
 from perslib.llm.event_loop import compute
-from perslib.llm.tokens import tokens_of
+from perslib.llm.tokens import count_tokens
 from perslib.paths import read_toml
 from perslib.text import check_language
 
@@ -100,7 +100,7 @@ class Extractive:
     def _restated(self, shown: Mapping[str, Any]) -> dict[str, Any]:
         recalled = self._recalled(shown)
         near = self._nearest(shown["query"], recalled, len(recalled))
-        ends = accumulate(map(tokens_of, near))
+        ends = accumulate(map(count_tokens, near))
         copied = [text for text, end in zip(near, ends) if end <= RESTATED]
         return {"requirement": " ".join([shown["query"], *copied])[:790]}
 

@@ -24,7 +24,7 @@ import pandas as pd
 from perslib.corpus.files.reading import read_json, turns_of
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
-from perslib.llm.structured.checked_questions import Question, Reading, read_text
+from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply, read_text
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson
@@ -133,21 +133,21 @@ def answered(
 async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSettings) -> dict[str, Any]:
     memory, asked = pair
 
-    async def answer(ask: Ask) -> Reading[str]:
+    async def answer(ask: Ask) -> ParsedReply[str]:
         store = await memory.build(asked.id, asked.haystack, ask)
         pieces = memory.hand_over(store, asked.now, asked.question, "solution")
         request = form.make_request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
-        return await ask_one(Question(f"{asked.id}: answer", request, read_text("answer")), ask)
+        return await ask_one(CheckedQuestion(f"{asked.id}: answer", request, read_text("answer")), ask)
 
     reading, spent = await counted(answer, ask)
     said = {"said": reading.value, "right": None, "error": error_of(reading)}
     return {"method": memory.name, "question": asked.id, **said, **spent}
 
 
-async def _grade(pair: tuple[Asked, str], ask: Ask, form: PromptSettings) -> Reading[bool]:
+async def _grade(pair: tuple[Asked, str], ask: Ask, form: PromptSettings) -> ParsedReply[bool]:
     asked, said = pair
     request = form.make_request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
-    question = Question(f"{asked.id}: grade", request, lambda data: Reading(bool(data["right"])))
+    question = CheckedQuestion(f"{asked.id}: grade", request, lambda data: ParsedReply(bool(data["right"])))
     return await ask_one(question, ask)
 
 

@@ -33,7 +33,7 @@ import pandas as pd
 from perslib.corpus.files.reading import read_json
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
-from perslib.llm.structured.checked_questions import Question, ask_checked, read_text
+from perslib.llm.structured.checked_questions import CheckedQuestion, ask_checked, read_text
 from perslib.prompts import PromptSettings
 from perslib.systems.mem_pal.bench.tasks import Spent, ask_one, blocks, counted, remembered, spent_on
 from perslib.systems.mem_pal.bench.topics import Person, Scene
@@ -231,7 +231,7 @@ async def _summary(dialogue: Dialogue, action: str, form: PromptSettings, place:
     if action == CLOSING and earlier:
         return earlier[-1]
     request = form.make_request("pal_summary", conversation=dialogue.said())
-    reading = await ask_one(Question(f"{place}: summary", request, read_text("requirement")), ask)
+    reading = await ask_one(CheckedQuestion(f"{place}: summary", request, read_text("requirement")), ask)
     return reading.value or dialogue.lines[-1].user
 
 

@@ -23,9 +23,9 @@ import pandas as pd
 
 from perslib.errors import UnknownName
 from perslib.llm import Answer, Ask, Backbone, Method
-from perslib.llm.request import changed
-from perslib.llm.structured.checked_questions import Question, Reading, checked, read_text
-from perslib.llm.tokens import tokens_of
+from perslib.llm.request import wrap_ask
+from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply, ask_and_check, read_text
+from perslib.llm.tokens import count_tokens
 from perslib.prompts import PromptSettings
 from perslib.systems.mem_pal.bench.topics import TOPIC, Person, Topic
 from perslib.systems.mem_pal.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store
@@ -35,13 +35,13 @@ T = TypeVar("T")
 Spent = dict[str, Any]
 
 
-async def ask_one(question: Question[Any], ask: Ask) -> Reading[Any]:
+async def ask_one(question: CheckedQuestion[Any], ask: Ask) -> ParsedReply[Any]:
     """One question by itself."""
-    (reading,) = await checked([question], ask)
+    (reading,) = await ask_and_check([question], ask)
     return reading
 
 
-def error_of(reading: Reading[Any]) -> str | None:
+def error_of(reading: ParsedReply[Any]) -> str | None:
     """Why there is no answer; None where there is one."""
     return "; ".join(reading.faults) if reading.value is None else None
 
@@ -57,7 +57,7 @@ def spent_on(answers: Sequence[Answer]) -> Spent:
 async def counted(method: Method[T], ask: Ask, stage: str | None = None) -> tuple[T, Spent]:
     """What a method returns and what its answers took; its questions under another line of the ledger, if named."""
     heard: list[Answer] = []
-    value = await method(changed(ask, hear=heard.extend, stage=stage))
+    value = await method(wrap_ask(ask, hear=heard.extend, stage=stage))
     return value, spent_on(heard)
 
 
@@ -84,7 +84,7 @@ def query_of(topic: Topic, task: Task) -> tuple[str, Purpose]:
     return (topic.query, "requirement") if task == "requirement" else (topic.requirement, "solution")
 
 
-def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[Piece]) -> Question[str]:
+def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[Piece]) -> CheckedQuestion[str]:
     """The question of a task; the answer is a text, for a selection two ids with a blank between them."""
     shown: dict[str, Any] = {"blocks": blocks(pieces), "query": topic.query}
     read = partial(_selection, topic.numbered) if task == "selection" else read_text(task)
@@ -92,28 +92,28 @@ def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[Piece
         shown["requirement"] = topic.requirement
     if task == "selection":
         shown["candidates"] = [{"id": id, "text": text} for id, text in topic.numbered.items()]
-    return Question(f"{topic.id}: {task}", form.make_request(f"pal_{task}", **shown), read)
+    return CheckedQuestion(f"{topic.id}: {task}", form.make_request(f"pal_{task}", **shown), read)
 
 
-def _selection(known: Mapping[str, str], data: Any) -> Reading[str]:
+def _selection(known: Mapping[str, str], data: Any) -> ParsedReply[str]:
     """Two different ids that are there; anything else is no selection."""
     ids = [id.strip().upper() for id in data["selected_solutions"]]
     if unknown := sorted(set(ids) - set(known)):
-        return Reading(None, (f"{', '.join(unknown)} is none of the candidates",))
+        return ParsedReply(None, (f"{', '.join(unknown)} is none of the candidates",))
     if len(set(ids)) < len(ids):
-        return Reading(None, (f"{ids[0]} is selected twice, expected two different solutions",))
-    return Reading(" ".join(ids))
+        return ParsedReply(None, (f"{ids[0]} is selected twice, expected two different solutions",))
+    return ParsedReply(" ".join(ids))
 
 
-def grading(form: PromptSettings, topic: Topic, prediction: str) -> Question[float]:
+def grading(form: PromptSettings, topic: Topic, prediction: str) -> CheckedQuestion[float]:
     """The question of the G-Score's judge about a restated requirement."""
 
     shown = {"query": topic.query, "requirement": topic.requirement, "prediction": prediction}
     needs = [{"need": need, "evidences": []} for need in topic.needs]
-    return Question(
+    return CheckedQuestion(
         f"{topic.id}: grade",
         form.make_request("pal_grade", needs=needs, **shown),
-        lambda data: Reading(float(data["score"])),
+        lambda data: ParsedReply(float(data["score"])),
     )
 
 
@@ -162,7 +162,7 @@ async def serve(
             pieces = memory.hand_over(store, session, *query_of(topic, task))
             question = asked(form, task, topic, pieces)
             reading = await ask_one(question, ask)
-            handed = {"pieces": len(pieces), "context_tokens": sum(tokens_of(piece.text) for piece in pieces)}
+            handed = {"pieces": len(pieces), "context_tokens": sum(count_tokens(piece.text) for piece in pieces)}
             about = {**handed, "prompt": question.request.prompt}
             return {**topic.key, "task": task, "said": reading.value, "error": error_of(reading), **about}
 
@@ -209,7 +209,7 @@ def graded(
     due = answers[(answers["task"] == "requirement") & answers["said"].notna()]
     keys = map(tuple, due[list(TOPIC)].to_numpy())
     questions = [grading(form, topics[key], said) for key, said in zip(keys, due["said"])]
-    readings = judge.map(lambda question, ask: ask_one(question, changed(ask, stage="grade")), questions)
+    readings = judge.map(lambda question, ask: ask_one(question, wrap_ask(ask, stage="grade")), questions)
     grades = pd.Series([reading.value for reading in readings], due.index, dtype="Float64")
     errors = pd.Series(list(map(error_of, readings)), due.index, dtype="str")
     return answers.assign(grade=grades, grade_error=errors, graded_by=judge.name)

@@ -27,7 +27,7 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, check_names
 from perslib.llm import Ask, Embedder, Request, embedder
 from perslib.llm.embeddings import Kind, Vectors
-from perslib.llm.tokens import tokens_of
+from perslib.llm.tokens import count_tokens
 from perslib.prompts import prompt, read_phrases
 from perslib.text import check_language
 
@@ -192,7 +192,7 @@ def within(pieces: Sequence[Piece], budget: int) -> list[Piece]:
     for i in chain.from_iterable(zip_longest(*fields.values())):
         if i is not None and budget > 0:
             text = pieces[i].text
-            while (tokens := tokens_of(text)) > budget:
+            while (tokens := count_tokens(text)) > budget:
                 text = text[: min(len(text) - 1, len(text) * budget // tokens)]
             kept[i] = replace(pieces[i], text=text)
             budget -= tokens

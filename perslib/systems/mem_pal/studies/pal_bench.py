@@ -24,7 +24,7 @@ from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.judge.extent import extent, listed
 from perslib.llm import Backbone, Request
-from perslib.llm.request import changed, digest
+from perslib.llm.request import digest, wrap_ask
 from perslib.prompts import PromptSettings
 from perslib.systems.mem_pal.bench import (
     Dialogue,
@@ -240,7 +240,7 @@ def shorten_answers(model: Backbone) -> Backbone:
 
     limited = copy(model)
     limited.map = lambda method, items, **shown: model.map(  # type: ignore[method-assign]
-        lambda item, ask: method(item, changed(ask, shorten_request)), items, **shown
+        lambda item, ask: method(item, wrap_ask(ask, shorten_request)), items, **shown
     )
     return limited
 

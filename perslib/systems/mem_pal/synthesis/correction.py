@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Reading
+from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.paths import read_toml
 from perslib.systems.mem_pal.loaders.palset_records import LOG_TYPES
 from perslib.systems.mem_pal.synthesis.personas import Persona, Read
@@ -132,15 +132,15 @@ def _about(one: Persona, session: Session, ids: Iterable[str]) -> dict[str, Any]
 def _listed(session: Session) -> Read:
     known = {*session.logs(), *(turn["id"] for turn in session.turns())}
 
-    def read(data: Any) -> Reading[list[tuple[str, str]]]:
+    def read(data: Any) -> ParsedReply[list[tuple[str, str]]]:
         given = [(v["id"].strip().upper(), f"{KINDS[v['kind']]}: {v['what']}") for v in data["violations"]]
         unknown = tuple(f"{id} is no id that was given" for id, _ in given if id not in known)
-        return Reading([(id, reason) for id, reason in given if id in known], unknown)
+        return ParsedReply([(id, reason) for id, reason in given if id in known], unknown)
 
     return read
 
 
-def _mended(found: Found, data: Any) -> Reading[dict[str, dict[str, str]]]:
+def _mended(found: Found, data: Any) -> ParsedReply[dict[str, dict[str, str]]]:
     given = {m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if is_said(m["text"])}
     lacking = tuple(f"{id} is not mended" for id in found if id not in given)
-    return Reading({id: m for id, m in given.items() if id in found} or None, lacking)
+    return ParsedReply({id: m for id, m in given.items() if id in found} or None, lacking)

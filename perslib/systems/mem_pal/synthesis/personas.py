@@ -12,7 +12,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Reading
+from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.systems.mem_pal.loaders.palset_records import ASPECTS, TRAITS
 from perslib.systems.mem_pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
 from perslib.systems.mem_pal.world.people import person
@@ -67,11 +67,11 @@ def _people(wanted: int, language: str) -> Read:
         told |= {name: one[key] for key, name in _FIELDS.items()}
         return {**told, "personality": {trait: one["personality"][trait] for trait in TRAITS}}
 
-    def read(data: Any) -> Reading[list[dict[str, Any]]]:
+    def read(data: Any) -> ParsedReply[list[dict[str, Any]]]:
         people, faults = collect("people", data["people"][:wanted], profile)
         if len(data["people"]) != wanted:
             faults.append(f"{len(data['people'])} people, expected {wanted}")
-        return Reading(people or None, tuple(faults))
+        return ParsedReply(people or None, tuple(faults))
 
     return read
 
@@ -116,7 +116,7 @@ def _months(months: list[str]) -> Read:
     return read
 
 
-def _types(data: Any) -> Reading[dict[str, str]]:
+def _types(data: Any) -> ParsedReply[dict[str, str]]:
     faults = []
     types: dict[str, str] = {}
     for aspect in ASPECTS:
@@ -124,7 +124,7 @@ def _types(data: Any) -> Reading[dict[str, str]]:
         if len(set(phrases)) < len(phrases) or not is_said(*phrases):
             faults.append(f"{aspect}: phrases are empty or equal")
         types |= {f"{aspect}-{n}": phrase for n, phrase in enumerate(phrases, start=1)}
-    return Reading(None if faults else types, tuple(faults))
+    return ParsedReply(None if faults else types, tuple(faults))
 
 
 def _likings(types: list[dict[str, str]]) -> Read:
@@ -186,7 +186,7 @@ async def situations(one: Persona, writing: Writing, ask: Ask) -> list[Situation
 
 
 def _situations(one: Persona, begin: date, last: date) -> Read:
-    def read(data: Any) -> Reading[list[tuple[date, date, tuple[str, ...], str]]]:
+    def read(data: Any) -> ParsedReply[list[tuple[date, date, tuple[str, ...], str]]]:
         free = begin
 
         def days(given: Any) -> tuple[date, date, tuple[str, ...], str]:
@@ -212,6 +212,6 @@ def _situations(one: Persona, begin: date, last: date) -> Read:
         kept, faults = collect("situations", data["situations"], days)
         if not COUNT[0] <= len(data["situations"]) <= COUNT[1]:
             faults.append(f"{len(data['situations'])} situations, expected 4 to 6")
-        return Reading(kept or None, tuple(faults))
+        return ParsedReply(kept or None, tuple(faults))
 
     return read

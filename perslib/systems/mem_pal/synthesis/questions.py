@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from perslib.llm import Ask, Request
-from perslib.llm.structured.checked_questions import Question, Reading, checked
+from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply, ask_and_check
 from perslib.prompts import prompt
 from perslib.worlds.lives import Dice
 
@@ -43,11 +43,11 @@ class Writing:
     async def write(self, ask: Ask, step: str, place: str, read: Callable[[Any], Any], /, **fields: Any) -> Any:
         """What a model answers to the prompt `palsynth_<step>`; None where nothing of it could be used.
 
-        `read` makes a value of an answer's data or raises `Fault`; of one that is partly wrong it makes a `Reading`.
+        `read` makes a value of an answer's data or raises `Fault`; of one that is partly wrong it makes a `ParsedReply`.
         Steps count under a stage each.
         """
-        question = Question(place, self.request(step, fields), partial(_reading, read))
-        (found,) = await checked([question], ask, STAGE + step, seed=self.seed)
+        question = CheckedQuestion(place, self.request(step, fields), partial(_reading, read))
+        (found,) = await ask_and_check([question], ask, STAGE + step, seed=self.seed)
         self.reject(step, place, found.faults, kept=found.value is not None)
         return found.value
 
@@ -61,12 +61,12 @@ class Writing:
         self.rejected += [(step, place, reason, kept) for reason in reasons]
 
 
-def _reading(read: Callable[[Any], Any], data: Any) -> Reading[Any]:
+def _reading(read: Callable[[Any], Any], data: Any) -> ParsedReply[Any]:
     try:
         found = read(data)
     except Fault as fault:
-        return Reading(None, (str(fault),))
-    return found if isinstance(found, Reading) else Reading(found)
+        return ParsedReply(None, (str(fault),))
+    return found if isinstance(found, ParsedReply) else ParsedReply(found)
 
 
 def is_said(*texts: str) -> bool:
@@ -80,13 +80,15 @@ def collect(name: str, items: Iterable[Any], read: Callable[[Any], T]) -> tuple[
     return list(whole.values()), faults
 
 
-def by_id(given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], T]) -> Reading[dict[str, T]]:
+def by_id(
+    given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], T]
+) -> ParsedReply[dict[str, T]]:
     """What an answer gives for each id that it was asked for, in their order; whole items are kept, the rest is told."""
     items = {item["id"].strip(): item for item in given}
     whole, faults = _collect({key: items.get(key) for key in wanted}, read)
     if unknown := [key for key in items if key not in set(wanted)]:
         faults.append(f"{', '.join(unknown)}: not asked for")
-    return Reading(whole or None, tuple(faults))
+    return ParsedReply(whole or None, tuple(faults))
 
 
 def _collect(items: Mapping[str, Any], read: Callable[[Any], T]) -> tuple[dict[str, T], list[str]]:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Reading
+from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.systems.mem_pal.loaders.palset_records import ASSISTANT_ACTIONS, SIDES, USER_ACTIONS
 from perslib.systems.mem_pal.synthesis.personas import MINUTE, Persona, Read, Situation
 from perslib.systems.mem_pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
@@ -126,13 +126,13 @@ def _logs(own: Situation) -> Read:
             raise Fault("has no content")
         return Entry(at, given["type"], given["content"].strip())
 
-    def read(data: Any) -> Reading[list[Entry]]:
+    def read(data: Any) -> ParsedReply[list[Entry]]:
         entries, faults = collect("logs", data["logs"], entry)
         if any(after.at <= before.at for before, after in pairwise(entries)):
             faults.append("the times do not increase")
         if len(entries) < FEWEST_LOGS:
             faults.append(f"{len(entries)} usable entries, expected {FEWEST_LOGS} or more")
-        return Reading(sorted(entries, key=lambda e: e.at) or None, tuple(faults))
+        return ParsedReply(sorted(entries, key=lambda e: e.at) or None, tuple(faults))
 
     return read
 

@@ -11,7 +11,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
-from perslib.llm import Backbone, Question, dry_run
+from perslib.llm import Backbone, QueuedRequest, dry_run
 from perslib.llm.ledger import Spending
 from perslib.prompts import read_phrases
 from perslib.systems.uxbench.construction.pipeline import construct
@@ -58,7 +58,7 @@ def estimate(
     return pd.DataFrame(rows, columns=columns).set_index("stage")
 
 
-def make_usual_answer(language: str, question: Question) -> dict[str, Any]:
+def make_usual_answer(language: str, question: QueuedRequest) -> dict[str, Any]:
     """Make the answer of a model that keeps every candidate, in texts of the usual length."""
     fields = question.request.shown or {}
     texts = read_phrases("stand_in", language)

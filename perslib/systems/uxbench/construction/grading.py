@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Reading
+from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.prompts import PromptSettings
 from perslib.stats import krippendorff
 from perslib.systems.uxbench.construction.mining import Mined
@@ -83,7 +83,7 @@ async def graded(
 
 async def _grade(
     talk: Talk, cases: Mapping[int, Mined], asking: Asking, attempt: int, ask: Ask
-) -> Reading[dict[int, dict[str, Any]]]:
+) -> ParsedReply[dict[int, dict[str, Any]]]:
     """One question about these cases; what is graded twice and differently counts as not graded."""
     described = [
         {
@@ -94,13 +94,13 @@ async def _grade(
         for i, case in cases.items()
     ]
 
-    def read(data: Any) -> Reading[dict[int, dict[str, Any]]]:
+    def read(data: Any) -> ParsedReply[dict[int, dict[str, Any]]]:
         given: dict[int, dict[str, Any]] = {}
         twice = set()
         for said in data["grades"]:
             first = given.setdefault(said["case"], said)
             twice |= {said["case"]} if any(said[axis] != first[axis] for axis in AXES) else set()
-        return Reading({i: said for i, said in given.items() if i in cases and i not in twice})
+        return ParsedReply({i: said for i, said in given.items() if i in cases and i not in twice})
 
     first = next(iter(cases.values())).candidate
     return await asking.put(
@@ -153,9 +153,9 @@ async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
     return reading.value or Check(None, fault="; ".join(reading.faults)[:300])
 
 
-def _read(data: Any) -> Reading[Check]:
+def _read(data: Any) -> ParsedReply[Check]:
     objections = tuple(o for o in OBJECTIONS if o in data["objections"])
-    return Reading(Check(data["verdict"], objections, data["needs_context"], data["needs_image"]))
+    return ParsedReply(Check(data["verdict"], objections, data["needs_context"], data["needs_image"]))
 
 
 def why_not(checks: Sequence[Check]) -> tuple[str, str] | None:

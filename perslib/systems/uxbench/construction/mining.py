@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Reading
+from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.systems.uxbench.construction.questions import Asking, shown
 from perslib.systems.uxbench.construction.rules import Rejection, Rules, Side, readable
 from perslib.systems.uxbench.construction.sources import Talk
@@ -217,13 +217,13 @@ def _reader(talk: Talk, known: dict[int, Candidate]) -> Any:
     """Reads an answer; numbers that are no replies are faults, which the model is told once."""
     replies = {r.idx for r in talk.reactions}
 
-    def read(data: Any) -> Reading[list[dict[str, Any]]]:
+    def read(data: Any) -> ParsedReply[list[dict[str, Any]]]:
         faults = [
             f"message {said['reply']} is not one of the assistant's replies"
             for said in data["cases"]
             if said["reply"] not in replies
         ]
-        return Reading(list(data["cases"]), tuple(faults))
+        return ParsedReply(list(data["cases"]), tuple(faults))
 
     return read
 

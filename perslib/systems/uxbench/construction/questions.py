@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Question, Reading, checked
+from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply, ask_and_check
 from perslib.prompts import prompt
 from perslib.systems.uxbench.construction.rules import Rules, clipped
 from perslib.systems.uxbench.construction.sources import Talk
@@ -46,12 +46,12 @@ class Asking:
         ask: Ask,
         name: str,
         place: str,
-        read: Callable[[Any], Reading[Any]],
+        read: Callable[[Any], ParsedReply[Any]],
         *,
         about: int = 1,
         draw: int = 0,
         **fields: Any,
-    ) -> Reading[Any]:
+    ) -> ParsedReply[Any]:
         """Put the question of the prompt `uxc_<name>` about so many cases; where something is wrong, say so and ask again.
 
         There is room for an answer about each case, and lists in the answer are no longer than that room: a small model
@@ -62,8 +62,8 @@ class Asking:
         request = replace(request, schema=_bounded(request.schema, about + (stage == "mine")))
         room = self.rules.room or min(request.max_tokens or ROOM, ROOM * (1 + about))
         request = replace(request, seed=self.rules.seed + draw, sample=draw, max_tokens=room)
-        question = Question[Any](place, request, read)
-        return (await checked([question], ask, f"ux {stage}", self.rules.attempts, self.rules.seed))[0]
+        question = CheckedQuestion[Any](place, request, read)
+        return (await ask_and_check([question], ask, f"ux {stage}", self.rules.attempts, self.rules.seed))[0]
 
 
 def shown(talk: Talk, about: Collection[int], rules: Rules) -> list[dict[str, Any]]:

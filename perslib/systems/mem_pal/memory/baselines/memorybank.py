@@ -25,7 +25,7 @@ from random import Random
 import numpy as np
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Question, checked, failures, read_text
+from perslib.llm.structured.checked_questions import CheckedQuestion, ask_and_check, list_reply_faults, read_text
 from perslib.systems.mem_pal.memory.baselines.past import Baseline, Past, Shelf, Unit
 from perslib.systems.mem_pal.memory.long_term import Piece, Purpose, Session, Store
 
@@ -137,11 +137,11 @@ class MemoryBank(Baseline):
         for s in spoken:
             for name, key in (("memorybank_day", "summary"), ("memorybank_personality", "insight")):
                 request = self.render(name, at=s.at or "–", turns=s.exchanges())
-                questions.append(Question(f"{s.id}: {key} of the day", request, read_text(key)))
-        readings = await checked(questions, ask)
+                questions.append(CheckedQuestion(f"{s.id}: {key} of the day", request, read_text(key)))
+        readings = await ask_and_check(questions, ask)
         said = [reading.value or "" for reading in readings]
         days = tuple(Day(s.id, s.at, *said[2 * i : 2 * i + 2]) for i, s in enumerate(spoken))
-        return days, failures(questions, readings)
+        return days, list_reply_faults(questions, readings)
 
     async def _merged(self, known: Bank, ask: Ask) -> Bank:
         """With account and portrait merged anew; where that fails, the ones before stay."""
@@ -152,7 +152,7 @@ class MemoryBank(Baseline):
         }
         after = known.heard[-1] if known.heard else ""
         questions = {
-            key: Question(
+            key: CheckedQuestion(
                 f"{after}: {key} of the whole",
                 self.render(name, days=[{"at": at[:10], "text": text} for at, text in days]),
                 read_text(key),
@@ -160,10 +160,10 @@ class MemoryBank(Baseline):
             for key, (name, days) in parts.items()
             if days
         }
-        readings = dict(zip(questions, await checked(list(questions.values()), ask)))
+        readings = dict(zip(questions, await ask_and_check(list(questions.values()), ask)))
         said = {key: reading.value for key, reading in readings.items() if reading.value}
         whole = Whole(after, said.get("summary", last.events), said.get("portrait", last.portrait))
-        lost = failures(questions.values(), readings.values())
+        lost = list_reply_faults(questions.values(), readings.values())
         return replace(known, wholes=(*known.wholes, whole), failed=known.failed + lost)
 
 

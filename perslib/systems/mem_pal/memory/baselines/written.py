@@ -18,7 +18,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures, read_text
+from perslib.llm.structured.checked_questions import (
+    CheckedQuestion,
+    ParsedReply,
+    ask_and_check,
+    ask_checked,
+    list_reply_faults,
+    read_text,
+)
 from perslib.systems.mem_pal.memory.baselines.past import Baseline, Past, Unit, UnitRetrieval, in_time, logs_of
 from perslib.systems.mem_pal.memory.long_term import Piece, Purpose, Session, Store
 
@@ -139,14 +146,16 @@ class ConditionMem(UnitRetrieval):
         """The records of all sessions at once."""
         spoken = [s for s in sessions if s.turns]
         requests = (self.render("conditionmem_records", at=s.at or "–", turns=s.exchanges()) for s in spoken)
-        questions = [Question(f"{s.id}: records", request, _noted) for s, request in zip(spoken, requests)]
-        readings = await checked(questions, ask)
+        questions = [CheckedQuestion(f"{s.id}: records", request, _noted) for s, request in zip(spoken, requests)]
+        readings = await ask_and_check(questions, ask)
         records = tuple(
             Piece(f"{s.id}/record_{i}", "record", text, (s.id,))
             for s, reading in zip(spoken, readings, strict=True)
             for i, text in enumerate(reading.value or ())
         )
-        return replace(known, records=known.records + records, failed=known.failed + failures(questions, readings))
+        return replace(
+            known, records=known.records + records, failed=known.failed + list_reply_faults(questions, readings)
+        )
 
     def units(self, past: Records) -> Iterator[Unit]:
         """The records, each found by its own text."""
@@ -160,9 +169,9 @@ class ConditionMem(UnitRetrieval):
         return list(known.records)
 
 
-def _noted(data: Any) -> Reading[list[str]]:
+def _noted(data: Any) -> ParsedReply[list[str]]:
     """Records with both halves, circumstances first; one that lacks a half is left out."""
     pairs = [(r["condition"].strip(), r["content"].strip()) for r in data["records"]]
     blank = [i for i, pair in enumerate(pairs, start=1) if not all(pair)]
     faults = tuple(f"record {i} lacks its condition or its content" for i in blank)
-    return Reading([" → ".join(pair) for pair in pairs if all(pair)], faults)
+    return ParsedReply([" → ".join(pair) for pair in pairs if all(pair)], faults)

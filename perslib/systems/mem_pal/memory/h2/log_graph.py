@@ -17,7 +17,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from perslib.llm import Ask, Request
-from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures
+from perslib.llm.structured.checked_questions import (
+    CheckedQuestion,
+    ParsedReply,
+    ask_and_check,
+    ask_checked,
+    list_reply_faults,
+)
 from perslib.systems.mem_pal.memory.h2.store import EMPTY, Chapter, Relation, Situation, State
 from perslib.systems.mem_pal.memory.long_term import Log, Session
 
@@ -64,7 +70,7 @@ async def hear(session: Session, render: Render, ask: Ask) -> Heard:
     """Relations of a session's logs, all windows at once, then its situations, all components at once."""
     logs = in_order(session)
     asked = [_window(session.id, logs, shown, about, render) for shown, about in windows(len(logs))]
-    found = await checked(asked, ask)
+    found = await ask_and_check(asked, ask)
     relations = [relation for reading in found for relation in reading.value or ()]
     groups = [
         group[i : i + TOLD_AT_ONCE]
@@ -76,24 +82,28 @@ async def hear(session: Session, render: Render, ask: Ask) -> Heard:
     for group in groups:
         told = [_shown(logs, i, of_log.get(i, Relation(i))) for i in group]
         read = partial(_situation, logs=tuple(group))
-        wanted.append(Question(f"{session.id}: situation of log {group[0]}", render("h2_situation", logs=told), read))
-    readings = await checked(wanted, ask)
+        wanted.append(
+            CheckedQuestion(f"{session.id}: situation of log {group[0]}", render("h2_situation", logs=told), read)
+        )
+    readings = await ask_and_check(wanted, ask)
     kept = tuple(reading.value for reading in readings if reading.value)
-    lost = failures(asked, found) + failures(wanted, readings)
+    lost = list_reply_faults(asked, found) + list_reply_faults(wanted, readings)
     return Heard(tuple(r for r in relations if r.caused_by or r.follows), kept, lost)
 
 
 # -- relations -------------------------------------------------------------------------------------------------
 
 
-def _window(session: str, logs: Sequence[Log], shown: range, about: range, render: Render) -> Question[list[Relation]]:
+def _window(
+    session: str, logs: Sequence[Log], shown: range, about: range, render: Render
+) -> CheckedQuestion[list[Relation]]:
     lines = [{"id": i, **vars(logs[i])} for i in shown]
     request = render("h2_relations", logs=lines, first=about[0], last=about[-1])
     place = f"{session}: logs {about[0]}–{about[-1]}"
-    return Question(place, request, partial(read_relations, shown=shown, about=about))
+    return CheckedQuestion(place, request, partial(read_relations, shown=shown, about=about))
 
 
-def read_relations(data: Any, shown: range, about: range) -> Reading[list[Relation]]:
+def read_relations(data: Any, shown: range, about: range) -> ParsedReply[list[Relation]]:
     """The relations that hold: to logs that are shown and earlier, at most one to each, a cause before a sequel."""
     wrong: list[str] = []
     found: dict[int, Relation] = {}
@@ -107,7 +117,7 @@ def read_relations(data: Any, shown: range, about: range) -> Reading[list[Relati
         sequels = [i for i in _valid(log, said["follows"], shown, wrong) if i not in causes]
         found[log] = Relation(log, tuple(causes), tuple(sequels))
     wrong += [f"log {log} is missing" for log in about if log not in found]
-    return Reading(list(found.values()), tuple(wrong))
+    return ParsedReply(list(found.values()), tuple(wrong))
 
 
 def _valid(log: int, named: Sequence[int], shown: range, wrong: list[str]) -> list[int]:
@@ -128,11 +138,11 @@ def _shown(logs: Sequence[Log], i: int, relation: Relation) -> dict[str, Any]:
     return {"id": i, **vars(logs[i]), **back}
 
 
-def _situation(said: Any, logs: tuple[int, ...]) -> Reading[Situation]:
+def _situation(said: Any, logs: tuple[int, ...]) -> ParsedReply[Situation]:
     text = said["situation"].strip()
     if not text:
-        return Reading(None, ("the situation is empty",))
-    return Reading(Situation(text, tuple(dict.fromkeys(said["aspects"])), logs))
+        return ParsedReply(None, ("the situation is empty",))
+    return ParsedReply(Situation(text, tuple(dict.fromkeys(said["aspects"])), logs))
 
 
 async def update_background(
@@ -162,7 +172,7 @@ async def update_background(
     return {**state, **(updates or {})}, lost
 
 
-def _read(data: Any) -> Reading[State]:
+def _read(data: Any) -> ParsedReply[State]:
     new: State = {}
     wrong = []
     for said in data["updates"]:
@@ -172,4 +182,4 @@ def _read(data: Any) -> Reading[State]:
             wrong.append(f"{said['aspect']} is empty")
         else:
             new[said["aspect"]] = said["text"].strip()
-    return Reading(new, tuple(wrong))
+    return ParsedReply(new, tuple(wrong))

@@ -23,7 +23,14 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from perslib.llm import Ask
-from perslib.llm.structured.checked_questions import Question, Reading, ask_checked, checked, failures, read_text
+from perslib.llm.structured.checked_questions import (
+    CheckedQuestion,
+    ParsedReply,
+    ask_and_check,
+    ask_checked,
+    list_reply_faults,
+    read_text,
+)
 from perslib.systems.mem_pal.memory.h2.log_graph import Render
 from perslib.systems.mem_pal.memory.h2.store import Chapter, Outline, Principle, Situation, Solution, State
 from perslib.systems.mem_pal.memory.long_term import Session, Space
@@ -42,7 +49,7 @@ async def outline(session: Session, render: Render, ask: Ask) -> Outlines:
     return tuple(found or ()), lost
 
 
-def read_outlines(data: Any, session: str, turns: int) -> Reading[list[Outline]]:
+def read_outlines(data: Any, session: str, turns: int) -> ParsedReply[list[Outline]]:
     """The topics; together they should cover every turn once, in order. Wrong spans are named and cut to size."""
     kept: list[Outline] = []
     wrong: list[str] = []
@@ -67,7 +74,7 @@ def read_outlines(data: Any, session: str, turns: int) -> Reading[list[Outline]]
         kept.append(Outline(id, (low, high), requirement, requirement, solutions, said["preference"].strip()))
     if data["outlines"] and next_turn != turns + 1:
         wrong.append(f"the topics end at turn {next_turn - 1} of {turns}")
-    return Reading(kept, tuple(wrong))
+    return ParsedReply(kept, tuple(wrong))
 
 
 async def refine(
@@ -77,9 +84,9 @@ async def refine(
     if not chapter.situations or not outlines:
         return tuple(outlines), ()
     questions = [_refinement(chapter, one, space, k, render) for one in outlines]
-    readings = await checked(questions, ask)
+    readings = await ask_and_check(questions, ask)
     refined = [replace(o, requirement=r.value or o.requirement) for o, r in zip(outlines, readings)]
-    return tuple(refined), failures(questions, readings)
+    return tuple(refined), list_reply_faults(questions, readings)
 
 
 def nearest_situations(situations: Sequence[Situation], text: str, space: Space, k: int) -> list[tuple[int, Situation]]:
@@ -94,7 +101,7 @@ def behind(situations: Sequence[Situation], state: State) -> list[tuple[str, str
     return [(aspect, state[aspect]) for aspect in aspects if state.get(aspect)]
 
 
-def _refinement(chapter: Chapter, one: Outline, space: Space, k: int, render: Render) -> Question[str]:
+def _refinement(chapter: Chapter, one: Outline, space: Space, k: int, render: Render) -> CheckedQuestion[str]:
     near = [s for _, s in nearest_situations(chapter.situations, one.stated, space, k)]
     request = render(
         "h2_refine",
@@ -102,7 +109,7 @@ def _refinement(chapter: Chapter, one: Outline, space: Space, k: int, render: Re
         situations=[situation.text for situation in near],
         requirement=one.stated,
     )
-    return Question(f"{one.id}: refinement", request, read_text("requirement"))
+    return CheckedQuestion(f"{one.id}: refinement", request, read_text("requirement"))
 
 
 CLUSTERS, FEWEST, RUNS, MEMBERS = 8, 2, 100, 10
@@ -205,8 +212,8 @@ async def _tell(place: str, old: Principle, outlines: Sequence[Outline], render:
 async def _said(place: str, name: str, request: Any, ask: Ask) -> tuple[str, tuple[str, ...]]:
     """The text of this name in the answer; empty where it failed, and where an update changes nothing."""
 
-    def read(data: Any) -> Reading[str]:
-        return read_text(name)(data) if data.get("adjust", True) else Reading("")
+    def read(data: Any) -> ParsedReply[str]:
+        return read_text(name)(data) if data.get("adjust", True) else ParsedReply("")
 
     text, lost = await ask_checked(place, request, read, ask)
     return text or "", lost

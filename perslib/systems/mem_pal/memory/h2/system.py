@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from perslib.errors import DataError
 from perslib.llm import Ask
-from perslib.llm.request import changed
+from perslib.llm.request import wrap_ask
 from perslib.systems.mem_pal.memory.h2 import log_graph, outlines
 from perslib.systems.mem_pal.memory.h2.recall import Recall
 from perslib.systems.mem_pal.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
@@ -85,7 +85,7 @@ class H2Memory(Recall):
 
         parts: list[tuple[asyncio.Future[tuple[str, ...]], ...]] = []
         for j in range(len(sessions)):  # what an earlier session asks goes first: the next one waits for it
-            ranked = changed(ask, rank=j)
+            ranked = wrap_ask(ask, rank=j)
             parts.append((asyncio.ensure_future(logs(j, ranked)), asyncio.ensure_future(dialogue(j, ranked))))
         failed = await asyncio.gather(*(part for pair in parts for part in pair))
         store = H2Store(user, tuple(names), tuple(f for lost in failed for f in lost), tuple(chapters))
