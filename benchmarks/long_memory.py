@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits  # noqa: E402
 from perslib.llm import Backbone, backbone  # noqa: E402
 from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, TurnRetrieval  # noqa: E402
 from perslib.systems.mem_pal.memory.h2 import H2Memory  # noqa: E402
-from perslib.systems.mem_pal.memory.long_term import Log, LongTermMemory, Session, Turn  # noqa: E402
+from perslib.systems.mem_pal.memory.long_term import Exchange, Log, LongTermMemory, MemorySession  # noqa: E402
 
 SESSIONS, LOGS, TURNS, GROUPS = 29, 996, 401, 8
 LONG = 12
@@ -85,7 +85,7 @@ def serve(latency: float) -> None:
         sys.stdin.read()
 
 
-def past(user: int, times: int = 1) -> list[Session]:
+def past(user: int, times: int = 1) -> list[MemorySession]:
     """A user's months, drawn by the user's number; with so many times the usual logs and turns."""
     dice = random.Random(user)
     found = []
@@ -100,9 +100,9 @@ def past(user: int, times: int = 1) -> list[Session]:
             at = f"2024-{month:02}-{first + i * 8 // logs:02} {8 + i % 12:02}:{i % 60:02}"
             lines.append(Log(at, f"{said}, note {dice.randrange(999)}"))
         lines.sort(key=lambda log: log.at)
-        told = [Turn(f"wish {dice.randrange(10**6)} word{dice.randrange(40)}", "reply " * 10) for _ in range(turns)]
+        told = [Exchange(f"wish {dice.randrange(10**6)} word{dice.randrange(40)}", "reply " * 10) for _ in range(turns)]
         at = f"2024-{month:02}-{first + 8:02} 22:00:00"
-        found.append(Session(f"{user:04}_sample{j}", at, tuple(lines), tuple(told)))
+        found.append(MemorySession(f"{user:04}_sample{j}", at, tuple(lines), tuple(told)))
     return found
 
 

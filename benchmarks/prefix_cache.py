@@ -28,7 +28,7 @@ import pandas as pd
 from perslib.corpus import TURN, Corpus, load
 from perslib.judge import Manner, Personal
 from perslib.llm import Answer, Request, backbone, compute
-from perslib.memory import Measured
+from perslib.memory import MeasuredSystem
 from perslib.replay import Candidate, generated, recorded, scored
 
 ORDERED, SHUFFLED = "in order", "shuffled"
@@ -82,7 +82,7 @@ def questions(task: str, options: argparse.Namespace) -> list[Request]:
         turns = largest_blocks(corpus, options.blocks, options.turns)
         given = corpus.extras["candidates"].merge(turns, on=TURN)
         names = list(given["candidate"].unique()[: options.candidates])
-        judge = Personal(Measured("en"), Manner("en", written=False))
+        judge = Personal(MeasuredSystem("en"), Manner("en", written=False))
         scored(judge, corpus, recorded(given[given["candidate"].isin(names)], turns), listener, progress=False)
     return list(listener.heard)
 

@@ -19,7 +19,7 @@ from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import Draft, save_draft
-from perslib.memory.edited import Line
+from perslib.memory.edited import DraftStatement
 from perslib.paths import workspace
 from perslib.report.show.words import controls_shown
 from perslib.text import mark, translate
@@ -86,7 +86,7 @@ class Change(widgets.VBox):
         self.edit(lambda draft: draft.add(text))
 
     def _shift(self, by: int) -> None:
-        self.edit(lambda draft: draft.stricter(by))
+        self.edit(lambda draft: draft.shift_scores(by))
 
     def _leave_out(self) -> None:
         """Ask for the score alone, with the memory as it is and without each of its statements."""
@@ -197,7 +197,7 @@ class Row(widgets.VBox):
     def __init__(self, looking: Looking, change: Callable[[Edit], None]):
         self.looking = looking
         self._id, self._change = "", change
-        self._line: Line | None = None
+        self._line: DraftStatement | None = None
         self._shown: tuple[object, ...] = ()
         self.on = make_field(widgets.Checkbox, width="5.2em", indent=False, tooltip=translate("on or off"))
         self.text = make_field(widgets.Textarea, width="100%", continuous_update=False)
@@ -218,7 +218,7 @@ class Row(widgets.VBox):
         if now is not None and abs(points - now) > STEP:
             self._change(lambda draft: draft.weigh(self._id, float(points)))
 
-    def fill(self, line: Line, cited: bool) -> None:
+    def fill(self, line: DraftStatement, cited: bool) -> None:
         """Show this statement, unless it is shown already: its turns are long."""
         if (now := (self.looking.opened, line, cited)) == self._shown:
             return

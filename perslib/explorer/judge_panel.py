@@ -18,7 +18,7 @@ from perslib.explorer.open_case import AtOnce, Looking
 from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
 from perslib.llm import Ask
-from perslib.memory import Draft, PreferenceMemory, UserMemory, resolved
+from perslib.memory import Draft, PreferenceMemory, UserMemory, resolve_citations
 from perslib.report.show.html import conversation_html
 from perslib.report.show.words import beginning, controls_shown, name_of
 from perslib.stats import SCORES, Tilted
@@ -242,5 +242,5 @@ def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, coun
         shares_of(translate("as the judge gives it"), verdict),
         (translate("pooled with this user's past scores"), *pooled),
     ]
-    found = resolved(verdict.evidence, block, memory)
+    found = resolve_citations(verdict.evidence, block, memory)
     return draw("verdict", verdict=verdict, score=verdict.score, rows=rows, found=found)

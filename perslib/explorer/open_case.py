@@ -27,7 +27,7 @@ from perslib.errors import DataError, FewTrainUsers, UnknownName
 from perslib.judge import FromStatements, Judge, Personal, Preferences, Verdict
 from perslib.judge.extent import Extent, extent
 from perslib.llm import Ask, Backbone
-from perslib.memory import Draft, Given, MemorySystem, PreferenceMemory, UserMemory, make_memory, turns_by_id
+from perslib.memory import Draft, FixedSystem, MemorySystem, PreferenceMemory, UserMemory, make_memory, turns_by_id
 from perslib.memory.registry import EDITED
 from perslib.paths import state
 from perslib.studies.why import find_edits, list_changes, take_apart
@@ -259,7 +259,7 @@ class Looking(HasTraits):
 
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
         """The personal judge with this memory, as the studies ask it on this backbone."""
-        given = None if memory is None else Given(memory)
+        given = None if memory is None else FixedSystem(memory)
         return Personal(given, self.extent.manner(self.prompts, written=written), name="personal")
 
     async def score_at_once(self, block: Block, memory: UserMemory | None, ask: Ask) -> AtOnce:
@@ -270,7 +270,7 @@ class Looking(HasTraits):
         judge = copy(await self.teach(self.statement_judge(), block.user, ask))
         if not isinstance(memory, PreferenceMemory):
             memory = await Preferences(self.prompts, judge=judge).build(block, ask)
-        judge.memory = Given(memory)
+        judge.memory = FixedSystem(memory)
         (verdict,) = await judge.judge(block, ask)
         said = [s for s in memory.statements if s.points is not None]
         verdict = replace(verdict, memory=memory.system)

@@ -21,7 +21,7 @@ from perslib.errors import DataError, NotEnough, Problem
 from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
 from perslib.llm import Ask, Backbone, compute
 from perslib.llm.backbone import WorkOptions
-from perslib.memory.base import Key, Note, Noting
+from perslib.memory.base import BuildRecord, Key, RecordingSystem
 
 T = TypeVar("T")
 X = TypeVar("X")
@@ -224,11 +224,11 @@ def _each(
         return
     shown["totals"] = {"judge": total * judge.samples}
     noting = getattr(judge, "memory", None)
-    if not isinstance(noting, Noting):
+    if not isinstance(noting, RecordingSystem):
         backbone.each(method, items, sink, **shown)
         return
 
-    def keep_notes(found: tuple[T, dict[Key, Note]]) -> None:
+    def keep_notes(found: tuple[T, dict[Key, BuildRecord]]) -> None:
         result, notes = found
         noting.notes.update(notes)
         sink(result)
@@ -237,8 +237,8 @@ def _each(
 
 
 async def _hand_over(
-    method: Callable[[X, Ask], Awaitable[T]], noting: Noting, item: X, ask: Ask
-) -> tuple[T, dict[Key, Note]]:
+    method: Callable[[X, Ask], Awaitable[T]], noting: RecordingSystem, item: X, ask: Ask
+) -> tuple[T, dict[Key, BuildRecord]]:
     """Return what a method finds and what was noted meanwhile; on a cluster both travel together and share the memory."""
     result = await method(item, ask)
     return result, noting.handed_over()

@@ -10,18 +10,18 @@ import pandas as pd
 from perslib.judge.asking.personal import Personal
 from perslib.judge.base import Judge
 from perslib.memory import UserMemory
-from perslib.memory.base import Key, Note, Noting
+from perslib.memory.base import BuildRecord, Key, RecordingSystem
 
 #: (judge, user, scenario) → the memory that the judge was shown.
 Memories = Mapping[tuple[str, str, str], UserMemory]
 
 
-def note_memories(judge: Judge) -> tuple[Judge, Mapping[Key, Note]]:
+def note_memories(judge: Judge) -> tuple[Judge, Mapping[Key, BuildRecord]]:
     """Return the same judge, and where the memories that it builds will stand."""
     judge = copy(judge)
     if not isinstance(judge, Personal) or judge.memory is None:
         return judge, {}
-    judge.memory = noting = Noting(judge.memory)
+    judge.memory = noting = RecordingSystem(judge.memory)
     return judge, noting.notes
 
 

@@ -32,7 +32,7 @@ from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements
 from perslib.judge.learned.supervised import Supervised
 from perslib.judge.tuned.bert import Bert
-from perslib.memory import Measured, is_memory, make_memory
+from perslib.memory import MeasuredSystem, is_memory, make_memory
 from perslib.memory import memory as memories
 from perslib.registry import Registry
 
@@ -62,7 +62,9 @@ judge("RAG boundary-first")(
     lambda manner: Episodic(boundary_first=True, manner=replace(manner, written=True), name="RAG boundary-first")
 )
 judge("SPUR")(lambda manner: Spur(replace(manner, written=True)))
-judge("learned + measured")(lambda manner: LearnedJudge([Personal(Measured(manner.language), manner, name="measured")]))
+judge("learned + measured")(
+    lambda manner: LearnedJudge([Personal(MeasuredSystem(manner.language), manner, name="measured")])
+)
 judge("learned")(lambda: LearnedJudge())
 judge("from statements")(lambda language: FromStatements(language=language))
 judge("supervised")(Supervised)

@@ -21,8 +21,8 @@ from perslib.errors import DataError, Problem
 from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Judge, Sees, Verdict
 from perslib.llm import Ask
-from perslib.memory import MemorySystem, Structured, profile_shown
-from perslib.memory.structured import cut
+from perslib.memory import MemorySystem, Structured, select_profile_fields
+from perslib.memory.structured import truncate_text
 from perslib.prompts import read_phrases
 from perslib.prompts.library import keep_last_characters
 from perslib.text import LANGUAGES
@@ -130,7 +130,7 @@ class OfSession(AskingJudge):
         memory = None if self.memory is None else await self.memory.build(block, ask)
         known = None if memory is None or memory.is_empty else memory
         fields: dict[str, Any] = {
-            "profile": profile_shown(block.profile, "published"),
+            "profile": select_profile_fields(block.profile, "published"),
             "counts": list(known.counts) if known else [],
             "average": known.average if known else 0.0,
             "calibrated": self.calibrated,
@@ -144,7 +144,7 @@ class OfSession(AskingJudge):
         return [replace(verdict, memory=memory.state if memory else None) for verdict in verdicts]
 
     def _shown(self, target: Target) -> dict[str, Any]:
-        messages = [{**m, "content": cut(m["content"], MESSAGE)} for m in conversation(target)]
+        messages = [{**m, "content": truncate_text(m["content"], MESSAGE)} for m in conversation(target)]
         shown = keep_last_characters(messages, CONVERSATION)
         return {"scenario": target.scenario, "task": target.task, "conversation": shown}
 

@@ -3,7 +3,7 @@
     memory = await system.build(block, ask)     see perslib.llm.request
     memory.recall(target)                       what a judge of this reply is shown
 
-Counts and mean come from the data, never from what a model wrote. `resolved` finds again what a verdict cites; `Noting`
+Counts and mean come from the data, never from what a model wrote. `resolve_citations` finds again what a verdict cites; `RecordingSystem`
 is a system that notes every memory that another one builds, and what building it took.
 """
 
@@ -106,7 +106,7 @@ class UserMemory:
         """Ids of the turns that what is shown for this reply rests on."""
         return tuple(dict.fromkeys(turn for statement in self.said(target) for turn in statement.turns))
 
-    def about(self, target: Target) -> str | None:
+    def describe_target(self, target: Target) -> str | None:
         """What the memory says of this very reply, where it says anything; shown after the reply."""
         return None
 
@@ -142,7 +142,7 @@ class MemorySystem(ABC):
         """The memory of a block's user, from its evidence and from replies `judged` since, if any."""
 
 
-def profile_shown(profile: Mapping[str, Any], fields: Literal["published", "all", "none"]) -> dict[str, Any]:
+def select_profile_fields(profile: Mapping[str, Any], fields: Literal["published", "all", "none"]) -> dict[str, Any]:
     """The part of a profile that is shown: the published six fields, all, or none."""
     check_names("part of the profile", fields, ["published", "all", "none"])
     if fields == "none":
@@ -165,7 +165,7 @@ def as_counts(numbers: Iterable[int]) -> Counts:
 M = TypeVar("M", bound=UserMemory)
 
 
-def counted(
+def make_counts_memory(
     kind: type[M], block: Block, judged: pd.DataFrame | None, system: str, **more: Any
 ) -> tuple[M, pd.DataFrame]:
     """A memory with the user's score counts alone, and the turns behind it; replies judged since count too."""
@@ -190,7 +190,7 @@ def turns_by_id(block: Block) -> dict[str, dict[Any, Any]]:
     return dict(zip((turn_id(*key) for key in keys), block.evidence.to_dict("records"), strict=True))
 
 
-def resolved(cited: Iterable[str], block: Block, memory: UserMemory | None = None) -> Citations:
+def resolve_citations(cited: Iterable[str], block: Block, memory: UserMemory | None = None) -> Citations:
     """What these names stand for in the block's evidence and the memory; ids of statements in either case."""
     statements = {s.id: s for s in memory.statements} if memory else {}
     turns = turns_by_id(block)
@@ -212,7 +212,7 @@ Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class Note:
+class BuildRecord:
     """What a memory says, and what building it took; not what it looks things up in, which takes megabytes a user."""
 
     memory: UserMemory
@@ -233,12 +233,12 @@ class OnAnother(MemorySystem):
         await self.system.fit(train, ask)
 
 
-class Noting(OnAnother):
+class RecordingSystem(OnAnother):
     """A system that notes of every memory that another one builds what it is and what it took."""
 
     def __init__(self, system: MemorySystem):
         super().__init__(system)
-        self.notes: dict[Key, Note] = {}
+        self.notes: dict[Key, BuildRecord] = {}
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """The system's own memory."""
@@ -258,10 +258,10 @@ class Noting(OnAnother):
         memory = await self.system.build(block, noting, judged)
         key = block.user, block.scenario, 0 if judged is None else len(judged)
         plain = UserMemory(**{part.name: getattr(memory, part.name) for part in fields(UserMemory)})
-        self.notes[key] = Note(plain, answered, seconds + perf_counter() - begun)
+        self.notes[key] = BuildRecord(plain, answered, seconds + perf_counter() - begun)
         return memory
 
-    def handed_over(self) -> dict[Key, Note]:
+    def handed_over(self) -> dict[Key, BuildRecord]:
         """The notes since they were last handed over; they are here no more."""
         return {key: self.notes.pop(key) for key in list(self.notes)}
 

@@ -5,7 +5,7 @@
     draft.without("M1")     the same but for one statement
 
     save_draft(draft, "prices-first")       one file a user and scenario, in the workspace's `memories/`
-    Edited("prices-first", otherwise=Structured("zh"))
+    EditedSystem("prices-first", otherwise=Structured("zh"))
 
 A long-term memory goes on recalling for each target what it recalled when it was built, edits on top; where it is asked
 something else, it shows all its statements. An edited memory stays marked: `system` says "edited by hand", and so does every verdict made with it.
@@ -28,7 +28,7 @@ from perslib.corpus.files.reading import parse_json
 from perslib.errors import DataError, Problem, UnknownName, check_names
 from perslib.llm import Ask
 from perslib.memory.base import Counts, MemorySystem, OnAnother, Statement, UserMemory, as_counts, saved_memory
-from perslib.memory.measured import Measured, MeasuredMemory
+from perslib.memory.measured import MeasuredMemory, MeasuredSystem
 from perslib.memory.preferences import PreferenceMemory
 from perslib.paths import workspace
 from perslib.schemas import unfit
@@ -37,7 +37,7 @@ EDITED = "edited by hand"
 
 
 @dataclass(frozen=True)
-class Line:
+class DraftStatement:
     """A statement in a draft: whether it is on, and whether its words are a person's."""
 
     statement: Statement
@@ -50,7 +50,7 @@ class Draft:
     """A memory being edited. Nothing changes in place: every edit is a new draft that knows the one before."""
 
     built: UserMemory
-    lines: tuple[Line, ...]
+    lines: tuple[DraftStatement, ...]
     counts: Counts
     before: Draft | None = None
     made: tuple[str, str] = field(default=("", ""), compare=False)
@@ -59,7 +59,7 @@ class Draft:
     @classmethod
     def of(cls, memory: UserMemory) -> Draft:
         """A draft of a memory as it was built."""
-        return cls(memory, tuple(Line(s) for s in memory.statements), memory.counts)
+        return cls(memory, tuple(DraftStatement(s) for s in memory.statements), memory.counts)
 
     @property
     def changed(self) -> bool:
@@ -69,9 +69,9 @@ class Draft:
     @property
     def memory(self) -> UserMemory:
         """What a judge is shown."""
-        return self.saying(self._said())
+        return self.make_draft_memory(self._said())
 
-    def saying(self, statements: Sequence[Statement]) -> UserMemory:
+    def make_draft_memory(self, statements: Sequence[Statement]) -> UserMemory:
         """The memory with these statements; marked as edited if that is not what was built."""
         as_built = tuple(statements) == self.built.statements and self.counts == self.built.counts
         name = self.built.system if as_built else f"{self.built.system}, {EDITED}"
@@ -80,7 +80,7 @@ class Draft:
     def without(self, id: str) -> UserMemory:
         """The memory but for one statement."""
         self._at(id)
-        return self.saying([s for s in self._said() if s.id != id])
+        return self.make_draft_memory([s for s in self._said() if s.id != id])
 
     def edit(self, id: str, text: str) -> Draft:
         """Other words for a statement; it keeps the turns it rests on. No words take it back to what was built."""
@@ -101,7 +101,7 @@ class Draft:
             return self
         taken = {line.statement.id for line in self.lines}
         number = next(n for n in range(len(taken) + 1, 2 * len(taken) + 2) if f"M{n}" not in taken)
-        line = Line(Statement(f"M{number}", field, text.strip()), by_hand=True)
+        line = DraftStatement(Statement(f"M{number}", field, text.strip()), by_hand=True)
         return self._next("added", line.statement.id, lines=(*self.lines, line))
 
     def scale(self, id: str, by: float) -> Draft:
@@ -147,7 +147,7 @@ class Draft:
         lines.insert(to, lines.pop(place))
         return self._next("moved", id, lines=tuple(lines))
 
-    def stricter(self, by: int = 1) -> Draft:
+    def shift_scores(self, by: int = 1) -> Draft:
         """What if the user had scored every past reply this much lower (or, with a negative number, higher)?"""
         counts = [0] * 5
         for k, n in enumerate(self.counts):
@@ -169,7 +169,7 @@ class Draft:
         check_names("statement", id, places)
         return places[id]
 
-    def _with(self, place: int, line: Line, what: str) -> Draft:
+    def _with(self, place: int, line: DraftStatement, what: str) -> Draft:
         lines = (*self.lines[:place], line, *self.lines[place + 1 :])
         return self._next(what, line.statement.id, lines=lines)
 
@@ -182,7 +182,7 @@ _WEIGHED = ("made stronger", "made weaker", "turned round")
 _NAME = re.compile(r"\w[\w -]*\Z")
 
 
-class Given(MemorySystem):
+class FixedSystem(MemorySystem):
     """A memory that is there already, for whoever wants it judged with."""
 
     def __init__(self, memory: UserMemory):
@@ -249,7 +249,7 @@ def read_draft(name: str, block: Block) -> Draft | None:
         ) from None
 
 
-class Edited(OnAnother):
+class EditedSystem(OnAnother):
     """The edited memories of a name; where a block has none, what another system builds."""
 
     def __init__(self, name: str, otherwise: MemorySystem):
@@ -275,7 +275,7 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
     said = {**record, "counts": record["built_counts"], "statements": record["built"]}
     built: UserMemory
     if record["trait_of"]:  # measured anew in the user's turns: a file keeps what is said, not what is counted
-        again = Measured(record["language"]).measure(block)
+        again = MeasuredSystem(record["language"]).measure(block)
         built = replace(made(MeasuredMemory, said), traits=again.traits)
     elif record.get("ranges"):
         ranges = {trait: (float(low), float(high)) for trait, (low, high) in record["ranges"].items()}
@@ -284,7 +284,7 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
         built = saved_memory[further](made(UserMemory, said), record[further])
     else:
         built = made(UserMemory, said)
-    return Draft(built, made(tuple[Line, ...], record["lines"]), as_counts(record["counts"]))
+    return Draft(built, made(tuple[DraftStatement, ...], record["lines"]), as_counts(record["counts"]))
 
 
 def made(kind: Any, data: Any) -> Any:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.corpus.block import Message
-from perslib.memory.retrieval import said_before
+from perslib.memory.retrieval import list_messages_before
 from perslib.paths import read_toml
 
 _CUES = read_toml(__file__, "cues.toml")
@@ -112,7 +112,7 @@ def _request(text: str) -> dict[str, float]:
     }
 
 
-def _between(said: Said) -> dict[str, float]:
+def _between(said: TurnContext) -> dict[str, float]:
     asked, replied = _pairs(said.request), _pairs(said.reply)
     numbers = set(_NUMBER.findall(said.request))
     before = said.replies[-1] if said.replies else ""
@@ -137,7 +137,7 @@ def _between(said: Said) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Said:
+class TurnContext:
     """A reply and what it goes by: the request it answers, the task, and what either side had said before."""
 
     request: str
@@ -155,25 +155,25 @@ class Said:
 
 
 @lru_cache(maxsize=KEPT)
-def read(said: Said) -> np.ndarray:
+def read(said: TurnContext) -> np.ndarray:
     """The features of one turn, in the order of `NAMES`."""
     found = {**_reply(said.reply), **_request(said.request), **_between(said)}
     return np.array([found[name] for name in NAMES])
 
 
-def said_in(block: Block) -> tuple[list[Said], list[Said]]:
+def read_block_turns(block: Block) -> tuple[list[TurnContext], list[TurnContext]]:
     """The turns of a block as they were said: those of the evidence, row by row, and the targets."""
-    return said_of(block.evidence), [said_by(target) for target in block]
+    return read_evidence_turns(block.evidence), [read_target_turn(target) for target in block]
 
 
-def said_of(turns: pd.DataFrame) -> list[Said]:
+def read_evidence_turns(turns: pd.DataFrame) -> list[TurnContext]:
     """Turns of a block's evidence as they were said, row by row."""
-    before = said_before(turns, sys.maxsize)
+    before = list_messages_before(turns, sys.maxsize)
     names = ("request", "response", "task", "assistant", "scenario", "session")
     return list(map(_said, *(turns[name].to_numpy(object) for name in names), before))
 
 
-def said_by(target: Target) -> Said:
+def read_target_turn(target: Target) -> TurnContext:
     """A target as it was said."""
     where = target.task, target.assistant, target.scenario, target.session
     return _said(target.request, target.response, *where, target.prefix)
@@ -181,11 +181,11 @@ def said_by(target: Target) -> Said:
 
 def _said(
     request: Any, reply: str, task: Any, assistant: Any, scenario: str, session: str, prefix: Sequence[Message]
-) -> Said:
+) -> TurnContext:
     """A turn as it was said after these messages; a request is the last of them."""
     asked, replies = (tuple([m["content"] for m in prefix if m["role"] == role]) for role in ("user", "assistant"))
     before = asked[:-1] if isinstance(request, str) else asked
-    return Said(_text(request), reply, _text(task), _text(assistant), scenario, session, before, replies)
+    return TurnContext(_text(request), reply, _text(task), _text(assistant), scenario, session, before, replies)
 
 
 def _text(value: object) -> str:

@@ -21,8 +21,8 @@ import pandas as pd
 
 from perslib.corpus import Block, Corpus, Target
 from perslib.llm import Ask
-from perslib.memory.base import MemorySystem, Statement, UserMemory, counted
-from perslib.memory.features import NAMES, Said, read, said_by, said_of
+from perslib.memory.base import MemorySystem, Statement, UserMemory, make_counts_memory
+from perslib.memory.features import NAMES, TurnContext, read, read_evidence_turns, read_target_turn
 from perslib.memory.retrieval import turn_id
 from perslib.paths import read_toml
 from perslib.prompts import read_phrases
@@ -56,14 +56,14 @@ class MeasuredMemory(UserMemory):
         traits = self.traits and self.traits.without({self.trait_of[id] for id in gone})
         return replace(self, statements=tuple(statements), traits=traits)
 
-    def about(self, target: Target) -> str | None:
+    def describe_target(self, target: Target) -> str | None:
         """How this reply stands in the traits that the statements name, and the score they speak for.
 
         None where there is no such trait.
         """
         if self.traits is None or not self.traits.told:
             return None
-        words, values = read_phrases("measured", self.language), _measured([said_by(target)])[0]
+        words, values = read_phrases("measured", self.language), _measured([read_target_turn(target)])[0]
         said = [
             words["is"].format(
                 trait=read_phrases("traits", self.language)[name],
@@ -77,7 +77,7 @@ class MeasuredMemory(UserMemory):
         return words["here"].format(traits=words["join"].join(said), score=score)
 
 
-class Measured(MemorySystem):
+class MeasuredSystem(MemorySystem):
     """Counts, no model. With `beside`, what another memory says comes first: words and measures together."""
 
     def __init__(self, language: str = "en", *, beside: MemorySystem | None = None, name: str | None = None):
@@ -99,7 +99,7 @@ class Measured(MemorySystem):
         self, block: Block, judged: pd.DataFrame | None = None, other: UserMemory | None = None
     ) -> MeasuredMemory:
         """Return the measured memory, with what another one says in front."""
-        memory, known = counted(MeasuredMemory, block, judged, self.name, language=self.language)
+        memory, known = make_counts_memory(MeasuredMemory, block, judged, self.name, language=self.language)
         rated = known[known["score"].notna()].reset_index(drop=True)
         said = () if other is None else other.statements
         if other is not None:
@@ -107,7 +107,7 @@ class Measured(MemorySystem):
         if len(rated) < FEWEST or rated["score"].nunique() < 2:
             return memory
         # Replies that nobody rated are there all the same: the next is not the first, may repeat them, or outgrow them.
-        said_there = [reply for reply, has in zip(said_of(known), known["score"].notna()) if has]
+        said_there = [reply for reply, has in zip(read_evidence_turns(known), known["score"].notna()) if has]
         traits = Traits(said_there, rated["score"].to_numpy(float))
         ids = [turn_id(*row) for row in rated[["scenario", "session", "turn"]].itertuples(index=False)]
         told = tuple(self._statements(traits, ids, first=len(said) + 1))
@@ -118,7 +118,7 @@ class Measured(MemorySystem):
         for name, i in traits.told:
             high, low, cut = traits.contrast(i, name)
             filled = {"high": _compared(name, high), "low": _compared(name, low), "cut": cut}
-            cited = tuple(ids[k] for k in traits.telling(i))
+            cited = tuple(ids[k] for k in traits.find_extreme_turns(i))
             said, named = read_phrases("measured", self.language), read_phrases("traits", self.language)
             text = said[TRAITS[name]].format(trait=named[name], **filled)
             yield Statement(f"M{first}", "measured", text, cited)
@@ -128,7 +128,7 @@ class Measured(MemorySystem):
 class Traits:
     """The traits of a user's rated replies and the ridge regression of the scores on them."""
 
-    def __init__(self, said: list[Said], scores: Array):
+    def __init__(self, said: list[TurnContext], scores: Array):
         self.values, self.scores = _measured(said), scores
         self._mean, self._spread = self.values.mean(0), np.maximum(self.values.std(0), 0.05)
         self._z = (self.values - self._mean) / self._spread
@@ -169,7 +169,7 @@ class Traits:
         high = self.scores >= cut
         return float(self.values[high, i].mean()), float(self.values[~high, i].mean()), cut
 
-    def telling(self, i: int) -> list[int]:
+    def find_extreme_turns(self, i: int) -> list[int]:
         """The turns that say most of a trait: far from the mean in trait and score at once, as the weight says."""
         off = self._z[:, i] * (self.scores - self.scores.mean()) * np.sign(self.correlations[i])
         return sorted(int(k) for k in np.argsort(-off, kind="stable")[:CITED])
@@ -181,7 +181,7 @@ def split_scores(scores: Array) -> int:
     return min(cuts, key=lambda s: abs((scores >= s).mean() - 0.5), default=4)
 
 
-def _measured(said: list[Said]) -> Array:
+def _measured(said: list[TurnContext]) -> Array:
     return np.array([read(s)[_COLUMNS] for s in said])
 
 

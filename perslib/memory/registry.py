@@ -13,9 +13,9 @@ from typing import Any
 
 from perslib.errors import check_names
 from perslib.memory.base import MemorySystem
-from perslib.memory.edited import Edited
-from perslib.memory.measured import Measured
-from perslib.memory.structured import Scores, Structured
+from perslib.memory.edited import EditedSystem
+from perslib.memory.measured import MeasuredSystem
+from perslib.memory.structured import ScoreCountSystem, Structured
 from perslib.registry import Registry
 
 #: What the names of memories edited by hand begin with.
@@ -30,15 +30,15 @@ memory: Registry[MemorySystem] = Registry("memory", "perslib.judge.learned.prefe
 
 
 memory("structured")(Structured)
-memory("measured")(Measured)
+memory("measured")(MeasuredSystem)
 
 
 @memory("structured + measured")
 def _both(language: str, embedder: Any = None, **options: Any) -> MemorySystem:
-    return Measured(language, beside=Structured(language, **options))
+    return MeasuredSystem(language, beside=Structured(language, **options))
 
 
-memory("scores")(Scores)
+memory("scores")(ScoreCountSystem)
 
 
 def is_memory(name: str) -> bool:
@@ -51,5 +51,5 @@ def make_memory(name: str, language: str = "en", **options: Any) -> MemorySystem
     check_names("option of memories", options, OPTIONS)
     embedder = options.pop("embedder", None)
     if name.startswith(EDITED):
-        return Edited(name.removeprefix(EDITED).strip(), otherwise=Structured(language, **options))
+        return EditedSystem(name.removeprefix(EDITED).strip(), otherwise=Structured(language, **options))
     return memory.make(name, language=language, embedder=embedder, **options)

@@ -54,7 +54,7 @@ class TextForm:
 
 
 @dataclass(frozen=True)
-class DialogueForm(TextForm):
+class DialogueTextForm(TextForm):
     """Compares what was said before a reply, for a target that has no reply yet (PersTurnBench, appendix G).
 
     A turn of the history is its task, the `record` messages before the reply, the user's last message, and the reply;
@@ -66,7 +66,7 @@ class DialogueForm(TextForm):
 
     def of_turns(self, turns: pd.DataFrame) -> list[str]:
         """The text of each turn of a history."""
-        said = zip(turns["task"].fillna(""), said_before(turns, self.record))
+        said = zip(turns["task"].fillna(""), list_messages_before(turns, self.record))
         tasks = ["\n".join([task, *(m["content"] for m in before)]) for task, before in said]
         return super().of_turns(turns.assign(task=tasks))
 
@@ -89,7 +89,7 @@ EPISODES = TextForm(
 )
 
 #: What candidates are shown of the user's past; what was said before stands with the task.
-DIALOGUES = DialogueForm(lambda task, request, reply: f"{task}\n{request}\n{reply}", (2, 5), max_features=50_000)
+DIALOGUES = DialogueTextForm(lambda task, request, reply: f"{task}\n{request}\n{reply}", (2, 5), max_features=50_000)
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,12 @@ class Anchor:
     similarity: float = 0.0
 
 
-def rated(block: Block) -> pd.DataFrame:
+def select_rated_turns(block: Block) -> pd.DataFrame:
     """The rated turns of the block's evidence, in its order."""
     return block.evidence[block.evidence["score"].notna().to_numpy()].reset_index(drop=True)
 
 
-def said_before(turns: pd.DataFrame, messages: int) -> list[tuple[Message, ...]]:
+def list_messages_before(turns: pd.DataFrame, messages: int) -> list[tuple[Message, ...]]:
     """The last messages of its session before the reply of each turn, the request included."""
     said: dict[tuple[str, str], list[Message]] = {}
     found = []
@@ -144,7 +144,7 @@ class Retrieval:
 
     def history(self, block: Block) -> pd.DataFrame:
         """The turns among which it finds."""
-        return rated(block) if self.among == "rated" else block.evidence.reset_index(drop=True)
+        return select_rated_turns(block) if self.among == "rated" else block.evidence.reset_index(drop=True)
 
     def similarities(self, block: Block) -> Values:
         """Cosine of each target (row) with each turn of `history(block)` (column)."""
@@ -161,7 +161,7 @@ class Retrieval:
         return np.round(product.toarray(), 12)
 
     def nearest(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[list[tuple[int, float]]]:
-        """For each target the places of k turns in `history(block)`, chosen by `chosen`, and their similarities."""
+        """For each target the places of k turns in `history(block)`, chosen by `select_nearest`, and their similarities."""
         history = self.history(block)
         if history.empty:
             return [[] for _ in block]
@@ -169,10 +169,13 @@ class Retrieval:
             labels = pd.factorize(history["scenario"])[0]
         else:
             labels = np.rint(history["score"].to_numpy(float, na_value=np.nan))
-        return [[(i, float(near[i])) for i in chosen(near, labels, k, strategy)] for near in self.similarities(block)]
+        return [
+            [(i, float(near[i])) for i in select_nearest(near, labels, k, strategy)]
+            for near in self.similarities(block)
+        ]
 
     def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
-        """k turns of `history(block)` for each target, chosen by `chosen`."""
+        """k turns of `history(block)` for each target, chosen by `select_nearest`."""
         if block.evidence.empty:
             return [()] * len(block)
         history = self.history(block)
@@ -188,7 +191,7 @@ class Retrieval:
         ]
 
 
-def chosen(similarity: Values, scores: Places | Values, k: int, strategy: Strategy = "topk") -> list[int]:
+def select_nearest(similarity: Values, scores: Places | Values, k: int, strategy: Strategy = "topk") -> list[int]:
     """Places of k turns; of equally similar ones the earlier in the history comes first. No score: NaN.
 
     `topk`             the most similar.

@@ -19,7 +19,7 @@ from perslib.corpus import Block
 from perslib.errors import check_names
 from perslib.llm import Answer, Ask
 from perslib.llm.tokens import count_tokens
-from perslib.memory.base import MemorySystem, Statement, UserMemory, counted, profile_shown
+from perslib.memory.base import MemorySystem, Statement, UserMemory, make_counts_memory, select_profile_fields
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import prompt
 
@@ -30,7 +30,7 @@ LENGTHS = (2000, 1200, 800, 500, 300, 200, 120, 60)
 
 
 @dataclass(frozen=True)
-class Shown:
+class PromptTurns:
     """Turns as a prompt shows them; turns are numbered from 1, `ids` are their names in that order."""
 
     sessions: list[dict[str, Any]]
@@ -45,7 +45,7 @@ class Shown:
         return sum(count_tokens(text) + 12 for text in texts)
 
 
-def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> Shown:
+def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> PromptTurns:
     """The part of the turns that a memory is built from, cut to size."""
     check_names("evidence", evidence, ["published", "full"])
     if evidence == "published":
@@ -72,7 +72,7 @@ def published_sessions(rated: pd.DataFrame) -> pd.DataFrame:
     return sessions.groupby("scenario", sort=False).head(each).head(SESSIONS)
 
 
-def _cut(rated: pd.DataFrame, length: int, *, examples: bool = True) -> Shown:
+def _cut(rated: pd.DataFrame, length: int, *, examples: bool = True) -> PromptTurns:
     rows = list(enumerate(rated.to_dict("records"), 1))
     by_session: dict[tuple[str, str], list[tuple[int, dict[Any, Any]]]] = {}
     by_score: dict[int | None, list[tuple[int, dict[Any, Any]]]] = {}
@@ -82,7 +82,7 @@ def _cut(rated: pd.DataFrame, length: int, *, examples: bool = True) -> Shown:
     sessions = [
         {
             "task_name": scenario,
-            "task": cut(told, TASK) if isinstance(told := group[0][1]["task"], str) else "",
+            "task": truncate_text(told, TASK) if isinstance(told := group[0][1]["task"], str) else "",
             "turns": [_turn(*one, length, length) for one in group],
         }
         for (scenario, _), group in by_session.items()
@@ -96,7 +96,9 @@ def _cut(rated: pd.DataFrame, length: int, *, examples: bool = True) -> Shown:
         for score in range(5, 0, -1)
         if examples and score in by_score
     ]
-    return Shown(sessions, groups, tuple(turn_id(row["scenario"], row["session"], row["turn"]) for _, row in rows))
+    return PromptTurns(
+        sessions, groups, tuple(turn_id(row["scenario"], row["session"], row["turn"]) for _, row in rows)
+    )
 
 
 def _score(row: dict[Any, Any]) -> int | None:
@@ -107,11 +109,11 @@ def _turn(number: int, row: dict[Any, Any], request: int, response: int) -> dict
     asked = "\n".join([*row["earlier"], *([row["request"]] if isinstance(row["request"], str) else [])])
     score = _score(row)
     reason = row["reason"] if score is not None and score <= 3 and isinstance(row["reason"], str) else None
-    texts = {"request": cut(asked, request), "response": cut(row["response"], response)}
+    texts = {"request": truncate_text(asked, request), "response": truncate_text(row["response"], response)}
     return {"id": number, "score": score, "reason": reason, **texts}
 
 
-def cut(text: str, most: int) -> str:
+def truncate_text(text: str, most: int) -> str:
     """The beginning of a text, with an ellipsis where something was cut off."""
     return text if len(text) <= most else text[:most] + "…"
 
@@ -119,14 +121,14 @@ def cut(text: str, most: int) -> str:
 _SINGLE = ("scoring_style", "three_vs_four_distinction", "four_vs_five_distinction")
 
 
-class Scores(MemorySystem):
+class ScoreCountSystem(MemorySystem):
     """The user's score counts and mean, and no words: what a memory is worth before anything is written."""
 
     name = "scores"
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Count the scores."""
-        return counted(UserMemory, block, judged, self.name)[0]
+        return make_counts_memory(UserMemory, block, judged, self.name)[0]
 
 
 class Structured(MemorySystem):
@@ -157,7 +159,7 @@ class Structured(MemorySystem):
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Ask for the statements and check what they cite."""
-        memory, known = counted(UserMemory, block, judged, self.name)
+        memory, known = make_counts_memory(UserMemory, block, judged, self.name)
         turns = known[known["score"].notna()] if block.labelled else block.evidence
         if turns.empty:
             return memory
@@ -167,7 +169,7 @@ class Structured(MemorySystem):
             scores = {"average": memory.average, "counts": list(memory.counts)}
             fields = {**scores, "sessions": part.sessions, "examples": part.examples}
         asked = prompt("memory_build" if block.labelled else "memory_unrated", self.language, self.prompts)
-        request = asked.render(profile=profile_shown(block.profile, self.profile), **fields)
+        request = asked.render(profile=select_profile_fields(block.profile, self.profile), **fields)
         most = self.max_tokens or request.max_tokens
         (answer,) = await ask([replace(request, seed=self.seed, max_tokens=most)], "memory")
         statements = tuple(statements_of(answer, part.ids))

@@ -23,10 +23,18 @@ import pandas as pd
 from perslib.corpus import Block
 from perslib.errors import PerslibError, PromptError, UnknownName
 from perslib.llm import Ask
-from perslib.memory import MemorySystem, Retrieval, Scores, is_memory, make_memory, profile_shown, turn_id
+from perslib.memory import (
+    MemorySystem,
+    Retrieval,
+    ScoreCountSystem,
+    is_memory,
+    make_memory,
+    select_profile_fields,
+    turn_id,
+)
 from perslib.memory import memory as memories
-from perslib.memory.retrieval import DIALOGUES, said_before
-from perslib.memory.structured import cut
+from perslib.memory.retrieval import DIALOGUES, list_messages_before
+from perslib.memory.structured import truncate_text
 from perslib.prompts import prompt
 from perslib.registry import Registry
 
@@ -60,7 +68,7 @@ class Context:
     def given(self, block: Block) -> Block:
         """The block without labels and recorded replies; of the profile six fields where it is shown, else nothing."""
         fields: Literal["published", "none"] = "published" if self.sees_profile else "none"
-        return replace(block.unlabelled(), profile=profile_shown(block.profile, fields))
+        return replace(block.unlabelled(), profile=select_profile_fields(block.profile, fields))
 
     async def show(self, block: Block, ask: Ask) -> list[Shown]:
         """What is shown for each target of the block."""
@@ -123,7 +131,7 @@ class Retrieved(Context):
         history = retrieval.history(block)
         if history.empty:
             return [Shown(memory=f"{self.name}, no history")] * len(block)
-        before, rows, found = said_before(history, BEFORE), history.to_dict("records"), []
+        before, rows, found = list_messages_before(history, BEFORE), history.to_dict("records"), []
         for near in retrieval.nearest(block, RECORDS, self.strategy):
             records = [_record(n, rows[i], before[i]) for n, (i, _) in enumerate(near, 1)]
             ids = tuple(turn_id(*(rows[i][c] for c in ("scenario", "session", "turn"))) for i, _ in near)
@@ -144,7 +152,7 @@ class Remembered(Context):
 
     def __init__(self, memory: MemorySystem, language: str = "en", prompts: str | Path | None = None):
         super().__init__(language, prompts)
-        if isinstance(memory, Scores):
+        if isinstance(memory, ScoreCountSystem):
             raise _speechless(memory.name)
         self.memory, self.name = memory, f"memory: {memory.name}"
 
@@ -185,10 +193,10 @@ def _record(number: int, row: dict[str, Any], before: tuple[dict[str, str], ...]
     return {
         "id": number,
         "scenario": row["scenario"],
-        "task": "" if pd.isna(task) else cut(task, MESSAGE),
+        "task": "" if pd.isna(task) else truncate_text(task, MESSAGE),
         "turn": int(row["turn"]) + 1,
-        "context": [{**message, "content": cut(message["content"], MESSAGE)} for message in before],
-        "reply": cut(row["response"], REPLY),
+        "context": [{**message, "content": truncate_text(message["content"], MESSAGE)} for message in before],
+        "reply": truncate_text(row["response"], REPLY),
     }
 
 

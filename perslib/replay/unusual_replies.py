@@ -19,7 +19,7 @@ import pandas as pd
 from sklearn.covariance import ledoit_wolf
 
 from perslib.corpus import Corpus
-from perslib.memory.features import Said, said_by, said_of, tokens
+from perslib.memory.features import TurnContext, read_evidence_turns, read_target_turn, tokens
 from perslib.replay.replies import blocks_of
 from perslib.stats import SEED, Floats
 
@@ -44,7 +44,7 @@ def name_differences(corpus: Corpus, replies: pd.DataFrame) -> pd.Series:
     train = turns[turns["user"].isin(corpus.split().get("train", []))]
     known = train if len(train) >= FEWEST else turns
     known = known.sample(min(len(known), MOST), random_state=SEED).sort_index()
-    usual = [(block.user, said_by(target)) for block, _ in blocks_of(corpus, known) for target in block]
+    usual = [(block.user, read_target_turn(target)) for block, _ in blocks_of(corpus, known) for target in block]
     by_user = len({user for user, _ in usual}) > 1
     groups = np.array([user if by_user else f"{said.scenario}/{said.session}" for user, said in usual], object)
     if len(usual) < FEWEST or len(set(groups)) < 2:
@@ -58,10 +58,10 @@ def name_differences(corpus: Corpus, replies: pd.DataFrame) -> pd.Series:
     measure = cache(lambda said: _measure(said, spelled.keys()))
     given = replies[replies["response"].fillna("").str.strip() != ""]
     for block, places in blocks_of(corpus, given):
-        past = [measure(said) for said in said_of(block.evidence)]
+        past = [measure(said) for said in read_evidence_turns(block.evidence)]
         own = np.quantile(measure_distances(np.array(past))[0], WITHIN) if past else 0.0
         shown = replace(block, targets=block.targets.assign(response=given.loc[places, "response"].to_numpy()))
-        distances, most = measure_distances(np.array([measure(said_by(target)) for target in shown]))
+        distances, most = measure_distances(np.array([measure(read_target_turn(target)) for target in shown]))
         found[places] = np.where(distances > FAR * max(reach, own), np.array(FEATURES, object)[most], "")
     return found
 
@@ -79,7 +79,7 @@ def _spell(words: Sequence[str]) -> set[str]:
     return {text[i : i + 3] for i in range(len(text) - 2)} if words else set()
 
 
-def _measure(said: Said, spelled: Set[str]) -> list[float]:
+def _measure(said: TurnContext, spelled: Set[str]) -> list[float]:
     """The `FEATURES` of a reply."""
     words, wrote = tokens(said.reply), tokens(" ".join([said.task, *said.requests, said.request]))
     characters, threes, pairs = "".join(said.reply.split()), _spell(words), set(pairwise(words))

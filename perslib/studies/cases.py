@@ -13,7 +13,7 @@ from perslib.errors import DataError, Problem
 from perslib.judge import Judge, LearnedJudge
 from perslib.judge.noted_memories import Memories
 from perslib.llm import compute
-from perslib.memory import ANCHORS, Retrieval, resolved, score_counts
+from perslib.memory import ANCHORS, Retrieval, resolve_citations, score_counts
 from perslib.replay import ORIGINAL
 from perslib.replay.rankings import scores_of_one_judge
 from perslib.replay.score_arrays import SCORE
@@ -77,7 +77,7 @@ def describe_case(
         "messages": [*before, last],
         "task": corpus.task(*(row[key] for key in SESSION)),
         "counts": score_counts(block.evidence),
-        "cited": resolved(row["evidence"], block, memory),
+        "cited": resolve_citations(row["evidence"], block, memory),
         "why": why,
         "thoughts": thoughts,
     }
@@ -108,7 +108,7 @@ def describe_turn(
     with_answers = block.with_replies(row["session"], row["turn"], [answer["response"] or "" for answer in answers])
     for answer, anchors in zip(answers, Retrieval(ANCHORS).anchors(with_answers, SHOWN_TURNS), strict=True):
         memory = (memories or {}).get((answer["judge"] or "", block.user, block.scenario))
-        answer["cited"] = resolved(answer["evidence"] or (), with_answers, memory)
+        answer["cited"] = resolve_citations(answer["evidence"] or (), with_answers, memory)
         answer["has_memory"] = memory is not None
         answer["similar"] = [anchor for anchor in anchors if anchor.similarity > 0]
     scored = [answer for answer in answers if answer["score"] is not None]

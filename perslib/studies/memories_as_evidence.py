@@ -27,7 +27,7 @@ from perslib.llm import Backbone, Embedder, embedder
 from perslib.llm.tokens import count_tokens
 from perslib.memory import is_memory, make_memory
 from perslib.memory import memory as memories
-from perslib.memory.base import Note
+from perslib.memory.base import BuildRecord
 from perslib.stats import agreement
 from perslib.studies import verification
 
@@ -44,7 +44,7 @@ class MemoryVerdicts:
     """Verdicts of every judge on the same replies, and the memories that were built for them."""
 
     verdicts: pd.DataFrame
-    notes: Mapping[str, Sequence[Note]]
+    notes: Mapping[str, Sequence[BuildRecord]]
     """The memories that each judge was shown, by judge."""
     left_out: tuple[str, ...]
     compared_by_characters: tuple[str, ...] = ()

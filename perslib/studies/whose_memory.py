@@ -24,7 +24,7 @@ from perslib.judge.base import frame
 from perslib.judge.evaluate import fit, verdicts_on
 from perslib.llm import Backbone
 from perslib.memory import turns_by_id
-from perslib.memory.base import Noting
+from perslib.memory.base import RecordingSystem
 from perslib.memory.borrowed import Whose
 from perslib.stats import agreement
 from perslib.stats.resample.leave_out import name_bounds
@@ -56,7 +56,7 @@ def judge_without_model(corpus: Corpus, limit: int = REPLIES, seed: int = 42) ->
     blocks, learned = list(targets(corpus, limit=limit, seed=seed, has_score=True)), LearnedJudge()
     fit(learned, corpus, blocks)
     owners = _judge_as(_lend(learned, corpus, blocks, OTHERS, seed), corpus, blocks)
-    read = {name: Noting(Preferences(judge=learned, most=most)) for name, most in STATEMENTS.items()}
+    read = {name: RecordingSystem(Preferences(judge=learned, most=most)) for name, most in STATEMENTS.items()}
     told: dict[str, Judge] = {name: FromStatements.from_learned(learned, memory) for name, memory in read.items()}
     nobody = _lend(learned, corpus, blocks, ["nothing"], seed)["nothing"]
     sizes, costs = [], []

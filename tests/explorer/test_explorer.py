@@ -27,7 +27,7 @@ from perslib.explorer.user_panel import build_now, memory_html, see
 from perslib.explorer.users_panel import Users, judge_errors
 from perslib.judge import Verdict
 from perslib.llm import run_with_answers
-from perslib.memory import Draft, Edited, Measured, Scores, Statement, UserMemory
+from perslib.memory import Draft, EditedSystem, MeasuredSystem, ScoreCountSystem, Statement, UserMemory
 from perslib.report import begin
 from perslib.text import current_language
 
@@ -226,7 +226,7 @@ def test_an_edited_memory_is_saved_and_found_by_studies(looking):
     change.name.value = "no prices"
     change.save.click()
     assert "memories/no prices/" in change.saved.value and "edited: no prices" in change.saved.value
-    memory = run_with_answers(partial(Edited("no prices", otherwise=Scores()).build, looking.block))
+    memory = run_with_answers(partial(EditedSystem("no prices", otherwise=ScoreCountSystem()).build, looking.block))
     assert memory.system == "structured, edited by hand" and [s.id for s in memory.statements] == ["M2"]
     change.name.value = "../up"
     change.statements._rows[0].on.value = True
@@ -548,7 +548,7 @@ def test_two_explorers_in_one_kernel_write_each_in_its_own_language(home, corpus
 def test_memories_stand_side_by_side(looking):
     looking.system = "measured"
     panel = see(looking)
-    looking.draft = Draft.of(run_with_answers(partial(Measured("en").build, looking.block)))
+    looking.draft = Draft.of(run_with_answers(partial(MeasuredSystem("en").build, looking.block)))
     both = [w for w in every_html(panel) if "pl-memory-head" in w]
     assert len(both) == 1
     statement = looking.draft.memory.statements[0]

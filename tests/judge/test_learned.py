@@ -17,7 +17,7 @@ from perslib.corpus import SESSION, Block, Corpus, load
 from perslib.errors import FewTrainUsers, PerslibError
 from perslib.judge import Judge, LearnedJudge, Sees, UserMean, Verdict, evaluate
 from perslib.llm import run_with_answers
-from perslib.memory.features import FEATURES, NAMES, read, said_in
+from perslib.memory.features import FEATURES, NAMES, read, read_block_turns
 from perslib.report import begin
 from perslib.stats.calibrate.tilt import P
 from perslib.studies import verification
@@ -48,15 +48,15 @@ def within(frame: pd.DataFrame, column: str) -> float:
 
 def test_every_feature_has_a_meaning_and_a_value(sample, users):
     assert len(NAMES) == len(set(NAMES)) == sum(map(len, FEATURES.values()))
-    _, targets = said_in(sample.block(users[0], sample.scenarios[0]))
+    _, targets = read_block_turns(sample.block(users[0], sample.scenarios[0]))
     numbers = read(targets[0])
     assert numbers.shape == (len(NAMES),) and np.isfinite(numbers).all()
 
 
 def test_a_turn_reads_the_same_as_evidence_and_as_target(sample, users):
     here, there = sample.scenarios[:2]
-    _, targets = said_in(sample.block(users[0], here))
-    evidence, _ = said_in(sample.block(users[0], there))
+    _, targets = read_block_turns(sample.block(users[0], here))
+    evidence, _ = read_block_turns(sample.block(users[0], there))
     assert targets == [turn for turn in evidence if turn.scenario == here]
 
 

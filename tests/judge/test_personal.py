@@ -15,7 +15,7 @@ from perslib.corpus import Block, Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Manner, Personal, Verdict
 from perslib.llm import Answer, Request
-from perslib.memory import Scores, Structured
+from perslib.memory import ScoreCountSystem, Structured
 
 
 def gifts(*turns_of_session: int) -> list[Row]:
@@ -76,7 +76,7 @@ def test_the_window_is_five_messages():
 
 def test_a_prompt_shows_no_label_and_no_word_of_other_scenarios():
     rows = [*scored_past([4, 2], 0), *gifts(2)]
-    for judge in (Personal(None), Personal(Structured()), Personal(Scores())):
+    for judge in (Personal(None), Personal(Structured()), Personal(ScoreCountSystem())):
         for question in run(judge, block(rows))[2]:
             assert "question" not in words(question) and "answer 0" not in words(question)
             assert "too short" not in words(question)
@@ -157,7 +157,7 @@ def test_a_memory_can_begin_with_what_was_judged():
 
 def test_names_and_unknown_updates():
     assert Personal(None).name == "no memory" and not Personal(None).sees.history
-    assert Personal(Scores()).name == "scores memory" and Personal(Scores(), name="x").name == "x"
+    assert Personal(ScoreCountSystem()).name == "scores memory" and Personal(ScoreCountSystem(), name="x").name == "x"
     with pytest.raises(UnknownName, match="per session"):
         Personal(None, update="per_session")  # type: ignore[arg-type]
 

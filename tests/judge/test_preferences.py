@@ -19,8 +19,17 @@ from perslib.judge.learned.changes import CHANGEABLE, find_changes
 from perslib.judge.learned.mixed import Parts
 from perslib.judge.learned.preferences import Columns, weigh_columns
 from perslib.llm import run_with_answers
-from perslib.memory import Draft, Given, PreferenceMemory, Statement, make_memory, read_draft, save_draft, understand
-from perslib.memory.features import NAMES, _reply, read, said_in
+from perslib.memory import (
+    Draft,
+    FixedSystem,
+    PreferenceMemory,
+    Statement,
+    make_memory,
+    read_draft,
+    save_draft,
+    understand,
+)
+from perslib.memory.features import NAMES, _reply, read, read_block_turns
 from perslib.memory.preferences import LEVEL, TYPED_POINTS
 from perslib.worlds import world
 
@@ -70,7 +79,7 @@ def block_of(corpus: Corpus, memory: PreferenceMemory) -> Block:
 
 def apart(judge: FromStatements, block: Block, memory: PreferenceMemory) -> Parts:
     """The first stage's prediction from this memory, in parts."""
-    judge.memory = Given(memory)
+    judge.memory = FixedSystem(memory)
     try:
         return run_with_answers(partial(judge.take_apart, judge.read_case(block)))
     finally:
@@ -281,7 +290,7 @@ def test_a_change_of_the_reply_moves_the_score_as_it_is_said_to(judge, planted, 
     verdicts = dict(
         zip(zip(block.targets["session"], block.targets["turn"]), run_with_answers(partial(judge.judge, block)))
     )
-    said = dict(zip(verdicts, said_in(block)[1]))
+    said = dict(zip(verdicts, read_block_turns(block)[1]))
     for row in changes.head(12).itertuples():
         key = (row.session, row.turn)
         assert row.score == pytest.approx(verdicts[key].raw) and row.before == read(said[key])[NAMES.index(row.trait)]

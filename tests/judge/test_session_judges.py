@@ -29,7 +29,7 @@ from perslib.judge import (
 from perslib.judge.extent import extent
 from perslib.judge.sessions import conversation, written
 from perslib.llm import Answer, backbone, run_with_answers
-from perslib.memory import Scores
+from perslib.memory import ScoreCountSystem
 from perslib.stats import calibrated, histories, with_gold
 from perslib.studies import verification
 
@@ -128,7 +128,7 @@ def test_the_five_judges_differ_in_what_they_are_told():
     rows: list[Row] = [("ada", "travel", "0", "q", "a", None), ("ada", "gift", "0", "wish", "present", None)]
     block = of(rows, [2, 5]).block("ada", "gift")
     texts = {}
-    for judge in session_judges(Manner(), Scores()):
+    for judge in session_judges(Manner(), ScoreCountSystem()):
         model = Scripted(reply=lambda request: Answer(data=GOOD, mode="schema"))
         ((verdict,),) = model.work([partial(judge.judge, block)])
         ((_, request),) = model.asked
@@ -197,7 +197,7 @@ def test_evaluation_controls_and_calibration_work_as_on_turns(model, server):
     sample = load("sample/en")
     corpus = by_session(sample.of_users(sample.split()["test"][:3]))
     server.reply = lambda body: json.dumps({**GOOD, "score": 3 + len(body["messages"][1]["content"]) % 3})
-    judge = OfSession(Scores(), Manner(), calibrated=True)
+    judge = OfSession(ScoreCountSystem(), Manner(), calibrated=True)
     found = evaluate(judge, corpus, model(), split=None, progress=False)
     assert len(found) == len(corpus.turns) and found["error"].isna().all()
     assert set(found["judge"]) == {"session, calibrated, scores memory"}

@@ -16,10 +16,10 @@ from perslib.judge import Manner, Personal, make_judges
 from perslib.llm import Answer, run_with_answers
 from perslib.memory import (
     Draft,
-    Edited,
-    Given,
-    Measured,
-    Scores,
+    EditedSystem,
+    FixedSystem,
+    MeasuredSystem,
+    ScoreCountSystem,
     Statement,
     UserMemory,
     read_draft,
@@ -88,11 +88,11 @@ def test_an_edit_that_changes_nothing_is_no_edit(draft):
 
 
 def test_a_stricter_user_scored_everything_lower(draft):
-    assert draft.stricter().counts == (1, 2, 3, 4, 0)
-    assert draft.stricter(-2).counts == (0, 0, 0, 1, 9)
-    assert draft.stricter().memory.average == pytest.approx(3.0)
-    assert draft.stricter().changed and draft.stricter().undo() == draft
-    assert draft.stricter(0) is draft
+    assert draft.shift_scores().counts == (1, 2, 3, 4, 0)
+    assert draft.shift_scores(-2).counts == (0, 0, 0, 1, 9)
+    assert draft.shift_scores().memory.average == pytest.approx(3.0)
+    assert draft.shift_scores().changed and draft.shift_scores().undo() == draft
+    assert draft.shift_scores(0) is draft
 
 
 def test_without_leaves_one_out_of_what_is_on(draft):
@@ -100,7 +100,7 @@ def test_without_leaves_one_out_of_what_is_on(draft):
 
 
 def test_a_saved_draft_comes_back_with_what_was_off(draft, block, home):
-    edited = draft.edit("M2", "Loves lists.").switch("M1", on=False).stricter()
+    edited = draft.edit("M2", "Loves lists.").switch("M1", on=False).shift_scores()
     path = save_draft(edited, "my edits")
     assert path.is_relative_to(home) and saved_names() == ["my edits"]
     again = read_draft("my edits", block)
@@ -112,8 +112,8 @@ def test_an_unedited_draft_a_bad_name_and_a_broken_file_are_told(draft, block):
     with pytest.raises(DataError, match="Nothing was edited"):
         save_draft(draft, "a")
     with pytest.raises(DataError, match="use letters"):
-        save_draft(draft.stricter(), "../a")
-    path = save_draft(draft.stricter(), "a")
+        save_draft(draft.shift_scores(), "../a")
+    path = save_draft(draft.shift_scores(), "a")
     path.write_text(json.dumps({"user": 1}))
     with pytest.raises(DataError, match="not an edited memory"):
         read_draft("a", block)
@@ -129,7 +129,7 @@ def test_an_unedited_draft_a_bad_name_and_a_broken_file_are_told(draft, block):
     ],
 )
 def test_a_file_edited_by_hand_says_what_no_memory_can_hold(draft, block, content, told):
-    path = save_draft(draft.stricter(), "a")
+    path = save_draft(draft.shift_scores(), "a")
     path.write_text(content)
     with pytest.raises(DataError, match=f"{re.escape(str(path))}.*{told}"):
         read_draft("a", block)
@@ -137,16 +137,16 @@ def test_a_file_edited_by_hand_says_what_no_memory_can_hold(draft, block, conten
 
 def test_a_study_uses_saved_memories_and_says_so(draft, block):
     save_draft(draft.edit("M1", "Wants exact prices."), "mine")
-    judge = Personal(Edited("mine", otherwise=Scores()), Manner())
+    judge = Personal(EditedSystem("mine", otherwise=ScoreCountSystem()), Manner())
     model = Scripted(reply=lambda request: Answer(text="4", data={"score": 4}))
     (verdicts,) = model.work([partial(judge.judge, block)])
     assert {v.memory for v in verdicts} == {"structured, edited by hand"}
     assert "Wants exact prices." in str(model.asked[0][1].messages)
     assert "edited by hand (mine)" in judge.name
     other = load("sample/en").block(block.user, load("sample/en").scenarios[1])
-    assert run_with_answers(partial(Edited("mine", otherwise=Scores()).build, other)).system == "scores"
+    assert run_with_answers(partial(EditedSystem("mine", otherwise=ScoreCountSystem()).build, other)).system == "scores"
     with pytest.raises(UnknownName, match="nobody"):
-        Edited("nobody", otherwise=Scores())
+        EditedSystem("nobody", otherwise=ScoreCountSystem())
 
 
 def test_a_judge_of_the_studies_takes_saved_memories_by_name(draft, block):
@@ -159,24 +159,26 @@ def test_a_judge_of_the_studies_takes_saved_memories_by_name(draft, block):
 
 
 def test_a_given_memory_is_this_users_alone(draft, block):
-    assert run_with_answers(partial(Given(draft.memory).build, block)) == draft.memory
+    assert run_with_answers(partial(FixedSystem(draft.memory).build, block)) == draft.memory
     corpus = load("sample/en")
     with pytest.raises(DataError, match="of user"):
-        run_with_answers(partial(Given(draft.memory).build, corpus.block(corpus.users["user"][1], corpus.scenarios[0])))
+        run_with_answers(
+            partial(FixedSystem(draft.memory).build, corpus.block(corpus.users["user"][1], corpus.scenarios[0]))
+        )
 
 
 def test_a_measured_statement_switched_off_is_not_told_of_the_reply_either(block):
-    memory = run_with_answers(partial(Measured("en").build, block))
+    memory = run_with_answers(partial(MeasuredSystem("en").build, block))
     first = memory.statements[0]
     target = next(iter(block))
     draft = Draft.of(memory).switch(first.id, on=False)
     fewer = draft.memory
     assert len(fewer.traits.told) == len(memory.traits.told) - 1
-    assert len(fewer.about(target)) < len(memory.about(target))
+    assert len(fewer.describe_target(target)) < len(memory.describe_target(target))
     save_draft(draft, "fewer")
     again = read_draft("fewer", block)
-    assert again.memory.about(target) == fewer.about(target)
-    assert again.undo().switch(first.id, on=True).memory.about(target) == memory.about(target)
+    assert again.memory.describe_target(target) == fewer.describe_target(target)
+    assert again.undo().switch(first.id, on=True).memory.describe_target(target) == memory.describe_target(target)
 
 
 def test_a_method_begun_does_not_wait_and_can_be_cancelled(model, server):

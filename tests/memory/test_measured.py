@@ -14,8 +14,8 @@ from perslib.corpus import Block, load
 from perslib.errors import UnknownName
 from perslib.judge import Manner, Personal, targets
 from perslib.llm import run_with_answers
-from perslib.memory import Measured, MemorySystem, Statement, UserMemory
-from perslib.memory.features import said_by, said_of
+from perslib.memory import MeasuredSystem, MemorySystem, Statement, UserMemory
+from perslib.memory.features import read_evidence_turns, read_target_turn
 from perslib.memory.measured import TRAITS, MeasuredMemory, Traits, _measured
 from perslib.prompts import read_phrases
 
@@ -42,11 +42,11 @@ def built(system: MemorySystem, block: Block) -> UserMemory:
 @pytest.fixture(scope="module")
 def sample() -> list[tuple[Block, UserMemory]]:
     """Blocks of the sample with 300 replies, each with its memory."""
-    return [(block, built(Measured(), block)) for block in targets(load("sample/en"), limit=300)]
+    return [(block, built(MeasuredSystem(), block)) for block in targets(load("sample/en"), limit=300)]
 
 
 def test_it_says_where_high_and_low_replies_differ_and_cites_them() -> None:
-    memory = built(Measured(), block_of(LIKES_NUMBERS, "Socks."))
+    memory = built(MeasuredSystem(), block_of(LIKES_NUMBERS, "Socks."))
     (numbers,) = [s for s in memory.statements if s.text.startswith("exact numbers")]
     assert re.fullmatch(r"exact numbers: about 7 where the score is 5 or more, about 0 below", numbers.text)
     assert set(numbers.turns) <= set(memory.turns) and len(numbers.turns) == 4
@@ -56,8 +56,8 @@ def test_it_says_where_high_and_low_replies_differ_and_cites_them() -> None:
 
 def test_a_reply_is_placed_among_those_it_resembles() -> None:
     block = block_of(LIKES_NUMBERS, "Buy 3 books at 12 euros, shelf 4, before 9:30 on 5 May.", VAGUE)
-    memory = built(Measured(), block)
-    precise, vague = (memory.about(t) or "" for t in block)
+    memory = built(MeasuredSystem(), block)
+    precise, vague = (memory.describe_target(t) or "" for t in block)
     assert float(precise.split()[-1]) > 3.5 > float(vague.split()[-1])
     assert "exact numbers: 6" in precise and "exact numbers: 0" in vague
 
@@ -66,13 +66,13 @@ def test_the_score_is_ridge_regression_on_the_users_own_turns() -> None:
     block = block_of(
         history((5, NUMBERS), (4, NUMBERS + VAGUE), (2, VAGUE), (3, "No."), (1, "Sorry?"), (4, NUMBERS)), "Ok."
     )
-    said, y = said_of(block.evidence), np.array([5.0, 4, 2, 3, 1, 4])
+    said, y = read_evidence_turns(block.evidence), np.array([5.0, 4, 2, 3, 1, 4])
     x = _measured(said)
     spread = np.maximum(x.std(0), 0.05)
     z = (x - x.mean(0)) / spread
     w = np.linalg.solve(z.T @ z + 2 * 6 * np.eye(len(TRAITS)), z.T @ (y - y.mean()))
     (target,) = block
-    new = _measured([said_by(target)])[0]
+    new = _measured([read_target_turn(target)])[0]
     expected = y.mean() + np.clip((new - x.mean(0)) / spread, -3, 3) @ w
     assert Traits(said, y).score(new) == pytest.approx(expected)
 
@@ -83,7 +83,7 @@ def test_an_unrated_reply_still_comes_before_the_next() -> None:
         for session, rated in enumerate((5, 2, 4, 3, 5))
         for text, score in ((VAGUE, None), (VAGUE + NUMBERS, rated))
     ]
-    memory = built(Measured(), block_of(rows, "Socks."))
+    memory = built(MeasuredSystem(), block_of(rows, "Socks."))
     assert isinstance(memory, MeasuredMemory) and memory.traits is not None
     names = list(TRAITS)
     assert len(memory.traits.values) == 5
@@ -95,8 +95,8 @@ def test_an_unrated_reply_still_comes_before_the_next() -> None:
 def test_a_history_too_short_or_too_even_is_no_ground_for_conclusions() -> None:
     for rows in (LIKES_NUMBERS[:4], history(*[(4, NUMBERS), (4, VAGUE)] * 5)):
         block = block_of(rows, NUMBERS)
-        memory = built(Measured(), block)
-        assert memory.statements == () and memory.about(next(iter(block))) is None
+        memory = built(MeasuredSystem(), block)
+        assert memory.statements == () and memory.describe_target(next(iter(block))) is None
         assert sum(memory.counts) == len(rows)
 
 
@@ -107,7 +107,7 @@ def test_the_traits_of_a_reply_are_those_of_the_statements(sample: list[tuple[Bl
     for block, memory in sample:
         assert isinstance(memory, MeasuredMemory)
         named = [s.text.partition(":")[0] for s in memory.statements]
-        about = memory.about(next(iter(block)))
+        about = memory.describe_target(next(iter(block)))
         if memory.traits is None or about is None:
             assert not named
             continue
@@ -126,21 +126,21 @@ def test_a_trait_whose_sentence_would_contradict_its_correlation_is_not_told() -
     prices = [9, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1]
     rows = history(*[(s, " ".join(["It costs 7 euros."] * p)) for s, p in zip(scores, prices)])
     block = block_of(rows, "It costs 7 euros.")
-    traits = Traits(said_of(block.evidence), block.evidence["score"].to_numpy(float))
+    traits = Traits(read_evidence_turns(block.evidence), block.evidence["score"].to_numpy(float))
     i = list(TRAITS).index("prices")
     high, low, cut = traits.contrast(i, "prices")
     assert cut == 4 and high > low and traits.correlations[i] < -1 / np.sqrt(len(rows))
     assert "prices" not in dict(traits.told)
-    assert not any(s.text.startswith("prices") for s in built(Measured(), block).statements)
+    assert not any(s.text.startswith("prices") for s in built(MeasuredSystem(), block).statements)
 
 
 def test_it_speaks_both_languages_and_no_other() -> None:
     block = block_of(LIKES_NUMBERS, NUMBERS)
-    memory = built(Measured("zh"), block)
+    memory = built(MeasuredSystem("zh"), block)
     assert any(s.text.startswith("具体数字：打 5 分及以上的通常约 7") for s in memory.statements)
-    assert re.search(r"此人约打 \d\.\d 分$", memory.about(next(iter(block))) or "")
+    assert re.search(r"此人约打 \d\.\d 分$", memory.describe_target(next(iter(block))) or "")
     with pytest.raises(UnknownName, match="language"):
-        Measured("fr")
+        MeasuredSystem("fr")
 
 
 class Says(MemorySystem):
@@ -153,7 +153,7 @@ class Says(MemorySystem):
 
 
 def test_beside_another_memory_its_statements_follow_on() -> None:
-    memory = built(Measured(beside=Says()), block_of(LIKES_NUMBERS, NUMBERS))
+    memory = built(MeasuredSystem(beside=Says()), block_of(LIKES_NUMBERS, NUMBERS))
     assert memory.system == "told + measured"
     assert [s.id for s in memory.statements] == [f"M{i}" for i in range(1, len(memory.statements) + 1)]
     assert memory.statements[0].text == "Strict." and memory.statements[1].field == "measured"
@@ -161,7 +161,7 @@ def test_beside_another_memory_its_statements_follow_on() -> None:
 
 
 def test_the_judge_reads_it_after_the_reply() -> None:
-    judge = Personal(Measured(), Manner(written=False))
+    judge = Personal(MeasuredSystem(), Manner(written=False))
     asked = first_asked(partial(judge.judge, block_of(LIKES_NUMBERS, NUMBERS, VAGUE)))
     first, second = (request.messages[-1]["content"] for request in asked)
     assert first.index("Reply to score") < first.index("going by these traits")
@@ -173,7 +173,7 @@ def test_on_the_sample_it_follows_the_user_within_their_own_level(sample: list[t
     gold = load("sample/en").turns.set_index(["user", "scenario", "session", "turn"])["score"].astype(float)
     off, of = [], []
     for block, memory in sample:
-        told = [memory.about(t) for t in block]
+        told = [memory.describe_target(t) for t in block]
         if all(text is None for text in told):  # of these users no trait is worth a sentence
             continue
         said = np.array([float(text.split()[-1]) if text else np.nan for text in told])

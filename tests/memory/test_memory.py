@@ -12,8 +12,8 @@ from scripted import Scripted, first_asked
 from perslib.corpus import Block
 from perslib.errors import UnknownName
 from perslib.llm import Answer, run_with_answers
-from perslib.memory import Scores, Structured
-from perslib.memory.structured import cut, published_sessions, shown
+from perslib.memory import ScoreCountSystem, Structured
+from perslib.memory.structured import published_sessions, shown, truncate_text
 
 ANSWER = {
     "scoring_style": {"statement": "Strict.", "turns": [1, 2]},
@@ -76,7 +76,7 @@ def test_messages_are_cut_and_examples_stand_by_score():
     assert groups == [(5, 4, [1, 2, 3]), (4, 1, [7]), (3, 1, [5]), (2, 1, [6])]
     assert part.examples[0]["turns"][0]["request"] == "q" * 120 + "…"
     assert part.ids == tuple(f"travel/0/{i}" for i in range(7))
-    assert cut("abc", 3) == "abc" and cut("abcd", 3) == "abc…"
+    assert truncate_text("abc", 3) == "abc" and truncate_text("abcd", 3) == "abc…"
 
 
 def test_full_evidence_is_as_long_as_the_budget_allows():
@@ -155,5 +155,5 @@ def test_a_failed_build_leaves_the_scores(answer, why):
 
 
 def test_scores_alone_ask_nothing():
-    memory = run_with_answers(partial(Scores().build, block(scored_past([4, 2]))))
+    memory = run_with_answers(partial(ScoreCountSystem().build, block(scored_past([4, 2]))))
     assert (memory.counts, memory.state) == ((0, 1, 0, 1, 0), "scores")

@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import load
 from perslib.errors import UnknownName
-from perslib.memory import ANCHORS, EPISODES, Retrieval, TextForm, chosen, rated, turn_id
+from perslib.memory import ANCHORS, EPISODES, Retrieval, TextForm, select_nearest, select_rated_turns, turn_id
 
 HISTORY = [
     ("ada", "travel", "0", "Where to go in May?", "Lisbon is warm in May.", 5),
@@ -41,7 +41,7 @@ def by_sklearn(block, form: TextForm) -> np.ndarray:
     def text(row):
         return form.text(*("" if not isinstance(v, str) else v for v in row))
 
-    past = [text(row) for row in rated(block)[["task", "request", "response"]].itertuples(index=False)]
+    past = [text(row) for row in select_rated_turns(block)[["task", "request", "response"]].itertuples(index=False)]
     now = [text((t.task, t.request, t.response)) for t in block]
     vectors = TfidfVectorizer(
         analyzer="char_wb", ngram_range=form.ngrams, sublinear_tf=form.sublinear, max_features=form.max_features
@@ -104,27 +104,27 @@ def test_estimated_scores_are_rounded_not_cut(block):
 def test_equally_similar_turns_keep_the_order_of_the_history():
     scores = np.array([5, 2, 4, 1, 3])
     similarity = np.array([0.5, 0.5, 0.9, 0.5, 0.9])
-    assert chosen(similarity, scores, 4) == [2, 4, 0, 1]
+    assert select_nearest(similarity, scores, 4) == [2, 4, 0, 1]
 
 
 def test_strategies_by_hand():
     scores = np.array([5, 2, 4, 3, 5, 4, 1])
     near = np.array([0.9, 0.1, 0.8, 0.3, 0.7, 0.6, 0.2])
-    assert chosen(near, scores, 4) == [0, 2, 4, 5]
-    assert chosen(near, scores, 4, "boundary_paired") == [3, 6, 0, 2]
-    assert chosen(near, scores, 1, "boundary_paired") == [3]
+    assert select_nearest(near, scores, 4) == [0, 2, 4, 5]
+    assert select_nearest(near, scores, 4, "boundary_paired") == [3, 6, 0, 2]
+    assert select_nearest(near, scores, 1, "boundary_paired") == [3]
 
 
 def test_boundary_pairs_fill_up_where_a_side_runs_short():
     near = np.array([0.4, 0.3, 0.2, 0.1])
-    assert chosen(near, np.array([5, 4, 2, 5]), 4, "boundary_paired") == [2, 0, 1, 3]
-    assert chosen(near, np.array([1, 2, 3, 5]), 4, "boundary_paired") == [0, 1, 3, 2]
-    assert chosen(near, np.array([5, 4, 4, 5]), 4, "boundary_paired") == [0, 1, 2, 3]
+    assert select_nearest(near, np.array([5, 4, 2, 5]), 4, "boundary_paired") == [2, 0, 1, 3]
+    assert select_nearest(near, np.array([1, 2, 3, 5]), 4, "boundary_paired") == [0, 1, 3, 2]
+    assert select_nearest(near, np.array([5, 4, 4, 5]), 4, "boundary_paired") == [0, 1, 2, 3]
 
 
 def test_an_unknown_strategy_is_named():
     with pytest.raises(UnknownName, match="boundary_paired"):
-        chosen(np.ones(2), np.array([4, 5]), 1, "boundary_pair")  # type: ignore[arg-type]
+        select_nearest(np.ones(2), np.array([4, 5]), 1, "boundary_pair")  # type: ignore[arg-type]
 
 
 def test_nothing_to_retrieve_is_no_anchor():

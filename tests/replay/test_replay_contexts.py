@@ -18,8 +18,16 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from perslib.corpus import Block, Corpus
 from perslib.errors import PerslibError, PromptError, UnknownName
 from perslib.llm import Answer, Ask
-from perslib.memory import Measured, MemorySystem, Retrieval, Scores, Structured, UserMemory, chosen
-from perslib.memory.retrieval import DIALOGUES, said_before
+from perslib.memory import (
+    MeasuredSystem,
+    MemorySystem,
+    Retrieval,
+    ScoreCountSystem,
+    Structured,
+    UserMemory,
+    select_nearest,
+)
+from perslib.memory.retrieval import DIALOGUES, list_messages_before
 from perslib.replay import Candidate, Context, Shown, generated
 from perslib.replay.contexts import make_context
 
@@ -37,7 +45,7 @@ ROWS = [
 MEMORIES: dict[str, Callable[[], MemorySystem]] = {
     "structured": Structured,
     "structured, full": lambda: Structured(evidence="full", profile="all"),
-    "structured + measured": lambda: Measured(beside=Structured()),
+    "structured + measured": lambda: MeasuredSystem(beside=Structured()),
 }
 EVERY = ["prefix", "task", "profile", "tfidf", "diverse", *MEMORIES]
 #: What nobody who writes replies may read, by where it stands.
@@ -185,7 +193,7 @@ def test_prefix_task_and_profile_by_hand():
 
 def test_what_is_compared_is_the_talk_before_a_reply():
     block = labelled().block("ada", "gift").unlabelled()
-    before = said_before(block.evidence, 4)
+    before = list_messages_before(block.evidence, 4)
     lisbon = [m["content"] for m in before[block.evidence["request"].tolist().index("Then by ship?")]]
     assert lisbon == ["Lisbon is warm in May.", "And by train?", "There is no direct train.", "Then by ship?"]
     turns = dict(zip(block.evidence["request"], DIALOGUES.of_turns(block.evidence)))
@@ -226,7 +234,7 @@ def test_tfidf_shows_the_four_most_similar_and_diverse_takes_turns():
         assert [r.split("/")[0] for r in mixed.records[:3]] == scenarios
         firsts = [next(ids[i] for i in order if ids[i].startswith(s)) for s in scenarios]
         assert list(mixed.records[:3]) == firsts and len(set(mixed.records)) == 4
-    assert chosen(np.array([0.9, 0.8, 0.7, 0.1, 0.2]), np.array([0, 0, 0, 1, 2]), 4, "diverse") == [0, 4, 3, 1]
+    assert select_nearest(np.array([0.9, 0.8, 0.7, 0.1, 0.2]), np.array([0, 0, 0, 1, 2]), 4, "diverse") == [0, 4, 3, 1]
 
 
 def test_records_are_cut_and_numbered():
@@ -305,9 +313,9 @@ def test_no_history_and_a_failed_memory_leave_the_conversation_alone():
 
 def test_memories_of_scores_say_so_at_once():
     with pytest.raises(PerslibError, match=r"'scores' says nothing.*Structured\(\)"):
-        Candidate(context=Scores())
+        Candidate(context=ScoreCountSystem())
     with pytest.raises(PerslibError, match="'measured' says nothing"):
-        shown(Measured(), labelled().block("ada", "gift"))
+        shown(MeasuredSystem(), labelled().block("ada", "gift"))
 
 
 def test_unknown_contexts_and_prompts_with_more_than_a_system_message(tmp_path):

@@ -15,7 +15,7 @@ from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, PerslibError
 from perslib.judge import LearnedJudge, Manner, Nearest, Personal, Supervised
 from perslib.llm import Answer
-from perslib.memory import Measured, Scores
+from perslib.memory import MeasuredSystem, ScoreCountSystem
 from perslib.replay.judging import judged_by_themselves, on_reference, reference, scored
 from perslib.replay.replies import ORIGINAL
 from perslib.stats import histories
@@ -66,7 +66,7 @@ def replies(**texts: str | None) -> pd.DataFrame:
 
 
 def judge() -> Personal:
-    return Personal(Scores(), Manner(written=False))
+    return Personal(ScoreCountSystem(), Manner(written=False))
 
 
 def test_every_reply_has_one_row_in_the_order_given() -> None:
@@ -94,7 +94,7 @@ def test_a_turn_that_the_corpus_lacks_is_named() -> None:
 
 
 def test_a_judge_whose_memory_moves_is_not_frozen() -> None:
-    moving = Personal(Scores(), Manner(written=False), update="per turn")
+    moving = Personal(ScoreCountSystem(), Manner(written=False), update="per turn")
     with pytest.raises(PerslibError, match="needs update='fixed'"):
         scored(moving, small(), replies(a="good"), Counts())  # type: ignore[arg-type]
 
@@ -163,7 +163,7 @@ def test_the_measured_memory_reads_the_candidates_reply_and_not_the_recorded_one
 ) -> None:
     asking = Counts()
     few = recorded.groupby("candidate").head(1)
-    scored(Personal(Measured(), Manner(written=False)), sample, few, asking)  # type: ignore[arg-type]
+    scored(Personal(MeasuredSystem(), Manner(written=False)), sample, few, asking)  # type: ignore[arg-type]
     told = [text[text.index("beside the user's record") :] for text in asking.asked]
     assert len(set(told)) > 1
 

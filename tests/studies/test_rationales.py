@@ -23,7 +23,7 @@ from perslib.judge import LearnedJudge, Manner, Personal, evaluate, targets
 from perslib.judge.evaluate import fit
 from perslib.llm import Backbone, compute
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
-from perslib.memory.base import Noting
+from perslib.memory.base import RecordingSystem
 from perslib.report import begin, run_report
 from perslib.report.show.html import render_cards
 from perslib.stats import reason_confusion
@@ -291,7 +291,7 @@ def test_a_memory_is_kept_as_it_was_built():
         async def build(self, block, ask, judged=None):
             return memory
 
-    kept = Noting(Known())
+    kept = RecordingSystem(Known())
     assert compute(partial(kept.build, two_scenarios().block("u00", "gift"))) is memory
     assert kept.notes["u00", "gift", 0].memory == memory and kept.name == "known"
 

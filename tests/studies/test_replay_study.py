@@ -18,7 +18,7 @@ from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import Manner, Nearest, Personal, make_judges
 from perslib.judge.extent import Extent
 from perslib.llm import Answer
-from perslib.memory import Measured
+from perslib.memory import MeasuredSystem
 from perslib.replay import (
     ORIGINAL,
     against,
@@ -251,7 +251,7 @@ def test_a_first_look_of_an_asking_judge_keeps_to_few_turns(sample: Corpus) -> N
 
 @pytest.mark.sample
 def test_memories_of_asking_judges_come_with_the_verdicts(sample: Corpus, run: study.Replay) -> None:
-    judge = Personal(Measured(), Manner("en", written=False), name="measured")
+    judge = Personal(MeasuredSystem(), Manner("en", written=False), name="measured")
     few = run.replies.groupby("candidate").head(1)
     model = Scripted(reply=lambda request: Answer(text="4"))
     verdicts, memories = study.judge_replies([judge], small(sample), few, model, most=2)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import numpy as np
 from scripted import in_rounds
 
 from perslib.llm import Answer, Method, Request
-from perslib.systems.mem_pal.memory.long_term import Log, Session, Turn
+from perslib.systems.mem_pal.memory.long_term import Exchange, Log, MemorySession
 
 
 def text_of(request: Request) -> str:
@@ -130,12 +130,12 @@ class Mind:
         return {"adjust": True, "principle": "now " + re.findall(r"^- (.*)", said, re.M)[0]}
 
 
-def session(number: int, logs: Sequence[str] = (), wishes: Sequence[str] = ()) -> Session:
+def session(number: int, logs: Sequence[str] = (), wishes: Sequence[str] = ()) -> MemorySession:
     """A session of ten days; each log says what it says, each wish is a turn of the user."""
     month, day = number // 2 + 1, 10 + 10 * (number % 2)
     lines = tuple(Log(f"2024-{month:02}-{day - 9 + i % 9:02} {i // 9:02}:00", text) for i, text in enumerate(logs))
-    turns = tuple(Turn(wish, f"about {wish}") for wish in wishes)
-    return Session(f"ada_sample{number}", f"2024-{month:02}-{day:02} 18:00:00", _by_time(lines), turns)
+    turns = tuple(Exchange(wish, f"about {wish}") for wish in wishes)
+    return MemorySession(f"ada_sample{number}", f"2024-{month:02}-{day:02} 18:00:00", _by_time(lines), turns)
 
 
 def _by_time(logs: tuple[Log, ...]) -> tuple[Log, ...]:

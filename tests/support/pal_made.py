@@ -12,7 +12,7 @@ from prompt_fields_pal import ANSWERS
 from scripted import in_rounds
 
 from perslib.llm import Answer, Method, Request
-from perslib.systems.mem_pal.memory.long_term import Log, Session, Turn
+from perslib.systems.mem_pal.memory.long_term import Exchange, Log, MemorySession
 
 Say = Callable[[Request], Any]
 
@@ -82,11 +82,11 @@ class Model:
         return Answer(text=str(said), data=said, tokens_in=100, tokens_out=10, seconds=0.5, cost=0.01, finish="stop")
 
 
-def session(number: int, day: str, turns: int = 2, logs: int = 3) -> Session:
+def session(number: int, day: str, turns: int = 2, logs: int = 3) -> MemorySession:
     """A session on a day of 2024, `05-20`; its words tell which it is."""
-    return Session(
+    return MemorySession(
         f"u_sample{number}",
         f"2024-{day} 18:00:00",
         tuple(Log(f"2024-{day} {8 + i:02}:30", f"log{number} thing{i}") for i in range(logs)),
-        tuple(Turn(f"asks{number} item{i}", f"answers{number} item{i}") for i in range(1, turns + 1)),
+        tuple(Exchange(f"asks{number} item{i}", f"answers{number} item{i}") for i in range(1, turns + 1)),
     )

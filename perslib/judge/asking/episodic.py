@@ -17,8 +17,8 @@ from perslib.judge.asking.scores import read
 from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Sees, Verdict
 from perslib.llm import Answer, Ask
-from perslib.memory import Anchor, Retrieval, profile_shown
-from perslib.memory.structured import cut
+from perslib.memory import Anchor, Retrieval, select_profile_fields
+from perslib.memory.structured import truncate_text
 from perslib.prompts.library import keep_last_characters
 
 #: Characters shown, as published: of each message before the reply, of all of them, of the reply; of request
@@ -60,13 +60,13 @@ class Episodic(AskingJudge):
 
     def _fields(self, block: Block, target: Target, anchors: Sequence[Anchor]) -> dict[str, Any]:
         shown = self.manner.shown(target)
-        messages = [{**m, "content": cut(m["content"], MESSAGE)} for m in shown["conversation"]]
+        messages = [{**m, "content": truncate_text(m["content"], MESSAGE)} for m in shown["conversation"]]
         return {
             **shown,
             **({} if self.boundary_first else {"written": self.manner.written}),
-            "profile": profile_shown(block.profile, "published"),
+            "profile": select_profile_fields(block.profile, "published"),
             "conversation": keep_last_characters(messages, CONVERSATION),
-            "reply": cut(target.response, REPLY),
+            "reply": truncate_text(target.response, REPLY),
             "evidence": [_evidence(number, anchor) for number, anchor in enumerate(anchors, 1)],
         }
 
@@ -88,8 +88,8 @@ def _evidence(number: int, anchor: Anchor) -> dict[str, Any]:
     return {
         "id": f"E{number}",
         "task": anchor.task or "",
-        "request": cut(anchor.request or "", EVIDENCE_REQUEST),
-        "response": cut(anchor.response, EVIDENCE_REPLY),
+        "request": truncate_text(anchor.request or "", EVIDENCE_REQUEST),
+        "response": truncate_text(anchor.response, EVIDENCE_REPLY),
         "score": anchor.score,
         "reason": anchor.reason if anchor.score <= 3 else None,
         "similarity": anchor.similarity,

@@ -20,7 +20,7 @@ from perslib.errors import check_names
 from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Sees, Verdict
 from perslib.llm import Ask
-from perslib.memory import MemorySystem, UserMemory, profile_shown
+from perslib.memory import MemorySystem, UserMemory, select_profile_fields
 
 Update = Literal["fixed", "per session", "per turn"]
 
@@ -64,14 +64,18 @@ class Personal(AskingJudge):
                 yield list(group)
 
     async def _asked(self, block: Block, group: list[Target], memory: UserMemory | None, ask: Ask) -> list[Verdict]:
-        fields: dict[str, Any] = {"profile": profile_shown(block.profile, self.profile), "written": self.manner.written}
+        fields: dict[str, Any] = {
+            "profile": select_profile_fields(block.profile, self.profile),
+            "written": self.manner.written,
+        }
         if memory is None or memory.is_empty:
             name, questions = "judge_no_memory", [{**fields, **self.manner.shown(t)} for t in group]
         else:
             name = "judge_personal"
             fields |= {"counts": list(memory.counts), "average": memory.average}
             questions = [
-                {**fields, "memory": memory.recall(t), "about": memory.about(t), **self.manner.shown(t)} for t in group
+                {**fields, "memory": memory.recall(t), "about": memory.describe_target(t), **self.manner.shown(t)}
+                for t in group
             ]
         verdicts = await self.manner.ask(name, questions, ask)
         said = None if memory is None else memory.state

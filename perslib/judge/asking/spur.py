@@ -25,7 +25,7 @@ from perslib.judge.asking.settings import AskingJudge, Manner
 from perslib.judge.base import Sees, Verdict, unfitted
 from perslib.judge.history import lessons
 from perslib.llm import Answer, Ask, parse
-from perslib.memory import profile_shown
+from perslib.memory import select_profile_fields
 from perslib.prompts import prompt
 
 LABELS = ("SAT", "DSAT")
@@ -150,7 +150,7 @@ class Spur(AskingJudge):
     # -- what is asked --------------------------------------------------------------------------------------
 
     def _shown(self, block: Block, target: Target) -> dict[str, Any]:
-        return {"profile": profile_shown(block.profile, "all"), **self.manner.shown(target)}
+        return {"profile": select_profile_fields(block.profile, "all"), **self.manner.shown(target)}
 
     def _request(self, name: str, fields: Mapping[str, Any]) -> Any:
         request = prompt(name, self.manner.language, self.manner.prompts).render(**fields)

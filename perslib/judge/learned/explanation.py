@@ -18,7 +18,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block
 from perslib.judge.learned.mixed import Array, Parts, Turns
-from perslib.memory.features import FEATURES, KINDS, NAMES, Said, read
+from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, read
 from perslib.memory.measured import split_scores
 from perslib.memory.preferences import show_value
 from perslib.memory.retrieval import turn_id
@@ -36,8 +36,8 @@ class Case:
     """A block as the learned judge reads it."""
 
     block: Block
-    replies: Sequence[Said]
-    rated: Sequence[Said]
+    replies: Sequence[TurnContext]
+    rated: Sequence[TurnContext]
     targets: Turns
     tied: Array
     history: Turns
@@ -146,7 +146,7 @@ class Wording:
         return str(self._said[form].format(mean=f"{parts.mean:.1f}", level=f"{abs(level):.1f}", side=side, rated=rated))
 
     def _describe_group(
-        self, name: str, parts: Array, reply: Said, terms: tuple[Array, Array], usual: tuple[Array, Array]
+        self, name: str, parts: Array, reply: TurnContext, terms: tuple[Array, Array], usual: tuple[Array, Array]
     ) -> str:
         """A group of traits by the trait that says most of its points."""
         said, sign, shown = self._said, np.sign(parts.sum()), f"{parts.sum():+.1f}".replace("-", "−")

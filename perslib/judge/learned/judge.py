@@ -40,7 +40,8 @@ from perslib.judge.learned.mixed import Parts, Population, Turns, estimate
 from perslib.judge.learned.reasons import ReasonModel, count_reasons
 from perslib.judge.taught import Kept
 from perslib.llm import Ask
-from perslib.memory.features import FEATURES, KINDS, NAMES, Said, read, said_by, said_in, tokens
+from perslib.memory import features
+from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, read, read_block_turns, tokens
 from perslib.stats import fit_population, fit_tilt, floats, histories
 from perslib.stats.calibrate.history import SCORES
 from perslib.stats.calibrate.ordinal import probabilities, proportional_odds
@@ -97,7 +98,7 @@ class LearnedJudge(Judge):
             return
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         replies = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
-        replies = replies.assign(said=[said_by(target) for block in blocks for target in block])
+        replies = replies.assign(said=[features.read_target_turn(target) for block in blocks for target in block])
         replies["panel"] = list(await self._teach_panel(train, blocks, ask))
         found = replies.merge(scored, on=TURN)
         said, gold = list(found["said"]), found["gold"].to_numpy(float)
@@ -108,7 +109,7 @@ class LearnedJudge(Judge):
         turns = self.reading(found["user"].to_numpy(object), said)
         some = _some_users(turns.user)
         self._population = Population(turns, gold, estimate(turns.take(some), gold[some]))
-        self._known: dict[Said, Array] = {}
+        self._known: dict[TurnContext, Array] = {}
         predicted = _hold_out(turns, gold, self._population, self.predict_held_out)
         x = self._with_panel(predicted, given)
         # More of a good prediction, or of a good judge's score, is never worse.
@@ -188,7 +189,7 @@ class LearnedJudge(Judge):
     def read_case(self, block: Block) -> Case:
         """Read the replies of a block and the rated turns of its user, with what ties both to the train users."""
         population = self.population
-        past, present = said_in(block)
+        past, present = read_block_turns(block)
         is_rated = block.evidence["score"].notna().to_numpy()
         past = [turn for turn, rated in zip(past, is_rated) if rated]
         history, targets = (self.reading(np.repeat(block.user, len(s)), s) for s in (past, present))
@@ -250,7 +251,7 @@ class LearnedJudge(Judge):
         """Stage 2: probabilities of 1–5 from the prediction and the panel, one row a turn."""
         return probabilities(self._thresholds, x @ self._slopes)
 
-    def _tie(self, population: Population, turns: Turns, said: Sequence[Said]) -> Array:
+    def _tie(self, population: Population, turns: Turns, said: Sequence[TurnContext]) -> Array:
         """Projections on the train users, computed once a turn although a turn is in several blocks."""
         new = np.array([i for i, s in enumerate(said) if s not in self._known], dtype=int)
         if len(self._known) + len(new) > KEPT:
@@ -300,7 +301,7 @@ def _merge(answers: Sequence[Verdict]) -> Verdict:
 class Reading:
     """From turns as they were said to turns as the model sees them: scale and vocabulary of the train users."""
 
-    def __init__(self, said: Sequence[Said]):
+    def __init__(self, said: Sequence[TurnContext]):
         numbers = np.array([read(s) for s in said])
         self._mean, self._spread = numbers.mean(0), numbers.std(0).clip(0.05)
         self._words = TfidfVectorizer(analyzer=_terms, sublinear_tf=True, min_df=3 if len(said) > 100 else 1).fit(
@@ -310,7 +311,7 @@ class Reading:
         self._counted: dict[str, csr_matrix] = {}
         self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
 
-    def __call__(self, user: Array, said: Sequence[Said]) -> Turns:
+    def __call__(self, user: Array, said: Sequence[TurnContext]) -> Turns:
         """These turns of these users, one a row."""
         numbers = np.array([read(s) for s in said]).reshape(len(said), len(self._mean))
         scaled = self.scale(numbers)

@@ -26,7 +26,7 @@ from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.mixed import Array, Parts, Population, Turns
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Statement, memory
-from perslib.memory.base import UserMemory, counted
+from perslib.memory.base import UserMemory, make_counts_memory
 from perslib.memory.features import NAMES
 from perslib.memory.measured import TRAITS as MEASURED
 from perslib.memory.preferences import ASSISTANT, LEVEL, PreferenceMemory
@@ -155,7 +155,7 @@ class Preferences(MemorySystem):
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> PreferenceMemory:
         """Read the preferences off the user's rated turns."""
-        memory, known = counted(PreferenceMemory, block, judged, self.name, language=self.language)
+        memory, known = make_counts_memory(PreferenceMemory, block, judged, self.name, language=self.language)
         if not sum(memory.counts):
             return memory
         case = self.judge.read_case(replace(block, evidence=known))
@@ -212,7 +212,7 @@ class FromStatements(LearnedJudge):
     """Scores from what everybody likes, the user's level and statements: what the memory does not say counts nothing.
 
     Without a `memory` the statements are those of `Preferences`. Of another memory those count that have a trait and points:
-    an edited one (`Given(draft.memory)`, `Edited(name, otherwise=Preferences())`) scores as it was edited.
+    an edited one (`FixedSystem(draft.memory)`, `EditedSystem(name, otherwise=Preferences())`) scores as it was edited.
     """
 
     def __init__(self, memory: MemorySystem | None = None, language: str = "en", *, most: int = STATEMENTS):
@@ -235,7 +235,7 @@ class FromStatements(LearnedJudge):
     async def take_apart(self, case: Case, ask: Ask) -> Parts:
         """What everybody likes, and in place of all that the user's own weights say the statements."""
         if self.memory is None:
-            blank = counted(PreferenceMemory, case.block, None, "preferences", language=self.language)[0]
+            blank = make_counts_memory(PreferenceMemory, case.block, None, "preferences", language=self.language)[0]
             found: UserMemory = list_preferences(self, case, blank, self.most) if len(case.scores) else blank
         else:
             found = await self.memory.build(case.block, ask)

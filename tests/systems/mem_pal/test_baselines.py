@@ -23,7 +23,7 @@ from perslib.systems.mem_pal.memory.baselines import (
     Vanilla,
     baselines,
 )
-from perslib.systems.mem_pal.memory.long_term import Log, Session, Turn
+from perslib.systems.mem_pal.memory.long_term import Exchange, Log, MemorySession
 
 LETTERS = Letters()
 PAST = [session(i, day) for i, day in enumerate(("09-01", "09-20", "10-10", "11-01"))]
@@ -178,7 +178,7 @@ def test_memorybank_asks_for_days_and_insights_at_once_and_merges_once():
 
 def many(n=3000):
     """One session of many exchanges, so that shares can be told."""
-    return Session("u_many", "2024-09-01 18:00:00", (), tuple(Turn(f"q{i}", f"a{i}") for i in range(n)))
+    return MemorySession("u_many", "2024-09-01 18:00:00", (), tuple(Exchange(f"q{i}", f"a{i}") for i in range(n)))
 
 
 def forgetting(days, **options):
@@ -190,7 +190,7 @@ def forgetting(days, **options):
 def kept_at(memory, store, day):
     """All that may still be recalled on a day."""
     memory.k = 10_000
-    pieces = memory.recall(store, Session("u_later", f"{day} 18:00:00"), "q", "judging")
+    pieces = memory.recall(store, MemorySession("u_later", f"{day} 18:00:00"), "q", "judging")
     return [p for p in pieces if p.field in ("turn", "day")]
 
 
@@ -213,11 +213,11 @@ def test_what_is_recalled_fades_more_slowly_and_from_then_on():
     past, memory = [many()], MemoryBank(embedder=LETTERS)
     store = Model().of(partial(memory.build, "u", past))
     pieces = kept_at(memory, store, "2024-09-01")
-    strong = memory.recalled(store, pieces, "2024-09-01 18:00:00")
+    strong = memory.strengthen_pieces(store, pieces, "2024-09-01 18:00:00")
     assert store.recalls == () and strong.recalls[0].times == 1 and strong.recalls[0].last == "2024-09-01"
     share = len(kept_at(memory, strong, "2024-10-31")) / 3001
     assert share == pytest.approx(np.exp(-2 / 2), abs=0.03)  # 60 days, c = 30, S = 2
-    again = memory.recalled(strong, pieces, "2024-10-31")
+    again = memory.strengthen_pieces(strong, pieces, "2024-10-31")
     assert again.recalls[0].times == 2
     assert len(kept_at(memory, again, "2024-10-31")) == 3001
 
@@ -235,12 +235,12 @@ def test_recalling_changes_nothing_by_itself():
     "odd",
     [
         [],
-        [Session("u_a", "", (), ())],
+        [MemorySession("u_a", "", (), ())],
         [session(0, "09-01", turns=0)],
         [session(0, "09-01", logs=0)],
         [session(0, "09-01", logs=1)],
-        [Session("u_a", "2024-09-01 18:00:00", tuple(Log("2024-08-01 08:00", "same") for _ in range(5000)))],
-        [Session("u_a", "not a day", (Log("?", "x"), Log("2024-01-01", "y")), (Turn("", ""),))],
+        [MemorySession("u_a", "2024-09-01 18:00:00", tuple(Log("2024-08-01 08:00", "same") for _ in range(5000)))],
+        [MemorySession("u_a", "not a day", (Log("?", "x"), Log("2024-01-01", "y")), (Exchange("", ""),))],
     ],
     ids=["nothing", "empty", "no dialogue", "no logs", "one log", "5,000 logs", "no times"],
 )
@@ -254,13 +254,13 @@ def test_odd_pasts(memory, odd):
 
 def test_5000_logs_are_folded_in_several_questions():
     model = Model(usual)
-    past = [Session("u_a", "2024-09-01 18:00:00", tuple(Log("2024-08-01 08:00", "same") for _ in range(5000)))]
+    past = [MemorySession("u_a", "2024-09-01 18:00:00", tuple(Log("2024-08-01 08:00", "same") for _ in range(5000)))]
     model.of(partial(RecurSum().build, "u", past))
     assert model.prompts() == ["recursum_logs"] * 17
 
 
 def test_logs_are_shown_in_the_order_of_time():
-    now = Session("u_now", "2024-12-03 18:00:00", (Log("2024-12-02 10:00", "b"), Log("2024-12-01 10:00", "a")))
+    now = MemorySession("u_now", "2024-12-03 18:00:00", (Log("2024-12-02 10:00", "b"), Log("2024-12-01 10:00", "a")))
     memory = Vanilla()
     assert [p.text for p in memory.recall(memory.start("u"), now, "", "reply")] == [
         "[2024-12-01 10:00] a",
@@ -293,7 +293,7 @@ def test_a_budget_bounds_what_is_handed_over_and_every_kind_has_its_turn(languag
     query = (built(memory), NOW, "asks1 item2", "solution")
     recalled = memory.recall(*query)
     memory.budget = budget
-    handed = memory.hand_over(*query)
+    handed = memory.recall_within_budget(*query)
     assert 0 < sum(count_tokens(p.text) for p in handed) <= budget and (budget < 10_000 or handed == recalled)
     whole = {p.id: p for p in recalled}
     assert [p.id for p in handed] == [id for id in whole if id in {p.id for p in handed}], "in the order of recalling"

@@ -11,12 +11,12 @@ from perslib.llm import Answer
 from perslib.systems.mem_pal.memory.h2 import H2Memory
 from perslib.systems.mem_pal.memory.h2.log_graph import components, hear, read_relations, windows
 from perslib.systems.mem_pal.memory.h2.store import Relation
-from perslib.systems.mem_pal.memory.long_term import Log, Session
+from perslib.systems.mem_pal.memory.long_term import Log, MemorySession
 
 MEMORY = H2Memory()
 
 
-def graph(mind: Mind, one: Session, **options: bool):
+def graph(mind: Mind, one: MemorySession, **options: bool):
     return mind.work(partial(hear, one, MEMORY.render, **options))
 
 
@@ -85,7 +85,7 @@ def test_one_question_a_window_and_one_a_component():
 
 def test_logs_are_put_in_order_and_equal_times_stay_as_they_came():
     times = ["2024-01-02 08:00", "2024-01-01 09:00", "2024-01-01 09:00"]
-    one = Session("s", "2024-01-03 10:00:00", tuple(Log(t, c) for t, c in zip(times, "cab")))
+    one = MemorySession("s", "2024-01-03 10:00:00", tuple(Log(t, c) for t, c in zip(times, "cab")))
     mind = Mind()
     graph(mind, one)
     said = mind.of("h2_relations")[0].partition("<<<device log>>>")[2]
@@ -95,7 +95,7 @@ def test_logs_are_put_in_order_and_equal_times_stay_as_they_came():
 def test_five_thousand_logs_and_one_and_none():
     assert graph(Mind(), session(0)).situations == ()
     assert len(graph(Mind(), session(0, ["x"])).situations) == 1
-    many = Session("s", "2025-01-01 10:00:00", tuple(Log("2024-01-01 00:00", "again on") for _ in range(5000)))
+    many = MemorySession("s", "2025-01-01 10:00:00", tuple(Log("2024-01-01 00:00", "again on") for _ in range(5000)))
 
     mind = Mind()
     heard = graph(mind, many)

@@ -10,7 +10,7 @@ from h2_mind import Mind
 
 from perslib.llm import parse
 from perslib.systems.mem_pal.memory.h2 import H2Memory
-from perslib.systems.mem_pal.memory.h2.outlines import clusters, join, learn, revise
+from perslib.systems.mem_pal.memory.h2.outlines import clusters, join, revise, write_principles
 from perslib.systems.mem_pal.memory.h2.store import Outline, Principle
 from perslib.systems.mem_pal.memory.long_term import nearest
 
@@ -73,12 +73,12 @@ def test_equal_requirements_make_fewer_clusters_without_a_warning():
 
 def test_a_principle_is_learned_in_two_questions_from_ten_members_at_most():
     mind = Mind()
-    learned = mind.work(partial(learn, [[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
+    learned = mind.work(partial(write_principles, [[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
     assert mind.rounds == [2, 2]
     assert mind.of("h2_requirement")[0].count("\n- wish") == mind.of("h2_principle")[0].count("\n- calm") == 10
     assert learned[1] == (Principle("kind of wish 99", "always calm"), ())
     other = Mind()
-    other.work(partial(learn, [[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
+    other.work(partial(write_principles, [[outline(i) for i in range(25)], [outline(99)]], 42, RENDER))
     assert mind.asked == other.asked  # the draw is seeded
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from perslib.corpus import load
 from perslib.systems.mem_pal.loaders.palset import averages, write_release
-from perslib.systems.mem_pal.memory.long_term import sessions_of
+from perslib.systems.mem_pal.memory.long_term import list_user_sessions
 from perslib.systems.mem_pal.world import palset
 from perslib.systems.mem_pal.world.palset import palset_files
 from perslib.systems.mem_pal.world.situations import draw_parts, draw_steps
@@ -166,12 +166,12 @@ def test_history_dialogues_teach_what_the_query_needs(corpus):
 def test_times_are_as_the_release_promises(corpus):
     for user in corpus.users["user"]:
         before = ""
-        for session in sessions_of(corpus, user):
+        for session in list_user_sessions(corpus, user):
             assert session.at[14:] == "00:00" and 12 <= int(session.at[11:13]) <= 21
             assert before < session.logs[0].at and session.logs[-1].at < session.at
             assert len(session.logs) >= 15 and session.turns
             before = session.at
-        query = sessions_of(corpus, user, "query")
+        query = list_user_sessions(corpus, user, "query")
         assert query and all(s.at.startswith("2024-12") for s in query)
 
 

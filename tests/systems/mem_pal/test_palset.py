@@ -16,7 +16,7 @@ from perslib.corpus.files.reading import Reading
 from perslib.errors import DataError, UnknownName
 from perslib.systems.mem_pal.loaders.palset import averages, per_user
 from perslib.systems.mem_pal.loaders.palset_records import action, label, read_side, side_files
-from perslib.systems.mem_pal.memory.long_term import sessions_of
+from perslib.systems.mem_pal.memory.long_term import list_user_sessions
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_disorder_is_put_in_order_and_counted(tmp_path):
     ):
         assert notes[said] == 1, said
     assert list(corpus.turns["request"][:3]) == ["u0.0", "u0.1", "u0.2"]
-    assert [s.id for s in sessions_of(corpus, "0000")] == [f"0000_sample{i}" for i in range(3)]
+    assert [s.id for s in list_user_sessions(corpus, "0000")] == [f"0000_sample{i}" for i in range(3)]
 
 
 # -- what is refused ---------------------------------------------------------------------------------------
@@ -264,21 +264,21 @@ def test_counts_are_those_of_table_1(corpus):
 
 
 def test_sessions_are_heard_in_time_with_their_logs(corpus):
-    query = sessions_of(corpus, "0000", "query")
+    query = list_user_sessions(corpus, "0000", "query")
     assert [s.id for s in query] == ["0000_sample2"]
     assert query[0].at == "2024-12-20 18:00:00" and query[0].logs[0].at == "2024-12-20 08:30"
     assert [t.user for t in query[0].turns] == ["u2.0", "u2.1", "u2.2"]
-    assert len(sessions_of(corpus, "0000")) == 3
+    assert len(list_user_sessions(corpus, "0000")) == 3
     with pytest.raises(UnknownName):
-        sessions_of(corpus, "0000", "future")
+        list_user_sessions(corpus, "0000", "future")
     with pytest.raises(UnknownName):
-        sessions_of(corpus, "nobody")
+        list_user_sessions(corpus, "nobody")
 
 
 def test_sessions_of_other_corpora_are_told_apart_by_scenario():
     corpus = load("sample/en")
     user = corpus.users["user"].iloc[0]
-    sessions = sessions_of(corpus, user)
+    sessions = list_user_sessions(corpus, user)
     assert len({s.id for s in sessions}) == len(sessions) == (corpus.sessions["user"] == user).sum()
     assert [s.at for s in sessions] == sorted(s.at for s in sessions)
     assert all(s.logs and s.turns for s in sessions)

@@ -16,11 +16,11 @@ from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Personal
 from perslib.llm import Answer, Request, run_with_answers
-from perslib.memory import Draft, Edited, Scores, UserMemory, read_draft, resolved, save_draft
+from perslib.memory import Draft, EditedSystem, ScoreCountSystem, UserMemory, read_draft, resolve_citations, save_draft
 from perslib.replay.contexts import make_context
 from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, TurnRetrieval
 from perslib.systems.mem_pal.memory.h2 import H2Memory
-from perslib.systems.mem_pal.memory.remembered import Recalled, Remembered, sessions
+from perslib.systems.mem_pal.memory.remembered import LongTermSystem, RecallMemory, make_memory_sessions
 
 ROWS: list[Row] = [
     ("ada", "recipe", "0", "knee soup", "a soup", 2),
@@ -54,9 +54,9 @@ def system(language: str = "en") -> H2Memory:
     return H2Memory(language, embedder=Words())
 
 
-def remembered(block=None) -> tuple[Recalled, Mind]:
+def remembered(block=None) -> tuple[RecallMemory, Mind]:
     mind = Mind()
-    return mind.work(partial(Remembered(system()).build, block or corpus().block("ada", "gift"))), mind
+    return mind.work(partial(LongTermSystem(system()).build, block or corpus().block("ada", "gift"))), mind
 
 
 class Judging(Mind):
@@ -79,7 +79,7 @@ class Judging(Mind):
 
 def test_evidence_becomes_sessions_in_the_order_of_time_with_logs_and_ratings():
     block = corpus().block("ada", "gift")
-    past, ids = sessions(block, block.evidence)
+    past, ids = make_memory_sessions(block, block.evidence)
     assert [(s.id, s.at, len(s.logs)) for s in past] == [
         ("travel/0", "2026-03-05 00:00:00", 1),
         ("recipe/0", "2026-03-15 00:00:00", 1),
@@ -95,17 +95,17 @@ def test_evidence_becomes_sessions_in_the_order_of_time_with_logs_and_ratings():
 
 def test_without_labels_no_rating_and_no_time_of_a_session_is_told():
     block = corpus().block("ada", "gift").unlabelled()
-    past, _ = sessions(block, block.evidence)
+    past, _ = make_memory_sessions(block, block.evidence)
     assert [(s.id, s.at) for s in past] == [("travel/0", "2026-03-04 00:00"), ("recipe/0", "2026-03-14 00:00")]
     assert not any("rating of" in t.user for s in past for t in s.turns)
     scores = [(*row[:5], None) for row in ROWS]
     other = replace(block, evidence=corpus_of(scores).block("ada", "gift").unlabelled().evidence)
-    assert sessions(other, other.evidence)[0] == past
+    assert make_memory_sessions(other, other.evidence)[0] == past
 
 
 def test_ratings_in_chinese():
     block = corpus().block("ada", "gift")
-    past, _ = sessions(block, block.evidence, "zh")
+    past, _ = make_memory_sessions(block, block.evidence, "zh")
     assert past[1].turns[1].user == "（我给上一条回复打 2 分，原因：too short。）\nand bread"
 
 
@@ -140,7 +140,7 @@ def test_citations_are_found_again():
     memory, _ = remembered()
     block = corpus().block("ada", "gift")
     outline = next(n for n in memory.recall(block.target("0", 0)) if n["field"] == "outline")
-    found = resolved([outline["id"]], block, memory)
+    found = resolve_citations([outline["id"]], block, memory)
     assert found.statements[0] in memory.statements and found.turns
 
 
@@ -170,10 +170,10 @@ def test_nothing_known_and_nothing_given():
     memory, mind = remembered(replace(block, evidence=block.evidence.iloc[:0], events=block.events.iloc[:0]))
     assert memory.is_empty and mind.asked == [] and memory.recall(block.target("0", 0)) == []
     failing = Mind(lambda name, request: Answer(error="down"))
-    lost = failing.work(partial(Remembered(system()).build, block))
+    lost = failing.work(partial(LongTermSystem(system()).build, block))
     assert lost.statements == () and "pieces failed, the first: " in lost.error and not lost.is_empty
     with pytest.raises(UnknownName, match="zh"):
-        Remembered(system(), "fr")
+        LongTermSystem(system(), "fr")
 
 
 class Counted(Words):
@@ -191,7 +191,7 @@ class Counted(Words):
 @pytest.mark.parametrize("kind", [TurnRetrieval, SessionRetrieval])
 def test_each_text_of_a_user_is_embedded_once_and_the_questions_of_a_block_together(kind):
     counted = Counted()
-    made, memory = corpus(), Remembered(kind("en", embedder=counted))
+    made, memory = corpus(), LongTermSystem(kind("en", embedder=counted))
     for scenario, most in (("gift", 3), ("recipe", 3), ("travel", 2)):
         counted_before, block = len(counted.given), made.block("ada", scenario)
         recalled = run_with_answers(partial(memory.build, block))
@@ -207,7 +207,7 @@ def test_each_text_of_a_user_is_embedded_once_and_the_questions_of_a_block_toget
 def test_logs_at_hand_are_shown_and_not_looked_among():
     counted = Counted()
     block = corpus().block("ada", "gift")
-    memory = run_with_answers(partial(Remembered(TurnRetrieval("en", embedder=counted)).build, block))
+    memory = run_with_answers(partial(LongTermSystem(TurnRetrieval("en", embedder=counted)).build, block))
     embedded = {text for kind, texts in counted.given if kind == "passage" for text in texts}
     assert {"desk", "garden"} <= embedded and not {"knee", "paper"} & embedded
     shown = {(n["field"], n["text"]) for n in memory.recall(block.target("1", 0))}
@@ -220,7 +220,7 @@ def test_logs_at_hand_are_shown_and_not_looked_among():
 
 def test_the_personal_judge_judges_with_it():
     mind = Judging()
-    verdicts = mind.work(partial(Personal(Remembered(system())).judge, corpus().block("ada", "gift")))
+    verdicts = mind.work(partial(Personal(LongTermSystem(system())).judge, corpus().block("ada", "gift")))
     assert [v.raw for v in verdicts] == [4, 4, 4] and {v.memory for v in verdicts} == {"H²Memory"}
     said = text_of(mind.questions[0])
     assert "busy with knee" in said and "3 replies, mean 3.67" in said and "] principle: kind of" in said
@@ -229,7 +229,7 @@ def test_the_personal_judge_judges_with_it():
 
 def test_replies_judged_since_are_heard_when_the_memory_is_updated():
     mind = Judging()
-    mind.work(partial(Personal(Remembered(system()), update="per session").judge, corpus().block("ada", "gift")))
+    mind.work(partial(Personal(LongTermSystem(system()), update="per session").judge, corpus().block("ada", "gift")))
     assert any(
         "knee present" in said and "(My rating of the last reply: 4 of 5.)" in said for said in mind.of("h2_outline")
     )
@@ -238,7 +238,7 @@ def test_replies_judged_since_are_heard_when_the_memory_is_updated():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_candidate_is_shown_what_is_recalled_and_no_label(language):
     mind = Mind() if language == "en" else Mind(lambda name, r: None)
-    shown = make_context(Remembered(system()), language)
+    shown = make_context(LongTermSystem(system()), language)
     block = corpus().block("ada", "gift")
     told, *_ = mind.work(partial(shown.show, shown.given(block)))
     assert "busy with knee" in told.system and told.memory == "H²Memory" and told.records
@@ -251,7 +251,7 @@ def unlogged():
 
 
 def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
-    shown, block = make_context(Remembered(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
+    shown, block = make_context(LongTermSystem(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
     told = run_with_answers(partial(shown.show, shown.given(block)))
     first, third = (told[[t.session for t in block].index(session)] for session in ("0", "1"))
     assert first.records == ("recipe/0/0",) and "a soup" in first.system
@@ -260,20 +260,20 @@ def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
 
 def test_what_was_taken_out_of_a_memory_is_not_cited_and_a_memory_from_a_file_cites_the_same():
     block = unlogged()
-    memory = run_with_answers(partial(Remembered(TurnRetrieval("en", embedder=Words(), k=1)).build, block))
+    memory = run_with_answers(partial(LongTermSystem(TurnRetrieval("en", embedder=Words(), k=1)).build, block))
     first, third = block.target("0", 0), block.target("1", 0)
     plain = UserMemory(**{f.name: getattr(memory, f.name) for f in fields(UserMemory)})
-    assert Recalled.of_json(plain, memory.to_json()).cited(first) == memory.cited(first) == ("recipe/0/0",)
+    assert RecallMemory.of_json(plain, memory.to_json()).cited(first) == memory.cited(first) == ("recipe/0/0",)
     less = memory.with_statements([s for s in memory.statements if "soup" not in s.text])
     assert less.cited(first) == () and less.cited(third) == ("travel/0/0",)
 
 
 def test_scripted_backbones_work_it():
     assert isinstance(
-        Scripted(memory=Answer(error="no")).work([partial(Remembered(system()).build, corpus().block("ada", "gift"))])[
-            0
-        ],
-        Recalled,
+        Scripted(memory=Answer(error="no")).work(
+            [partial(LongTermSystem(system()).build, corpus().block("ada", "gift"))]
+        )[0],
+        RecallMemory,
     )
 
 
@@ -281,7 +281,7 @@ def test_scripted_backbones_work_it():
 def test_a_long_term_memory_from_a_file_recalls_as_it_did(name, home):
     block = corpus().block("ada", "gift")
     system = H2Memory("en", embedder=Words()) if name == "H²Memory" else TurnRetrieval("en", embedder=Words(), k=1)
-    memory = Mind().work(partial(Remembered(system).build, block))
+    memory = Mind().work(partial(LongTermSystem(system).build, block))
     first, last = block.target("0", 0), block.target("1", 0)
     own, other = memory.recall(first), memory.recall(last)
     assert own != other and len(own) < len(memory.statements), "each is shown what bears on it"
@@ -295,7 +295,7 @@ def test_a_long_term_memory_from_a_file_recalls_as_it_did(name, home):
         assert Draft.of(again.built).memory.recall(target) == memory.recall(target)
     texts = [n["text"] for n in again.memory.recall(first)]
     assert texts[0] == "In my words." and texts[-1] == "Wants it wrapped."
-    assert run_with_answers(partial(Edited("mine", otherwise=Scores()).build, block)).recall(
+    assert run_with_answers(partial(EditedSystem("mine", otherwise=ScoreCountSystem()).build, block)).recall(
         last
     ) == edited.memory.recall(last)
     unasked = replace(first, session="7")

@@ -18,7 +18,7 @@ from perslib.errors import BackboneError, DataError
 from perslib.llm import backbone
 from perslib.llm.structured.parsing import find_schema_faults as validation_problem
 from perslib.prompts import prompt
-from perslib.systems.mem_pal.memory.long_term import sessions_of
+from perslib.systems.mem_pal.memory.long_term import list_user_sessions
 from perslib.systems.mem_pal.synthesis import estimate, synthesize
 from perslib.systems.mem_pal.synthesis import sessions as talks
 from perslib.systems.mem_pal.synthesis.estimate import StandIn
@@ -40,9 +40,9 @@ def test_a_set_is_written_and_reads_as_the_release_does(monkeypatch, tmp_path, l
     written = load(made.write(tmp_path))
     assert written.turns.equals(corpus.turns) and (tmp_path / "rejected.csv").is_file()
     for user in corpus.users["user"]:
-        sessions = sessions_of(corpus, user)
+        sessions = list_user_sessions(corpus, user)
         assert all(s.logs and s.turns and s.logs[-1].at <= s.at for s in sessions)
-        assert sessions_of(corpus, user, "query")
+        assert list_user_sessions(corpus, user, "query")
         before = [s.at for s in sessions]
         assert all(s.logs[0].at > at for s, at in zip(sessions[1:], before, strict=False))
     turns = corpus.turns

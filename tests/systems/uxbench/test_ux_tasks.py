@@ -15,7 +15,7 @@ from perslib.corpus import Corpus, load
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import Computed, Constant, Generic, Manner, Personal, evaluate, judge_names, make_judges
 from perslib.llm import Answer, Request
-from perslib.memory import Scores
+from perslib.memory import ScoreCountSystem
 from perslib.prompts import PromptSettings
 from perslib.stats import measure_verdicts
 from perslib.systems.uxbench.bench import (
@@ -191,7 +191,7 @@ def test_any_judge_judges_cases_and_a_ux_judge_a_corpus(corpus):
     assert frame["said"].tolist() == [1, 1] and frame["p_good"].tolist() == [0.75, 0.75]
     assert frame["score"].tolist() == [4, 4] and frame["backbone"].isna().all()
     model = Scripted(reply=lambda request: Answer(data={"score": 2, "rationale": "short"}, mode="schema"))
-    for judge in (Personal(Scores(), Manner("en")), Generic(manner=Manner("en"))):
+    for judge in (Personal(ScoreCountSystem(), Manner("en")), Generic(manner=Manner("en"))):
         assert judged_by(judge, cases, model)["said"].tolist() == [-1, -1]
 
     found = evaluate(UXJudge(), corpus, Scripted(reply=verdict), limit=6, progress=False)

@@ -25,7 +25,7 @@ from perslib.systems.mem_pal.memory.h2 import H2Memory, H2Store
 from perslib.systems.mem_pal.memory.h2 import outlines as clustering
 from perslib.systems.mem_pal.memory.h2 import store as h2
 from perslib.systems.mem_pal.memory.h2.log_graph import components, in_order
-from perslib.systems.mem_pal.memory.long_term import Session, Store
+from perslib.systems.mem_pal.memory.long_term import MemorySession, Store
 from perslib.systems.mem_pal.world.people import person
 from perslib.systems.mem_pal.world.situations import Raised, situations
 from perslib.worlds.lives import book
@@ -72,7 +72,7 @@ class Faultless(H2Memory):
 
     # -- session by session -----------------------------------------------------------------------------------
 
-    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
+    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Relations, situations, background."""
         known, logs = self._own(store), in_order(session)
         relations: list[h2.Relation] = []
@@ -84,13 +84,17 @@ class Faultless(H2Memory):
                 earlier = _same_need(raised, logs[i].content, {j: logs[j].content for j in own if j < i})
                 relations += [h2.Relation(i, caused_by=earlier) if earlier else h2.Relation(i, follows=(before,))]
         groups = [group for group in components(len(logs), relations) if group[0] in told]
-        happened = tuple(h2.Situation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups)
+        happened = tuple(
+            h2.LogSituation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups
+        )
         before_that = known.chapters[-1].background if known.chapters else h2.EMPTY
         state = _background(before_that, happened)
-        chapter = h2.Chapter(session.id, session.at, logs[0].at if logs else None, tuple(relations), happened, state)
+        chapter = h2.SessionRecord(
+            session.id, session.at, logs[0].at if logs else None, tuple(relations), happened, state
+        )
         return replace(known, chapters=(*known.chapters, chapter))
 
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
+    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Outlines; once there are clusters, those that the outlines join."""
         known = self._own(store)
         if session.id in known.heard:
@@ -106,7 +110,7 @@ class Faultless(H2Memory):
         snapshots = (*known.snapshots, self._snapshot(known, session.id)) if known.snapshots else ()
         return replace(known, snapshots=snapshots)
 
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
+    async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
         """All of a past, then clusters of its outlines."""
         store = self.start(user)
         for session in sessions:
@@ -120,7 +124,9 @@ class Faultless(H2Memory):
         known = store.clustered(dict(zip((o.id for o in found), labels)))
         return replace(known, snapshots=(self._snapshot(known, store.heard[-1] if store.heard else ""),))
 
-    def _outline(self, user: str, session: Session, topic: dict[str, Any], place: int, starts: list[int]) -> h2.Outline:
+    def _outline(
+        self, user: str, session: MemorySession, topic: dict[str, Any], place: int, starts: list[int]
+    ) -> h2.Outline:
         last = len(session.turns)
         first, end = (starts[place], starts[place + 1] - 1) if place + 1 < len(starts) else (1, last)
         _, likes, dislikes = self.likings[user, topic["requirement_id"]]
@@ -168,7 +174,7 @@ def _aspect(requirement: str) -> str:
     return requirement.rpartition("-")[0]
 
 
-def _background(before: h2.State, happened: Sequence[h2.Situation]) -> h2.State:
+def _background(before: h2.State, happened: Sequence[h2.LogSituation]) -> h2.State:
     state = dict(before)
     for situation in happened:
         aspect, begins = situation.aspects[0], _SENTENCE.split(situation.text)[0]

@@ -29,7 +29,7 @@ from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson
 from perslib.systems.mem_pal.bench.tasks import ask_one, blocks, counted, error_of
-from perslib.systems.mem_pal.memory.long_term import LongTermMemory, Session, Turn
+from perslib.systems.mem_pal.memory.long_term import Exchange, LongTermMemory, MemorySession
 
 TYPE = "single-session-preference"
 REMEDY = "Take the file as LongMemEval releases it."
@@ -44,12 +44,12 @@ class Asked:
     at: str
     question: str
     rubric: str
-    haystack: tuple[Session, ...]
+    haystack: tuple[MemorySession, ...]
 
     @property
-    def now(self) -> Session:
+    def now(self) -> MemorySession:
         """The session in which it is asked."""
-        return Session(f"{self.id}_now", self.at)
+        return MemorySession(f"{self.id}_now", self.at)
 
 
 def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
@@ -85,7 +85,7 @@ def _asked(record: dict[str, Any]) -> Asked:
     dates = record.get("haystack_dates") or [""] * len(said)
     # The same dialogue may stand in a haystack twice; a memory hears every session under a name of its own.
     sessions = [
-        Session(f"{j:03}_{own}", _date(at), (), _turns(messages))
+        MemorySession(f"{j:03}_{own}", _date(at), (), _turns(messages))
         for j, (own, at, messages) in enumerate(zip(ids, dates, said, strict=True))
     ]
     haystack = tuple(sorted(sessions, key=lambda session: session.at))
@@ -93,12 +93,12 @@ def _asked(record: dict[str, Any]) -> Asked:
     return Asked(id, at, str(record["question"]), str(record["answer"]), haystack)
 
 
-def _turns(messages: list[dict[str, str]]) -> tuple[Turn, ...]:
+def _turns(messages: list[dict[str, str]]) -> tuple[Exchange, ...]:
     """Messages by turns; what only one side said leaves the other empty."""
     roles = ("assistant" if message.get("role") == "assistant" else "user" for message in messages)
     rows, waiting = turns_of([(role, m["content"], {}) for role, m in zip(roles, messages)])
-    turns = [Turn("\n".join([*row["earlier"], row["request"] or ""]), row["response"]) for row in rows]
-    return (*turns, Turn("\n".join(waiting), "")) if waiting else tuple(turns)
+    turns = [Exchange("\n".join([*row["earlier"], row["request"] or ""]), row["response"]) for row in rows]
+    return (*turns, Exchange("\n".join(waiting), "")) if waiting else tuple(turns)
 
 
 def _date(text: str) -> str:
@@ -135,7 +135,7 @@ async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSett
 
     async def answer(ask: Ask) -> ParsedReply[str]:
         store = await memory.build(asked.id, asked.haystack, ask)
-        pieces = memory.hand_over(store, asked.now, asked.question, "solution")
+        pieces = memory.recall_within_budget(store, asked.now, asked.question, "solution")
         request = form.make_request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
         return await ask_one(CheckedQuestion(f"{asked.id}: answer", request, read_text("answer")), ask)
 

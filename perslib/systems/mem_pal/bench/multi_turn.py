@@ -38,7 +38,7 @@ from perslib.prompts import PromptSettings
 from perslib.systems.mem_pal.bench.tasks import Spent, ask_one, blocks, counted, remembered, spent_on
 from perslib.systems.mem_pal.bench.topics import Person, Scene
 from perslib.systems.mem_pal.loaders import palset_records
-from perslib.systems.mem_pal.memory.long_term import LongTermMemory, Purpose, Session, Store
+from perslib.systems.mem_pal.memory.long_term import LongTermMemory, MemorySession, Purpose, Store
 
 ROLES = ("user", "assistant")
 #: (what the user does, what the assistant does), turn by turn.
@@ -112,7 +112,7 @@ class Dialogue:
     template: Template
     memory: LongTermMemory
     store: Store
-    session: Session
+    session: MemorySession
     lines: tuple[Line, ...] = ()
     error: str | None = None
 
@@ -213,7 +213,7 @@ async def assistant_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> 
         looks_up = getattr(dialogue.memory, "looks_up", True)
         wanted = await _summary(dialogue, action, form, place, ask) if looks_up else ""
         purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
-        pieces = dialogue.memory.hand_over(dialogue.store, dialogue.session, wanted, purpose)
+        pieces = dialogue.memory.recall_within_budget(dialogue.store, dialogue.session, wanted, purpose)
         request = form.make_request(
             "pal_assistant", blocks=blocks(pieces), conversation=dialogue.said(), turn=number, action=action
         )

@@ -28,7 +28,7 @@ from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedRepl
 from perslib.llm.tokens import count_tokens
 from perslib.prompts import PromptSettings
 from perslib.systems.mem_pal.bench.topics import TOPIC, Person, Topic
-from perslib.systems.mem_pal.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store
+from perslib.systems.mem_pal.memory.long_term import LongTermMemory, MemoryPiece, MemorySession, Purpose, Store
 
 T = TypeVar("T")
 #: What some answers took, as columns.
@@ -61,7 +61,7 @@ async def counted(method: Method[T], ask: Ask, stage: str | None = None) -> tupl
     return value, spent_on(heard)
 
 
-def blocks(pieces: Sequence[Piece]) -> list[dict[str, Any]]:
+def blocks(pieces: Sequence[MemoryPiece]) -> list[dict[str, Any]]:
     """Pieces as prompts show them: together by field, fields and pieces in the order they were recalled."""
     fields: dict[str, list[str]] = {}
     for piece in pieces:
@@ -84,7 +84,7 @@ def query_of(topic: Topic, task: Task) -> tuple[str, Purpose]:
     return (topic.query, "requirement") if task == "requirement" else (topic.requirement, "solution")
 
 
-def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[Piece]) -> CheckedQuestion[str]:
+def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[MemoryPiece]) -> CheckedQuestion[str]:
     """The question of a task; the answer is a text, for a selection two ids with a blank between them."""
     shown: dict[str, Any] = {"blocks": blocks(pieces), "query": topic.query}
     read = partial(_selection, topic.numbered) if task == "selection" else read_text(task)
@@ -144,9 +144,9 @@ async def remembered(memory: LongTermMemory, person: Person, ask: Ask, tasks: Se
         now = session.before()
         store = await memory.hear_logs(store, now, ask)
         stores.append(store)
-        if strengthened := getattr(memory, "recalled", None):
+        if strengthened := getattr(memory, "strengthen_pieces", None):
             queries = dict.fromkeys(query_of(s.topic, t) for s in person.of(session) for t in tasks)
-            found = {p.id: p for query in queries for p in memory.hand_over(store, now, *query)}
+            found = {p.id: p for query in queries for p in memory.recall_within_budget(store, now, *query)}
             store = strengthened(store, list(found.values()), session.at)
         store = await memory.hear_dialogue(store, session, ask)
     return [*stores, store]
@@ -157,9 +157,9 @@ async def serve(
 ) -> Served:
     """Build the memory of a user, go through the query sessions, and ask everything about them at once."""
 
-    async def answered(store: Store, session: Session, topic: Topic, task: Task) -> dict[str, Any]:
+    async def answered(store: Store, session: MemorySession, topic: Topic, task: Task) -> dict[str, Any]:
         async def answer(ask: Ask) -> dict[str, Any]:
-            pieces = memory.hand_over(store, session, *query_of(topic, task))
+            pieces = memory.recall_within_budget(store, session, *query_of(topic, task))
             question = asked(form, task, topic, pieces)
             reading = await ask_one(question, ask)
             handed = {"pieces": len(pieces), "context_tokens": sum(count_tokens(piece.text) for piece in pieces)}

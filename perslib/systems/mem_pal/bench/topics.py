@@ -11,7 +11,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
-from perslib.systems.mem_pal.memory.long_term import Session, sessions_of
+from perslib.systems.mem_pal.memory.long_term import MemorySession, list_user_sessions
 
 #: What tells a topic from every other.
 TOPIC = ("user", "session", "topic")
@@ -101,12 +101,12 @@ class Person:
     """A user: the past that is remembered, the sessions that are asked about, and their topics."""
 
     user: str
-    history: tuple[Session, ...]
-    query: tuple[Session, ...]
+    history: tuple[MemorySession, ...]
+    query: tuple[MemorySession, ...]
     scenes: tuple[Scene, ...]
     language: str = "en"
 
-    def of(self, session: Session) -> list[Scene]:
+    def of(self, session: MemorySession) -> list[Scene]:
         """The topics of a query session."""
         return [scene for scene in self.scenes if scene.topic.session == session.id]
 
@@ -120,7 +120,7 @@ def people(corpus: Corpus) -> list[Person]:
         )
     scenes, found = _scenes(corpus), []
     for user in corpus.users["user"]:
-        history, query = (tuple(sessions_of(corpus, user, part)) for part in ("history", "query"))
+        history, query = (tuple(list_user_sessions(corpus, user, part)) for part in ("history", "query"))
         ids = {session.id for session in query}
         if own := tuple(scene for scene in scenes if scene.topic.user == user and scene.topic.session in ids):
             found.append(Person(user, history, query, own, corpus.language))
@@ -167,7 +167,7 @@ def shortened(person: Person, *, history: int = 0, query: int = 0, logs: int = 0
     session (those nearest to its dialogue), `topics` the first of a query session.
     """
 
-    def cut(session: Session) -> Session:
+    def cut(session: MemorySession) -> MemorySession:
         return replace(session, logs=session.logs[-logs:])
 
     asked = person.query[: query or None]

@@ -1,4 +1,4 @@
-"""Memories that grow session by session, by name: each is a memory system like any other, as `Remembered` makes it."""
+"""Memories that grow session by session, by name: each is a memory system like any other, as `LongTermSystem` makes it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,7 +16,7 @@ from perslib.systems.mem_pal.memory.baselines import (
 )
 from perslib.systems.mem_pal.memory.h2 import H2Memory
 from perslib.systems.mem_pal.memory.long_term import LongTermMemory
-from perslib.systems.mem_pal.memory.remembered import Remembered
+from perslib.systems.mem_pal.memory.remembered import LongTermSystem
 
 #: What a long-term memory can be told of what `make_memory` can.
 OPTIONS = ("seed", "prompts", "embedder")
@@ -28,9 +28,9 @@ def long_term(name: str) -> partial[Any]:
 
 
 def _register(name: str, kind: Callable[..., LongTermMemory]) -> Callable[..., LongTermMemory]:
-    def make(language: str, **options: Any) -> Remembered:
+    def make(language: str, **options: Any) -> LongTermSystem:
         given = {option: options[option] for option in OPTIONS if options.get(option) is not None}
-        return Remembered(kind(language, **select_options(kind, given)), language)
+        return LongTermSystem(kind(language, **select_options(kind, given)), language)
 
     make.looks_up = getattr(kind, "looks_up", True)  # type: ignore[attr-defined]
     memory(name)(make)

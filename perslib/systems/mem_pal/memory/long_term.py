@@ -2,12 +2,12 @@
 
     store = memory.start(user)
     store = await memory.hear_logs(store, session, ask)        the logs that led up to a dialogue
-    recalled = memory.recall(store, session, query, "solution")  during that dialogue; `hand_over` within a budget
+    recalled = memory.recall(store, session, query, "solution")  during that dialogue; `recall_within_budget` within a budget
     store = await memory.hear_dialogue(store, session, ask)    once it is over
     store = await memory.build(user, sessions, ask)            all of that for a past, with every independence used
 
 A store is a value: methods return a new one. `ask` is live, from the answer cache, or a test's (`perslib.llm.request`). Mem-PAL (section 3) serves session j with what was
-learned from sessions before j and with the logs of j itself. `sessions_of` makes sessions of a corpus, `Space` finds
+learned from sessions before j and with the logs of j itself. `list_user_sessions` makes sessions of a corpus, `Space` finds
 texts by nearness.
 """
 
@@ -45,7 +45,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Exchange:
     """One exchange: what the user said and what the assistant said to it."""
 
     user: str
@@ -53,16 +53,16 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Session:
+class MemorySession:
     """The logs since the dialogue before, then one dialogue (empty while it has not begun)."""
 
     id: str
     at: str
     """When the dialogue takes place, `YYYY-MM-DD HH:MM:SS`."""
     logs: tuple[Log, ...] = ()
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[Exchange, ...] = ()
 
-    def before(self) -> Session:
+    def before(self) -> MemorySession:
         """The same session when its dialogue has not been held."""
         return replace(self, turns=())
 
@@ -72,7 +72,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Piece:
+class MemoryPiece:
     """One thing recalled: where it comes from and what it says."""
 
     id: str
@@ -110,31 +110,33 @@ class LongTermMemory(ABC):
         return self.kept(user)
 
     @abstractmethod
-    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Store:
+    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """Take in the logs that lead up to a session's dialogue."""
 
     @abstractmethod
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Store:
+    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """Take in a dialogue that is over; its logs were heard before."""
 
     @abstractmethod
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+    def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """What is shown of the memory for a query in a session whose logs were heard, most general first."""
 
-    def hand_over(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+    def recall_within_budget(
+        self, store: Store, session: MemorySession, query: str, purpose: Purpose
+    ) -> list[MemoryPiece]:
         """What it recalls, within its budget."""
         pieces = self.recall(store, session, query, purpose)
-        return pieces if self.budget is None else within(pieces, self.budget)
+        return pieces if self.budget is None else cut_to_budget(pieces, self.budget)
 
-    def look_up(self, queries: Sequence[str]) -> None:
+    def prepare_queries(self, queries: Sequence[str]) -> None:
         """Get ready to be asked these: what takes time is done for all of them at once. `recall` works without it."""
         return None
 
-    def general(self, store: Store) -> list[Piece]:
+    def general(self, store: Store) -> list[MemoryPiece]:
         """What a store says whatever is asked, as people want to read it; nothing where all of it is looked up."""
         return []
 
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Store:
+    async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Store:
         """The memory after these sessions, in the order of time; systems override it where parts of it are independent."""
         store = self.start(user)
         for session in sessions:
@@ -170,7 +172,7 @@ class PromptedMemory(LongTermMemory):
         self.space = Space(embedder)
         self.name = name or self.called
 
-    def look_up(self, queries: Sequence[str]) -> None:
+    def prepare_queries(self, queries: Sequence[str]) -> None:
         """Their vectors, in one go."""
         self.space.vectors(queries, "query")
 
@@ -179,7 +181,7 @@ class PromptedMemory(LongTermMemory):
         return replace(prompt(name, self.language, self.prompts).render(**fields), seed=self.seed)
 
 
-def within(pieces: Sequence[Piece], budget: int) -> list[Piece]:
+def cut_to_budget(pieces: Sequence[MemoryPiece], budget: int) -> list[MemoryPiece]:
     """Pieces up to a budget of tokens, in their order: the first of each field in turn, then the second, and so on.
 
     Of the logs at hand, which stand in the order of time, the last come first. The piece that crosses the budget is cut.
@@ -188,7 +190,7 @@ def within(pieces: Sequence[Piece], budget: int) -> list[Piece]:
     for i, piece in enumerate(pieces):
         fields.setdefault(piece.field, []).append(i)
     fields.get("log", []).reverse()
-    kept: dict[int, Piece] = {}
+    kept: dict[int, MemoryPiece] = {}
     for i in chain.from_iterable(zip_longest(*fields.values())):
         if i is not None and budget > 0:
             text = pieces[i].text
@@ -199,7 +201,7 @@ def within(pieces: Sequence[Piece], budget: int) -> list[Piece]:
     return [kept[i] for i in sorted(kept)]
 
 
-def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Session]:
+def list_user_sessions(corpus: Corpus, user: str, part: str | None = None) -> list[MemorySession]:
     """The sessions of a user in the order of time, each with the device logs that led up to it.
 
     `part` keeps the sessions of one scenario: in a PAL-Set, "history" or "query". A session whose id another
@@ -211,13 +213,13 @@ def sessions_of(corpus: Corpus, user: str, part: str | None = None) -> list[Sess
     own = _in_time(corpus.sessions[corpus.sessions["user"] == user], user)
     is_shared = own["session"].duplicated(keep=False)
     said = corpus.turns[corpus.turns["user"] == user].groupby(["scenario", "session"], sort=False)
-    turns: dict[Any, tuple[Turn, ...]] = {key: talk_of(own) for key, own in said}
+    turns: dict[Any, tuple[Exchange, ...]] = {key: make_exchanges(own) for key, own in said}
     logs = logs_by_session(corpus.events[corpus.events["user"] == user])
     found = []
     for scenario, session, started, shared in zip(own["scenario"], own["session"], own["started_at"], is_shared):
         if part in (None, scenario):
             found.append(
-                Session(
+                MemorySession(
                     id=f"{scenario}/{session}" if shared else session,
                     at="" if pd.isna(started) else f"{started:%Y-%m-%d %H:%M:%S}",
                     logs=logs.get((scenario, session), ()),
@@ -238,20 +240,22 @@ def _in_time(own: pd.DataFrame, user: str) -> pd.DataFrame:
     )
 
 
-def talk_of(turns: pd.DataFrame, trailing: Iterable[str] = (), ratings_in: str | None = None) -> tuple[Turn, ...]:
+def make_exchanges(
+    turns: pd.DataFrame, trailing: Iterable[str] = (), ratings_in: str | None = None
+) -> tuple[Exchange, ...]:
     """The turns of a session; messages that got no reply of their own stand before the next.
 
     With a language, each rating is told as the beginning of what the user says next.
     """
-    talk: list[Turn] = []
+    talk: list[Exchange] = []
     before: list[str] = []
     rows = zip(*(turns[c] for c in ("request", "earlier", "response", "score", "reason")))
     for request, earlier, response, score, reason in rows:
         asked = [*before, *earlier, *([request] if isinstance(request, str) else [])]
-        talk.append(Turn("\n".join(asked), response))
+        talk.append(Exchange("\n".join(asked), response))
         before = [] if ratings_in is None or pd.isna(score) else [_rating(int(score), reason, ratings_in)]
     last = [*before, *trailing]
-    return (*talk, Turn("\n".join(last), "")) if last else tuple(talk)
+    return (*talk, Exchange("\n".join(last), "")) if last else tuple(talk)
 
 
 def _rating(score: int, reason: Any, language: str) -> str:

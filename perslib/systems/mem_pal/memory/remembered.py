@@ -1,7 +1,7 @@
-"""Long-term memories as evidence: `Remembered(H2Memory())` is a memory system like any other.
+"""Long-term memories as evidence: `LongTermSystem(H2Memory())` is a memory system like any other.
 
-    Personal(Remembered(H2Memory()))        a judge that knows the user from months of logs and dialogues
-    context(Remembered(H2Memory()))         a candidate that does
+    Personal(LongTermSystem(H2Memory()))        a judge that knows the user from months of logs and dialogues
+    context(LongTermSystem(H2Memory()))         a candidate that does
 
 A block's evidence becomes sessions in the order of time, each with the device logs that led up to it; where labels may
 be seen, a rating is told as what the user says next, so that no reply can forge one. For a target the memory is asked
@@ -24,23 +24,23 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.llm import Ask
-from perslib.memory.base import MemorySystem, Statement, UserMemory, counted, saved_memory
+from perslib.memory.base import MemorySystem, Statement, UserMemory, make_counts_memory, saved_memory
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import read_phrases
 from perslib.systems.mem_pal.memory.long_term import (
     LongTermMemory,
-    Piece,
+    MemoryPiece,
+    MemorySession,
     Purpose,
-    Session,
     Store,
     logs_by_session,
-    talk_of,
+    make_exchanges,
 )
 from perslib.text import check_language
 
 
 @dataclass(frozen=True)
-class Recalled(UserMemory):
+class RecallMemory(UserMemory):
     """What a long-term memory knows of a user; each target is shown what is recalled for it."""
 
     saved_as = "recalled"
@@ -49,11 +49,11 @@ class Recalled(UserMemory):
     purpose: Purpose = "judging"
     long: LongTermMemory | None = field(default=None, repr=False)
     store: Store | None = field(default=None, repr=False)
-    here: Mapping[str, tuple[Store, Session]] = field(default_factory=dict, repr=False)
+    here: Mapping[str, tuple[Store, MemorySession]] = field(default_factory=dict, repr=False)
     """The target scenario's sessions that logs led up to, and the memory once it heard them."""
     pieces: Mapping[str, Statement] = field(default_factory=dict, repr=False)
     """Piece → the statement that was made of it."""
-    at_hand: Mapping[tuple[str, str], tuple[Piece, ...]] = field(default_factory=dict, repr=False)
+    at_hand: Mapping[tuple[str, str], tuple[MemoryPiece, ...]] = field(default_factory=dict, repr=False)
     """Session and question → what was recalled there: all that is left of the system in a memory from a file."""
     ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """Session, as pieces name it → ids of its turns; pieces count them from 1."""
@@ -66,7 +66,7 @@ class Recalled(UserMemory):
         of_pieces = {s.id for s in self.pieces.values()}
         fresh = (id for n in count(1) if (id := f"M{n}") not in known.keys() | of_pieces)
         found: list[Statement] = []
-        for piece in self.found(target):
+        for piece in self.recall_pieces(target):
             made = self.pieces.get(piece.id)
             if made is None:
                 found.append(Statement(next(fresh), piece.field, piece.text, _rests(piece, self.ids)))
@@ -82,13 +82,13 @@ class Recalled(UserMemory):
             {"id": s.id, "field": named.get(s.field, s.field), "text": s.text, "task": None} for s in self.said(target)
         ]
 
-    def found(self, target: Target) -> Sequence[Piece]:
+    def recall_pieces(self, target: Target) -> Sequence[MemoryPiece]:
         """What the memory recalls for the user's last message."""
         if _place(target) in self.at_hand:
             return self.at_hand[_place(target)]
         if self.long is None or self.store is None:
             return []
-        unheard = (self.store, Session(f"{target.scenario}/{target.session}", ""))
+        unheard = (self.store, MemorySession(f"{target.scenario}/{target.session}", ""))
         store, session = self.here.get(target.session, unheard)
         return self.long.recall(store, session, _query(target), self.purpose)
 
@@ -107,9 +107,9 @@ class Recalled(UserMemory):
         }
 
     @classmethod
-    def of_json(cls, built: UserMemory, data: Mapping[str, Any]) -> Recalled:
+    def of_json(cls, built: UserMemory, data: Mapping[str, Any]) -> RecallMemory:
         """The memory that says what `built` says and recalls what was written so."""
-        pieces = [Piece(**piece) for piece in data["pieces"]]
+        pieces = [MemoryPiece(**piece) for piece in data["pieces"]]
         statements = {s.id: s for s in built.statements}
         return cls(
             **vars(built),
@@ -121,10 +121,10 @@ class Recalled(UserMemory):
         )
 
 
-saved_memory(Recalled.saved_as)(Recalled.of_json)
+saved_memory(RecallMemory.saved_as)(RecallMemory.of_json)
 
 
-class Remembered(MemorySystem):
+class LongTermSystem(MemorySystem):
     """Any long-term memory, built from a block's evidence; statements name the turns they rest on."""
 
     def __init__(self, system: LongTermMemory, language: str | None = None, *, name: str | None = None):
@@ -134,11 +134,11 @@ class Remembered(MemorySystem):
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Hear the evidence, then the logs before each target session; replies judged since come last."""
-        memory, known = counted(Recalled, block, judged, self.name, language=self.language)
-        past, ids = sessions(block, known, self.language)
+        memory, known = make_counts_memory(RecallMemory, block, judged, self.name, language=self.language)
+        past, ids = make_memory_sessions(block, known, self.language)
         store = await self.system.build(block.user, past, ask)
         ahead = [
-            Session(f"{block.scenario}/{session}", logs[-1].at, logs)
+            MemorySession(f"{block.scenario}/{session}", logs[-1].at, logs)
             for (scenario, session), logs in logs_by_session(block.events).items()
             if scenario == block.scenario
         ]
@@ -154,8 +154,8 @@ class Remembered(MemorySystem):
             here={s.id.removeprefix(f"{block.scenario}/"): (heard, s) for s, heard in zip(ahead, stores)},
         )
         if past or ahead:
-            self.system.look_up([_query(target) for target in block])
-        shown = {_place(target): tuple(memory.found(target)) for target in block}
+            self.system.prepare_queries([_query(target) for target in block])
+        shown = {_place(target): tuple(memory.recall_pieces(target)) for target in block}
         told = [*self.system.general(store), *(piece for pieces in shown.values() for piece in pieces)]
         made = _statements(told, ids)
         error = None if made else lost
@@ -172,9 +172,9 @@ def _place(target: Target) -> tuple[str, str]:
     return target.session, _query(target)
 
 
-def sessions(
+def make_memory_sessions(
     block: Block, turns: pd.DataFrame, language: str = "en"
-) -> tuple[list[Session], dict[str, tuple[str, ...]]]:
+) -> tuple[list[MemorySession], dict[str, tuple[str, ...]]]:
     """These turns of a block's user as sessions in the order of time, and for each the ids of its turns."""
     logs, order = logs_by_session(block.events), block.sessions
     if order["position"].notna().all():
@@ -184,20 +184,20 @@ def sessions(
     said: dict[Any, pd.DataFrame] = dict(iter(turns.groupby(["scenario", "session"], sort=False)))
     keys = list(zip(order["scenario"], order["session"]))
     times, trailing = dict(zip(keys, order["started_at"])), dict(zip(keys, order["trailing"]))
-    found: list[Session] = []
+    found: list[MemorySession] = []
     ids: dict[str, tuple[str, ...]] = {}
     for key in dict.fromkeys([*times, *said]):
         if key not in said:
             continue
         id, own, at = "/".join(key), logs.get(key, ()), times.get(key)
         start = f"{at:%Y-%m-%d %H:%M:%S}" if at is not None and not pd.isna(at) else own[-1].at if own else ""
-        talk = talk_of(said[key], trailing.get(key, ()), language if block.labelled else None)
-        found.append(Session(id, start, own, talk))
+        talk = make_exchanges(said[key], trailing.get(key, ()), language if block.labelled else None)
+        found.append(MemorySession(id, start, own, talk))
         ids[id] = tuple(turn_id(key[0], key[1], int(turn)) for turn in said[key]["turn"])
     return found, ids
 
 
-def _statements(pieces: Iterable[Piece], ids: Mapping[str, tuple[str, ...]]) -> dict[str, Statement]:
+def _statements(pieces: Iterable[MemoryPiece], ids: Mapping[str, tuple[str, ...]]) -> dict[str, Statement]:
     """Piece → statement, each piece once."""
     found: dict[str, Statement] = {}
     for piece in pieces:
@@ -206,7 +206,7 @@ def _statements(pieces: Iterable[Piece], ids: Mapping[str, tuple[str, ...]]) -> 
     return found
 
 
-def _rests(piece: Piece, ids: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _rests(piece: MemoryPiece, ids: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The turns a piece rests on: those it names, else all of its sessions."""
     named = [ids[of][n - 1] for of, n in piece.turns if 1 <= n <= len(ids.get(of, ()))]
     return tuple(named or chain.from_iterable(ids.get(of, ()) for of in piece.sessions))

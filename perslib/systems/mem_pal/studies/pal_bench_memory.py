@@ -17,7 +17,7 @@ from perslib.systems.mem_pal.bench import Person
 from perslib.systems.mem_pal.bench.measures import tokens_of, words
 from perslib.systems.mem_pal.memory.h2 import ASPECTS, H2Memory, H2Store
 from perslib.systems.mem_pal.memory.h2.log_graph import components, in_order
-from perslib.systems.mem_pal.memory.h2.store import Chapter
+from perslib.systems.mem_pal.memory.h2.store import SessionRecord
 from perslib.text import current_language
 
 #: Maximum number of logs in a drawing.
@@ -102,7 +102,7 @@ def build_log_graph(store: H2Store, person: Person, session: str = "") -> LogGra
     )
 
 
-def _list_edges(chapter: Chapter) -> list[tuple[int, int, str]]:
+def _list_edges(chapter: SessionRecord) -> list[tuple[int, int, str]]:
     kinds = ("caused_by", "follows")
     return [(r.log, earlier, kind) for r in chapter.relations for kind in kinds for earlier in getattr(r, kind)]
 

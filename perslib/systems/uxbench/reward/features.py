@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
-from perslib.memory.features import NAMES, Said, read, tokens
+from perslib.memory.features import NAMES, TurnContext, read, tokens
 from perslib.systems.uxbench.signals import reading_seconds
 from perslib.systems.uxbench.tasks.cases import Case
 
@@ -109,10 +109,10 @@ def dense(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
     return np.column_stack([base, seconds, ratio, further])
 
 
-def _said(case: Case) -> Said:
+def _said(case: Case) -> TurnContext:
     asked = tuple(m["content"] for m in case.history if m["role"] == "user")
     replied = tuple(m["content"] for m in case.history if m["role"] == "assistant")
-    return Said(case.query, case.reply, "", "", case.scenario, "", asked, replied)
+    return TurnContext(case.query, case.reply, "", "", case.scenario, "", asked, replied)
 
 
 def _further(case: Case) -> list[float]:

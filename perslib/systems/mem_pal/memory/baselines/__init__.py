@@ -11,12 +11,18 @@ from __future__ import annotations
 from typing import Any
 
 from perslib.systems.mem_pal.memory.baselines.memorybank import Bank, MemoryBank
-from perslib.systems.mem_pal.memory.baselines.past import Baseline, Past, SessionRetrieval, TurnRetrieval, Vanilla
+from perslib.systems.mem_pal.memory.baselines.past import (
+    Baseline,
+    SessionRetrieval,
+    SessionStore,
+    TurnRetrieval,
+    Vanilla,
+)
 from perslib.systems.mem_pal.memory.baselines.written import ConditionMem, Records, RecurSum, Summaries
 
 __all__ = [
-    "Bank", "Baseline", "ConditionMem", "MemoryBank", "Past", "Records", "RecurSum",
-    "SessionRetrieval", "Summaries", "TurnRetrieval", "Vanilla", "baselines",
+    "Bank", "Baseline", "ConditionMem", "MemoryBank", "Records", "RecurSum", "SessionRetrieval", "SessionStore",
+    "Summaries", "TurnRetrieval", "Vanilla", "baselines",
 ]  # fmt: skip
 
 

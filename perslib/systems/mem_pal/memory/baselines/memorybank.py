@@ -11,7 +11,7 @@ ten days apart; nobody says what Mem-PAL did. Here c = 30.
 
 A piece is forgotten once R falls below a number drawn for it, anew after each recall, from the seed, the user and the
 piece. So it is kept with probability R at any time, recalling changes nothing by itself, and what was recalled is
-written down by `recalled`.
+written down by `strengthen_pieces`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ import numpy as np
 
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import CheckedQuestion, ask_and_check, list_reply_faults, read_text
-from perslib.systems.mem_pal.memory.baselines.past import Baseline, Past, Shelf, Unit
-from perslib.systems.mem_pal.memory.long_term import Piece, Purpose, Session, Store
+from perslib.systems.mem_pal.memory.baselines.past import Baseline, PieceIndex, SessionStore, Unit
+from perslib.systems.mem_pal.memory.long_term import MemoryPiece, MemorySession, Purpose, Store
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Day:
 
 
 @dataclass(frozen=True)
-class Whole:
+class OverallSummary:
     """The account of all events and the portrait of the user, as they stood after a session."""
 
     after: str
@@ -59,11 +59,11 @@ class Recalls:
 
 
 @dataclass(frozen=True)
-class Bank(Past):
+class Bank(SessionStore):
     """Day summaries, what they amount to, and what was recalled."""
 
     days: tuple[Day, ...] = ()
-    wholes: tuple[Whole, ...] = ()
+    wholes: tuple[OverallSummary, ...] = ()
     recalls: tuple[Recalls, ...] = ()
 
 
@@ -79,12 +79,12 @@ class MemoryBank(Baseline):
     forgetting = 30.0
     """c of the formula, in days; with infinity nothing is forgotten."""
 
-    async def learn(self, known: Bank, sessions: Sequence[Session], ask: Ask) -> Bank:
+    async def learn(self, known: Bank, sessions: Sequence[MemorySession], ask: Ask) -> Bank:
         """The days of these sessions at once, then the whole anew."""
         days, lost = await self._days(sessions, ask)
         return await self._merged(replace(known, days=known.days + days, failed=known.failed + lost), ask)
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+    def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """Portrait, events, pieces, earlier logs, current logs."""
         known: Bank = self._own(store)
         place = known.place(session.id)
@@ -94,7 +94,7 @@ class MemoryBank(Baseline):
         whole = next((w for w in reversed(known.wholes) if w.after in before), None)
         return self.shown(known, session, query, [*_of_whole(whole, before), *near])
 
-    def recalled(self, store: Store, pieces: Iterable[Piece], at: str) -> Bank:
+    def strengthen_pieces(self, store: Store, pieces: Iterable[MemoryPiece], at: str) -> Bank:
         """The memory once these pieces were recalled: each is stronger, and fades from this day on."""
         known: Bank = self._own(store)
         counted = {r.piece: r for r in known.recalls}
@@ -104,7 +104,7 @@ class MemoryBank(Baseline):
                 counted[piece.id] = Recalls(piece.id, times + 1, at[:10])
         return replace(known, recalls=tuple(counted.values()))
 
-    def _kept(self, known: Bank, shelf: Shelf, place: int, at: str) -> np.ndarray:
+    def _kept(self, known: Bank, shelf: PieceIndex, place: int, at: str) -> np.ndarray:
         """Numbers of the pieces on the shelf that are not forgotten by this day."""
         pieces = shelf.pieces[: shelf.before(place)]
         days = np.array([_days(s.at, at) for s in known.sessions], dtype=float)[shelf.places[: len(pieces)]]
@@ -117,7 +117,7 @@ class MemoryBank(Baseline):
         drawn = _drawn(f"{self.seed}/{known.user}", tuple(names), tuple(strength))
         return np.flatnonzero(drawn <= np.exp(-days / (self.forgetting * strength)))
 
-    def general(self, store: Store) -> list[Piece]:
+    def general(self, store: Store) -> list[MemoryPiece]:
         """Portrait and events as they stand."""
         known: Bank = self._own(store)
         return _of_whole(known.wholes[-1] if known.wholes else None, known.heard)
@@ -128,10 +128,10 @@ class MemoryBank(Baseline):
         for place, s in enumerate(known.sessions):
             pieces = [self.turn(s, n, turn) for n, turn in enumerate(s.turns, start=1)]
             if d := days.get(s.id):
-                pieces.append(Piece(f"{s.id}/day", "day", f"[{d.at[:10]}] {d.summary}", (s.id,)))
+                pieces.append(MemoryPiece(f"{s.id}/day", "day", f"[{d.at[:10]}] {d.summary}", (s.id,)))
             yield from ((place, piece, piece.text) for piece in pieces)
 
-    async def _days(self, sessions: Sequence[Session], ask: Ask) -> tuple[tuple[Day, ...], tuple[str, ...]]:
+    async def _days(self, sessions: Sequence[MemorySession], ask: Ask) -> tuple[tuple[Day, ...], tuple[str, ...]]:
         spoken = [s for s in sessions if s.turns]
         questions = []
         for s in spoken:
@@ -145,7 +145,7 @@ class MemoryBank(Baseline):
 
     async def _merged(self, known: Bank, ask: Ask) -> Bank:
         """With account and portrait merged anew; where that fails, the ones before stay."""
-        last = known.wholes[-1] if known.wholes else Whole("", "", "")
+        last = known.wholes[-1] if known.wholes else OverallSummary("", "", "")
         parts = {
             "summary": ("memorybank_events", [(d.at, d.summary) for d in known.days if d.summary]),
             "portrait": ("memorybank_portrait", [(d.at, d.insight) for d in known.days if d.insight]),
@@ -162,7 +162,7 @@ class MemoryBank(Baseline):
         }
         readings = dict(zip(questions, await ask_and_check(list(questions.values()), ask)))
         said = {key: reading.value for key, reading in readings.items() if reading.value}
-        whole = Whole(after, said.get("summary", last.events), said.get("portrait", last.portrait))
+        whole = OverallSummary(after, said.get("summary", last.events), said.get("portrait", last.portrait))
         lost = list_reply_faults(questions.values(), readings.values())
         return replace(known, wholes=(*known.wholes, whole), failed=known.failed + lost)
 
@@ -182,6 +182,6 @@ def _days(since: str, until: str) -> int:
         return 0
 
 
-def _of_whole(whole: Whole | None, sessions: tuple[str, ...]) -> list[Piece]:
+def _of_whole(whole: OverallSummary | None, sessions: tuple[str, ...]) -> list[MemoryPiece]:
     texts = {} if whole is None else {"portrait": whole.portrait, "events": whole.events}
-    return [Piece(field, field, text, sessions) for field, text in texts.items() if text]
+    return [MemoryPiece(field, field, text, sessions) for field, text in texts.items() if text]

@@ -17,14 +17,23 @@ import numpy as np
 from perslib.llm import Ask
 from perslib.llm.embeddings import Vectors, unit
 from perslib.prompts import read_phrases
-from perslib.systems.mem_pal.memory.long_term import Log, Piece, PromptedMemory, Purpose, Session, Space, Store, Turn
+from perslib.systems.mem_pal.memory.long_term import (
+    Exchange,
+    Log,
+    MemoryPiece,
+    MemorySession,
+    PromptedMemory,
+    Purpose,
+    Space,
+    Store,
+)
 
 
 @dataclass(frozen=True)
-class Shelf:
+class PieceIndex:
     """Pieces in the order of their sessions, and a vector of length one for each."""
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[MemoryPiece]
     places: np.ndarray
     """Which session of the store each belongs to."""
     rows: Vectors
@@ -34,36 +43,36 @@ class Shelf:
         return int(np.searchsorted(self.places, place))
 
 
-S = TypeVar("S", bound="Past")
-Unit = tuple[int, Piece, str]
+S = TypeVar("S", bound="SessionStore")
+Unit = tuple[int, MemoryPiece, str]
 """What can be looked up: the place of a session, a piece, and the text it is found by."""
 Units = Callable[[], Iterable[Unit]]
 
 
 @dataclass(frozen=True)
-class Past(Store):
+class SessionStore(Store):
     """The sessions as they were heard; one without turns has its dialogue still to come."""
 
-    sessions: tuple[Session, ...] = ()
-    shelves: dict[tuple[Space, str], Shelf] = field(default_factory=dict, init=False, compare=False, repr=False)
+    sessions: tuple[MemorySession, ...] = ()
+    shelves: dict[tuple[Space, str], PieceIndex] = field(default_factory=dict, init=False, compare=False, repr=False)
     """What was laid out to be looked up; a store that heard more begins without any."""
 
     def place(self, session: str) -> int:
         """Where a session stands; behind all others if it was not heard of. What stands before it may be recalled."""
         return next((i for i, one in enumerate(self.sessions) if one.id == session), len(self.sessions))
 
-    def with_logs(self: S, session: Session) -> S:
+    def with_logs(self: S, session: MemorySession) -> S:
         """With a session whose dialogue is still to come."""
         place = self.place(session.id)
         turns = self.sessions[place].turns if place < len(self.sessions) else ()
         return self._with(place, replace(session, turns=turns))
 
-    def with_dialogue(self: S, session: Session) -> S:
+    def with_dialogue(self: S, session: MemorySession) -> S:
         """With a session that is over."""
         heard = self.heard if session.id in self.heard else (*self.heard, session.id)
         return replace(self._with(self.place(session.id), session), heard=heard)
 
-    def _with(self: S, place: int, session: Session) -> S:
+    def _with(self: S, place: int, session: MemorySession) -> S:
         return replace(self, sessions=(*self.sessions[:place], session, *self.sessions[place + 1 :]))
 
 
@@ -73,53 +82,55 @@ class Baseline(PromptedMemory):
     A query in a session is served with what stands before it, even if later sessions have been heard.
     """
 
-    kept: ClassVar[type[Past]] = Past
+    kept: ClassVar[type[SessionStore]] = SessionStore
     looks_up: ClassVar[bool] = True
     """Whether what is recalled depends on the query; where it does not, nobody need think of one."""
 
-    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Store:
+    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """The logs, as they are."""
         return self._own(store).with_logs(session)
 
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Any:
+    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Any:
         """The dialogue, and what the method makes of it."""
         known = self._own(store)
         if session.id in known.heard:
             return known
         return await self.learn(known.with_dialogue(session), [session], ask)
 
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Any:
+    async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Any:
         """All sessions at once."""
         heard = tuple(session.id for session in sessions)
         return await self.learn(self.kept(user, heard, sessions=tuple(sessions)), sessions, ask)
 
-    async def learn(self, known: Any, sessions: Sequence[Session], ask: Ask) -> Any:
+    async def learn(self, known: Any, sessions: Sequence[MemorySession], ask: Ask) -> Any:
         """The store with what the method makes of these sessions, which it holds already; here nothing."""
         return known
 
-    def look_up(self, queries: Sequence[str]) -> None:
+    def prepare_queries(self, queries: Sequence[str]) -> None:
         """Their vectors, in one go."""
         if self.looks_up:
-            super().look_up(queries)
+            super().prepare_queries(queries)
 
     # -- for those that look things up ------------------------------------------------------------------------
 
-    def found(self, store: Past, session: Session, query: str, kind: str, units: Units) -> list[Piece]:
+    def find_pieces(
+        self, store: SessionStore, session: MemorySession, query: str, kind: str, units: Units
+    ) -> list[MemoryPiece]:
         """The pieces of earlier sessions on a shelf that are nearest to the query; `units` as in `shelf`."""
         shelf = self.shelf(store, kind, units)
         return self.nearest(shelf, query, np.arange(shelf.before(store.place(session.id))))
 
-    def shelf(self, store: Past, kind: str, units: Units) -> Shelf:
+    def shelf(self, store: SessionStore, kind: str, units: Units) -> PieceIndex:
         """What of this kind can be looked up: `units` are the place of a session, a piece, and the text it is found by."""
         key = (self.space, kind)
         if key not in store.shelves:
             laid = list(units())
             places = np.array([place for place, _, _ in laid], dtype=int)
             rows = unit(self.space.vectors([text for _, _, text in laid]))
-            store.shelves[key] = Shelf([piece for _, piece, _ in laid], places, rows)
+            store.shelves[key] = PieceIndex([piece for _, piece, _ in laid], places, rows)
         return store.shelves[key]
 
-    def nearest(self, shelf: Shelf, query: str, among: np.ndarray) -> list[Piece]:
+    def nearest(self, shelf: PieceIndex, query: str, among: np.ndarray) -> list[MemoryPiece]:
         """The k pieces with the greatest cosine to the query among those at these numbers (rising); of equals the first."""
         vector = unit(self.space.vectors([query], "query"))[0]
         if not len(among):
@@ -128,7 +139,7 @@ class Baseline(PromptedMemory):
         cosine = np.round(np.einsum("ij,j->i", shelf.rows[: among[-1] + 1], vector), 6)[among]
         return [shelf.pieces[among[i]] for i in np.argsort(-cosine, kind="stable")[: self.k]]
 
-    def old_logs(self, store: Past, session: Session, query: str) -> list[Piece]:
+    def old_logs(self, store: SessionStore, session: MemorySession, query: str) -> list[MemoryPiece]:
         """The logs of earlier sessions that are nearest to the query."""
 
         # A session that is at hand is seldom over: its logs are shown as they are, and nobody looks among them.
@@ -140,24 +151,26 @@ class Baseline(PromptedMemory):
                 for i, log in enumerate(s.logs):
                     yield place, _log(s, i, log, "past_log"), log.content
 
-        return self.found(store, session, query, f"logs of {before}", logs)
+        return self.find_pieces(store, session, query, f"logs of {before}", logs)
 
-    def shown(self, store: Past, session: Session, query: str, found: Sequence[Piece]) -> list[Piece]:
+    def shown(
+        self, store: SessionStore, session: MemorySession, query: str, found: Sequence[MemoryPiece]
+    ) -> list[MemoryPiece]:
         """What was found, then the earlier logs nearest to the query and the logs at hand."""
         return [*found, *self.old_logs(store, session, query), *logs_of(session)]
 
-    def turn(self, session: Session, number: int, turn: Turn) -> Piece:
+    def turn(self, session: MemorySession, number: int, turn: Exchange) -> MemoryPiece:
         """One exchange of an earlier dialogue, with its day; turns count from 1."""
         text = f"[{session.at[:10]}] {self.said(turn)}" if session.at else self.said(turn)
-        return Piece(f"{session.id}/turn_{number}", "turn", text, (session.id,), ((session.id, number),))
+        return MemoryPiece(f"{session.id}/turn_{number}", "turn", text, (session.id,), ((session.id, number),))
 
-    def said(self, turn: Turn) -> str:
+    def said(self, turn: Exchange) -> str:
         """What both said."""
         said: str = read_phrases("exchange", self.language)["said"]
         return said.format(user=turn.user, assistant=turn.assistant)
 
 
-def logs_of(session: Session) -> list[Piece]:
+def logs_of(session: MemorySession) -> list[MemoryPiece]:
     """All logs of a session, by their time."""
     return [_log(session, i, log, "log") for i, log in in_time(session.logs)]
 
@@ -167,8 +180,8 @@ def in_time(logs: Sequence[Log]) -> list[tuple[int, Log]]:
     return sorted(enumerate(logs), key=lambda one: one[1].at)
 
 
-def _log(session: Session, place: int, log: Log, field: str) -> Piece:
-    return Piece(f"{session.id}/log_{place}", field, f"[{log.at}] {log.content}", (session.id,))
+def _log(session: MemorySession, place: int, log: Log, field: str) -> MemoryPiece:
+    return MemoryPiece(f"{session.id}/log_{place}", field, f"[{log.at}] {log.content}", (session.id,))
 
 
 class Vanilla(Baseline):
@@ -180,7 +193,7 @@ class Vanilla(Baseline):
         super().__init__(language, name=name or f"vanilla ({'with' if logs else 'without'} log)")
         self.logs = logs
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+    def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """The logs, or nothing."""
         return logs_of(session) if self.logs else []
 
@@ -192,10 +205,10 @@ class UnitRetrieval(Baseline):
     def units(self, past: Any) -> Iterator[Unit]:
         """All units of a store, in the order of their sessions."""
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+    def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """Units, earlier logs, current logs."""
         past = self._own(store)
-        near = self.found(past, session, query, self.called, partial(self.units, past))
+        near = self.find_pieces(past, session, query, self.called, partial(self.units, past))
         return self.shown(past, session, query, near)
 
 
@@ -204,7 +217,7 @@ class TurnRetrieval(UnitRetrieval):
 
     called = "turn-level RAG"
 
-    def units(self, past: Past) -> Iterator[Unit]:
+    def units(self, past: SessionStore) -> Iterator[Unit]:
         """The turns."""
         for place, s in enumerate(past.sessions):
             for n, turn in enumerate(s.turns, start=1):
@@ -216,11 +229,11 @@ class SessionRetrieval(UnitRetrieval):
 
     called = "session-level RAG"
 
-    def units(self, past: Past) -> Iterator[Unit]:
+    def units(self, past: SessionStore) -> Iterator[Unit]:
         """The dialogues."""
         for place, s in enumerate(past.sessions):
             if s.turns:
                 text = "\n".join(map(self.said, s.turns))
                 dated = f"[{s.at[:10]}]\n{text}" if s.at else text
                 turns = tuple((s.id, n) for n in range(1, len(s.turns) + 1))
-                yield place, Piece(f"{s.id}/dialogue", "dialogue", dated, (s.id,), turns), text
+                yield place, MemoryPiece(f"{s.id}/dialogue", "dialogue", dated, (s.id,), turns), text

@@ -26,15 +26,15 @@ from perslib.llm.structured.checked_questions import (
     list_reply_faults,
     read_text,
 )
-from perslib.systems.mem_pal.memory.baselines.past import Baseline, Past, Unit, UnitRetrieval, in_time, logs_of
-from perslib.systems.mem_pal.memory.long_term import Piece, Purpose, Session, Store
+from perslib.systems.mem_pal.memory.baselines.past import Baseline, SessionStore, Unit, UnitRetrieval, in_time, logs_of
+from perslib.systems.mem_pal.memory.long_term import MemoryPiece, MemorySession, Purpose, Store
 
 LOGS_AT_ONCE = 300
 """Logs folded in by one question; a longer session takes several, one after another."""
 
 
 @dataclass(frozen=True)
-class Summaries(Past):
+class Summaries(SessionStore):
     """The two summaries as they stood after each session."""
 
     of_dialogues: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class RecurSum(Baseline):
     kept = Summaries
     looks_up = False
 
-    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Summaries:
+    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
         """The log summary, with these logs folded in."""
         known: Summaries = self._own(store)
         place = known.place(session.id)
@@ -60,7 +60,7 @@ class RecurSum(Baseline):
         text, lost = await self._fold_logs(_at(known.of_logs, place), session, ask)
         return replace(known.with_logs(session), of_logs=_then(known.of_logs, place, text), failed=known.failed + lost)
 
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Summaries:
+    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
         """The dialogue summary, with this dialogue folded in."""
         known: Summaries = self._own(store)
         if session.id in known.heard:
@@ -70,7 +70,7 @@ class RecurSum(Baseline):
         of_dialogues = _then(known.of_dialogues, place, text)
         return replace(known.with_dialogue(session), of_dialogues=of_dialogues, failed=known.failed + lost)
 
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Summaries:
+    async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Summaries:
         """Both recursions side by side."""
         (of_dialogues, lost), (of_logs, further) = await asyncio.gather(
             self._chain(self._fold_dialogue, sessions, ask), self._chain(self._fold_logs, sessions, ask)
@@ -78,21 +78,23 @@ class RecurSum(Baseline):
         heard = tuple(session.id for session in sessions)
         return Summaries(user, heard, lost + further, tuple(sessions), of_dialogues, of_logs)
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+    def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """Both summaries as they stood before the session, and its logs."""
         known: Summaries = self._own(store)
         place = known.place(session.id)
         texts = {"dialogue_summary": _at(known.of_dialogues, place), "log_summary": _at(known.of_logs, place)}
         before = tuple(s.id for s in known.sessions[:place])
-        return [*(Piece(f, f, text, before) for f, text in texts.items() if text), *logs_of(session)]
+        return [*(MemoryPiece(f, f, text, before) for f, text in texts.items() if text), *logs_of(session)]
 
-    def general(self, store: Store) -> list[Piece]:
+    def general(self, store: Store) -> list[MemoryPiece]:
         """Both summaries as they stand."""
         known: Summaries = self._own(store)
         latest = {"dialogue_summary": known.of_dialogues[-1:], "log_summary": known.of_logs[-1:]}
-        return [Piece(f, f, text, known.heard) for f, texts in latest.items() for text in texts if text]
+        return [MemoryPiece(f, f, text, known.heard) for f, texts in latest.items() for text in texts if text]
 
-    async def _chain(self, fold: Any, sessions: Sequence[Session], ask: Ask) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    async def _chain(
+        self, fold: Any, sessions: Sequence[MemorySession], ask: Ask
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         texts: tuple[str, ...] = ()
         failed: tuple[str, ...] = ()
         for session in sessions:
@@ -100,14 +102,14 @@ class RecurSum(Baseline):
             texts, failed = (*texts, text), failed + lost
         return texts, failed
 
-    async def _fold_dialogue(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
+    async def _fold_dialogue(self, summary: str, session: MemorySession, ask: Ask) -> tuple[str, tuple[str, ...]]:
         if not session.turns:
             return summary, ()
         request = self.render("recursum_dialogue", summary=summary, at=session.at or "–", turns=session.exchanges())
         text, lost = await ask_checked(f"{session.id}: dialogue summary", request, read_text("summary"), ask)
         return text or summary, lost
 
-    async def _fold_logs(self, summary: str, session: Session, ask: Ask) -> tuple[str, tuple[str, ...]]:
+    async def _fold_logs(self, summary: str, session: MemorySession, ask: Ask) -> tuple[str, tuple[str, ...]]:
         logs = [dict(vars(log)) for _, log in in_time(session.logs)]
         failed: tuple[str, ...] = ()
         for start in range(0, len(logs), LOGS_AT_ONCE):
@@ -130,10 +132,10 @@ def _then(texts: tuple[str, ...], place: int, text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Records(Past):
+class Records(SessionStore):
     """What was learned of the user, in the order of sessions; each record begins with the circumstances it holds in."""
 
-    records: tuple[Piece, ...] = ()
+    records: tuple[MemoryPiece, ...] = ()
 
 
 class ConditionMem(UnitRetrieval):
@@ -142,14 +144,14 @@ class ConditionMem(UnitRetrieval):
     called = "ConditionMem"
     kept = Records
 
-    async def learn(self, known: Records, sessions: Sequence[Session], ask: Ask) -> Records:
+    async def learn(self, known: Records, sessions: Sequence[MemorySession], ask: Ask) -> Records:
         """The records of all sessions at once."""
         spoken = [s for s in sessions if s.turns]
         requests = (self.render("conditionmem_records", at=s.at or "–", turns=s.exchanges()) for s in spoken)
         questions = [CheckedQuestion(f"{s.id}: records", request, _noted) for s, request in zip(spoken, requests)]
         readings = await ask_and_check(questions, ask)
         records = tuple(
-            Piece(f"{s.id}/record_{i}", "record", text, (s.id,))
+            MemoryPiece(f"{s.id}/record_{i}", "record", text, (s.id,))
             for s, reading in zip(spoken, readings, strict=True)
             for i, text in enumerate(reading.value or ())
         )
@@ -163,7 +165,7 @@ class ConditionMem(UnitRetrieval):
         units = ((place[record.sessions[0]], record, record.text) for record in past.records)
         return iter(sorted(units, key=lambda unit: unit[0]))
 
-    def general(self, store: Store) -> list[Piece]:
+    def general(self, store: Store) -> list[MemoryPiece]:
         """All records."""
         known: Records = self._own(store)
         return list(known.records)

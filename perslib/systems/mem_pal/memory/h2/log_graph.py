@@ -24,8 +24,8 @@ from perslib.llm.structured.checked_questions import (
     ask_checked,
     list_reply_faults,
 )
-from perslib.systems.mem_pal.memory.h2.store import EMPTY, Chapter, Relation, Situation, State
-from perslib.systems.mem_pal.memory.long_term import Log, Session
+from perslib.systems.mem_pal.memory.h2.store import EMPTY, LogSituation, Relation, SessionRecord, State
+from perslib.systems.mem_pal.memory.long_term import Log, MemorySession
 
 WINDOW = 10
 TOLD_AT_ONCE = 100
@@ -40,11 +40,11 @@ class Heard:
     """What a session's logs say."""
 
     relations: tuple[Relation, ...] = ()
-    situations: tuple[Situation, ...] = ()
+    situations: tuple[LogSituation, ...] = ()
     failed: tuple[str, ...] = ()
 
 
-def in_order(session: Session) -> list[Log]:
+def in_order(session: MemorySession) -> list[Log]:
     """A session's logs by time; those of the same minute as they came."""
     return sorted(session.logs, key=lambda log: log.at)
 
@@ -66,7 +66,7 @@ def components(logs: int, relations: Sequence[Relation]) -> list[list[int]]:
     return list(groups.values())
 
 
-async def hear(session: Session, render: Render, ask: Ask) -> Heard:
+async def hear(session: MemorySession, render: Render, ask: Ask) -> Heard:
     """Relations of a session's logs, all windows at once, then its situations, all components at once."""
     logs = in_order(session)
     asked = [_window(session.id, logs, shown, about, render) for shown, about in windows(len(logs))]
@@ -138,18 +138,18 @@ def _shown(logs: Sequence[Log], i: int, relation: Relation) -> dict[str, Any]:
     return {"id": i, **vars(logs[i]), **back}
 
 
-def _situation(said: Any, logs: tuple[int, ...]) -> ParsedReply[Situation]:
+def _situation(said: Any, logs: tuple[int, ...]) -> ParsedReply[LogSituation]:
     text = said["situation"].strip()
     if not text:
         return ParsedReply(None, ("the situation is empty",))
-    return ParsedReply(Situation(text, tuple(dict.fromkeys(said["aspects"])), logs))
+    return ParsedReply(LogSituation(text, tuple(dict.fromkeys(said["aspects"])), logs))
 
 
 async def update_background(
-    earlier: Sequence[Chapter],
+    earlier: Sequence[SessionRecord],
     session: str,
     days: tuple[str, str],
-    situations: Sequence[Situation],
+    situations: Sequence[LogSituation],
     render: Render,
     ask: Ask,
 ) -> tuple[State, tuple[str, ...]]:

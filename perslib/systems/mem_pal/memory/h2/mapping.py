@@ -15,7 +15,7 @@ import numpy as np
 from perslib.llm import Ask
 from perslib.systems.mem_pal.memory.h2.store import H2Store
 from perslib.systems.mem_pal.memory.h2.system import H2Memory
-from perslib.systems.mem_pal.memory.long_term import LongTermMemory, Piece, Purpose, Session, Store
+from perslib.systems.mem_pal.memory.long_term import LongTermMemory, MemoryPiece, MemorySession, Purpose, Store
 
 
 class OfficialMapping(LongTermMemory):
@@ -26,14 +26,14 @@ class OfficialMapping(LongTermMemory):
 
     kept = H2Store
 
-    def __init__(self, memory: H2Memory, last: tuple[str, Sequence[Session]]):
+    def __init__(self, memory: H2Memory, last: tuple[str, Sequence[MemorySession]]):
         self.memory, self.last = memory, last
         self.name, self.language = f"{memory.name} (official mapping)", memory.language
         self.placed: dict[str, dict[str, int]] = {}
         """User → outline of the history → cluster."""
         self._centroids: np.ndarray | None = None
 
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> Store:
+    async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Store:
         """The memory as it is; on the side, where its outlines would be looked up."""
         if self._centroids is None:
             store = await self.memory.build(*self.last, ask)
@@ -49,19 +49,19 @@ class OfficialMapping(LongTermMemory):
     def _points(self, store: H2Store) -> np.ndarray:
         return np.asarray(self.memory.space.vectors([o.requirement for o in store.outlines]), dtype=float)
 
-    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> Store:
+    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """As the memory does."""
         return await self.memory.hear_logs(store, session, ask)
 
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> Store:
+    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """As the memory does."""
         return await self.memory.hear_dialogue(store, session, ask)
 
-    def look_up(self, queries: Sequence[str]) -> None:
+    def prepare_queries(self, queries: Sequence[str]) -> None:
         """As the memory does."""
-        self.memory.look_up(queries)
+        self.memory.prepare_queries(queries)
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+    def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """What the memory recalls where its outlines stand in those clusters."""
         own: Any = self._own(store)
         return self.memory.recall(own.clustered(self.placed.get(own.user, {})), session, query, purpose)

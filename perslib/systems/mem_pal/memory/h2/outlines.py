@@ -32,14 +32,14 @@ from perslib.llm.structured.checked_questions import (
     read_text,
 )
 from perslib.systems.mem_pal.memory.h2.log_graph import Render
-from perslib.systems.mem_pal.memory.h2.store import Chapter, Outline, Principle, Situation, Solution, State
-from perslib.systems.mem_pal.memory.long_term import Session, Space
+from perslib.systems.mem_pal.memory.h2.store import LogSituation, Outline, Principle, SessionRecord, Solution, State
+from perslib.systems.mem_pal.memory.long_term import MemorySession, Space
 
 Outlines = tuple[tuple[Outline, ...], tuple[str, ...]]
 """Outlines, and what failed."""
 
 
-async def outline(session: Session, render: Render, ask: Ask) -> Outlines:
+async def outline(session: MemorySession, render: Render, ask: Ask) -> Outlines:
     """The topics of a session's dialogue; none for one without turns, or where nothing was required."""
     if not session.turns:
         return (), ()
@@ -78,7 +78,7 @@ def read_outlines(data: Any, session: str, turns: int) -> ParsedReply[list[Outli
 
 
 async def refine(
-    chapter: Chapter, outlines: Sequence[Outline], space: Space, k: int, render: Render, ask: Ask
+    chapter: SessionRecord, outlines: Sequence[Outline], space: Space, k: int, render: Render, ask: Ask
 ) -> Outlines:
     """The outlines with their requirements refined, all at once; as they were said where no logs were heard."""
     if not chapter.situations or not outlines:
@@ -89,23 +89,25 @@ async def refine(
     return tuple(refined), list_reply_faults(questions, readings)
 
 
-def nearest_situations(situations: Sequence[Situation], text: str, space: Space, k: int) -> list[tuple[int, Situation]]:
+def nearest_situations(
+    situations: Sequence[LogSituation], text: str, space: Space, k: int
+) -> list[tuple[int, LogSituation]]:
     """The k situations nearest to a text, with their places."""
     found = space.nearest(text, [s.text for s in situations], k)
     return [(i, situations[i]) for i in found]
 
 
-def behind(situations: Sequence[Situation], state: State) -> list[tuple[str, str]]:
+def list_background(situations: Sequence[LogSituation], state: State) -> list[tuple[str, str]]:
     """What is known of the aspects of these situations: (aspect, sentence), in the order they first come up."""
     aspects = dict.fromkeys(aspect for situation in situations for aspect in situation.aspects)
     return [(aspect, state[aspect]) for aspect in aspects if state.get(aspect)]
 
 
-def _refinement(chapter: Chapter, one: Outline, space: Space, k: int, render: Render) -> CheckedQuestion[str]:
+def _refinement(chapter: SessionRecord, one: Outline, space: Space, k: int, render: Render) -> CheckedQuestion[str]:
     near = [s for _, s in nearest_situations(chapter.situations, one.stated, space, k)]
     request = render(
         "h2_refine",
-        background=[{"aspect": a, "text": text} for a, text in behind(near, chapter.background)],
+        background=[{"aspect": a, "text": text} for a, text in list_background(near, chapter.background)],
         situations=[situation.text for situation in near],
         requirement=one.stated,
     )
@@ -159,7 +161,7 @@ def join(points: Points, clustered: Points, labels: Sequence[int]) -> tuple[list
     return placed, means
 
 
-async def learn(members: Sequence[Sequence[Outline]], seed: int, render: Render, ask: Ask) -> list[Learned]:
+async def write_principles(members: Sequence[Sequence[Outline]], seed: int, render: Render, ask: Ask) -> list[Learned]:
     """The principle of each cluster, all at once, from a draw of its members."""
     return list(await asyncio.gather(*(_learn(c, own, seed, render, ask) for c, own in enumerate(members))))
 

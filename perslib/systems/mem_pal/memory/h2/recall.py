@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal, get_args
 
 from perslib.errors import check_names
 from perslib.prompts import read_phrases
-from perslib.systems.mem_pal.memory.h2.outlines import behind, nearest_situations
-from perslib.systems.mem_pal.memory.h2.store import FEEDBACK, Chapter, H2Store, Outline, Principle
-from perslib.systems.mem_pal.memory.long_term import Piece, PromptedMemory, Purpose, Session, Store
+from perslib.systems.mem_pal.memory.h2.outlines import list_background, nearest_situations
+from perslib.systems.mem_pal.memory.h2.store import FEEDBACK, H2Store, Outline, Principle, SessionRecord
+from perslib.systems.mem_pal.memory.long_term import MemoryPiece, MemorySession, PromptedMemory, Purpose, Store
 
 Part = Literal["situations", "background", "outlines", "principles"]
 
@@ -38,7 +38,7 @@ class Recall(PromptedMemory):
         left_out = f" without {without}" if without else ""
         self.name = options.get("name") or self.called.format(without=left_out)
 
-    def recall(self, store: Store, session: Session, query: str, purpose: Purpose) -> list[Piece]:
+    def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """Background, situations, principles, outlines: what earlier sessions and this session's logs say."""
         known: H2Store = self._own(store)
         place = known.place(session.id)
@@ -48,7 +48,7 @@ class Recall(PromptedMemory):
         found = [outlines[i] for i in self.space.nearest(query, [o.requirement for _, o in outlines], self.k)]
         principles = known.principles_before(place)
         clusters = dict.fromkeys(o.cluster for _, o in found if o.cluster is not None)
-        shown: dict[str, list[Piece]] = {
+        shown: dict[str, list[MemoryPiece]] = {
             **self._concrete(earlier, here, query),
             "principles": [
                 p
@@ -60,11 +60,11 @@ class Recall(PromptedMemory):
         }
         return self._but_one(shown)
 
-    def general(self, store: Store) -> list[Piece]:
+    def general(self, store: Store) -> list[MemoryPiece]:
         """All that is known whatever is asked: the background and the principles, as they stand."""
         known: H2Store = self._own(store)
         background = known.chapters[-1].background if known.chapters else {}
-        shown: dict[str, list[Piece]] = {
+        shown: dict[str, list[MemoryPiece]] = {
             "background": [self._of_aspect(a, text, known.chapters) for a, text in background.items() if text],
             "principles": [
                 p
@@ -74,32 +74,36 @@ class Recall(PromptedMemory):
         }
         return self._but_one(shown)
 
-    def _but_one(self, shown: dict[str, list[Piece]]) -> list[Piece]:
+    def _but_one(self, shown: dict[str, list[MemoryPiece]]) -> list[MemoryPiece]:
         """The pieces of all parts but the one that is left out."""
         return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
 
-    def _concrete(self, earlier: tuple[Chapter, ...], here: Chapter | None, query: str) -> dict[str, list[Piece]]:
+    def _concrete(
+        self, earlier: tuple[SessionRecord, ...], here: SessionRecord | None, query: str
+    ) -> dict[str, list[MemoryPiece]]:
         """Situations of this session and the background behind them; without any, the background as a whole."""
         known = (*earlier, here) if here else earlier
         state = known[-1].background if known else {}
         near = nearest_situations(here.situations, query, self.space, self.k) if here else []
-        aspects = behind([s for _, s in near], state) if near else [(a, t) for a, t in state.items() if t]
+        aspects = list_background([s for _, s in near], state) if near else [(a, t) for a, t in state.items() if t]
         return {
             "background": [self._of_aspect(a, text, known) for a, text in aspects],
             "situations": [
-                Piece(f"{here.session}_situation{i}", "situation", s.text, (here.session,)) for i, s in near if here
+                MemoryPiece(f"{here.session}_situation{i}", "situation", s.text, (here.session,))
+                for i, s in near
+                if here
             ],
         }
 
-    def _of_aspect(self, aspect: str, text: str, chapters: tuple[Chapter, ...]) -> Piece:
+    def _of_aspect(self, aspect: str, text: str, chapters: tuple[SessionRecord, ...]) -> MemoryPiece:
         words = read_phrases("h2", self.language)
         sources = (c.session for c in chapters if any(aspect in s.aspects for s in c.situations))
         told = f"{words[aspect]}{words['colon']}{text}"
-        return Piece(f"background_{aspect}", "background", told, tuple(sources))
+        return MemoryPiece(f"background_{aspect}", "background", told, tuple(sources))
 
     def _of_principle(
-        self, one: Principle, cluster: int, chapters: tuple[Chapter, ...], purpose: Purpose
-    ) -> Iterator[Piece]:
+        self, one: Principle, cluster: int, chapters: tuple[SessionRecord, ...], purpose: Purpose
+    ) -> Iterator[MemoryPiece]:
         """A principle with where it comes from; nothing where it could not be learned."""
         text = one.requirement
         if purpose != "requirement" and one.preference:
@@ -109,12 +113,12 @@ class Recall(PromptedMemory):
         sessions = tuple(dict.fromkeys(session for session, _ in members))
         turns = tuple((session, n) for session, o in members for n in range(o.turns[0], o.turns[1] + 1))
         if text:
-            yield Piece(f"principle_{cluster}", "principle", text, sessions, turns)
+            yield MemoryPiece(f"principle_{cluster}", "principle", text, sessions, turns)
 
-    def _of_outline(self, chapter: Chapter, one: Outline, purpose: Purpose) -> Piece:
+    def _of_outline(self, chapter: SessionRecord, one: Outline, purpose: Purpose) -> MemoryPiece:
         turns = tuple((chapter.session, n) for n in range(one.turns[0], one.turns[1] + 1))
         text = one.requirement if purpose == "requirement" else "\n".join(self._lines(one))
-        return Piece(one.id, "outline", text, (chapter.session,), turns)
+        return MemoryPiece(one.id, "outline", text, (chapter.session,), turns)
 
     def _lines(self, one: Outline) -> Iterator[str]:
         words = read_phrases("h2", self.language)

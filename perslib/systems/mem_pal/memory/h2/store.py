@@ -30,7 +30,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class Situation:
+class LogSituation:
     """What some related logs are about (M_G)."""
 
     text: str
@@ -67,14 +67,14 @@ class Outline:
 
 
 @dataclass(frozen=True)
-class Chapter:
+class SessionRecord:
     """All that a session added."""
 
     session: str
     at: str
     first_log: str | None = None
     relations: tuple[Relation, ...] = ()
-    situations: tuple[Situation, ...] = ()
+    situations: tuple[LogSituation, ...] = ()
     background: State = field(default_factory=EMPTY.copy)
     """The background once this session's logs were heard (M_B)."""
     outlines: tuple[Outline, ...] = ()
@@ -101,7 +101,7 @@ class Snapshot:
 class H2Store(Store):
     """The memory of one user."""
 
-    chapters: tuple[Chapter, ...] = ()
+    chapters: tuple[SessionRecord, ...] = ()
     """In the order of time."""
     snapshots: tuple[Snapshot, ...] = ()
     """One when principles were first learned, one after each dialogue since."""

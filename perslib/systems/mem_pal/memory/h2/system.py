@@ -23,8 +23,8 @@ from perslib.llm import Ask
 from perslib.llm.request import wrap_ask
 from perslib.systems.mem_pal.memory.h2 import log_graph, outlines
 from perslib.systems.mem_pal.memory.h2.recall import Recall
-from perslib.systems.mem_pal.memory.h2.store import EMPTY, Chapter, H2Store, Outline, Principle, Snapshot
-from perslib.systems.mem_pal.memory.long_term import Session, Store
+from perslib.systems.mem_pal.memory.h2.store import EMPTY, H2Store, Outline, Principle, SessionRecord, Snapshot
+from perslib.systems.mem_pal.memory.long_term import MemorySession, Store
 
 
 class H2Memory(Recall):
@@ -36,7 +36,7 @@ class H2Memory(Recall):
 
     # -- session by session -----------------------------------------------------------------------------------
 
-    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
+    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Relations, situations, background."""
         known = self._own(store)
         place = known.place(session.id)
@@ -46,7 +46,7 @@ class H2Memory(Recall):
             chapter = replace(chapter, outlines=known.chapters[place].outlines)
         return replace(_with(known, place, chapter), failed=known.failed + heard.failed + lost)
 
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
+    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Outlines, refined; once principles were learned, those that the outlines touch are revised."""
         known = self._own(store)
         if session.id in known.heard:
@@ -61,12 +61,12 @@ class H2Memory(Recall):
 
     # -- a whole past -----------------------------------------------------------------------------------------
 
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
+    async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
         """The memory after these sessions, with principles learned from them."""
         names = [session.id for session in sessions]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise DataError(f"Sessions of user {user} share an id: {', '.join(twice[:5])}")
-        chapters: list[Chapter] = []
+        chapters: list[SessionRecord] = []
 
         async def logs(j: int, ask: Ask) -> tuple[str, ...]:
             heard = await log_graph.hear(sessions[j], self.render, ask)
@@ -97,7 +97,7 @@ class H2Memory(Recall):
         found = store.outlines
         labels = outlines.clusters(self._points(found), self.seed) if found else []
         members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
-        learned = await outlines.learn(members, self.seed, self.render, ask)
+        learned = await outlines.write_principles(members, self.seed, self.render, ask)
         known = store.clustered({o.id: label for o, label in zip(found, labels)})
         snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
         lost = tuple(f for _, failed in learned for f in failed)
@@ -106,13 +106,13 @@ class H2Memory(Recall):
     # -- steps ------------------------------------------------------------------------------------------------
 
     async def _chapter(
-        self, earlier: Sequence[Chapter], session: Session, heard: log_graph.Heard, ask: Ask
-    ) -> tuple[Chapter, tuple[str, ...]]:
+        self, earlier: Sequence[SessionRecord], session: MemorySession, heard: log_graph.Heard, ask: Ask
+    ) -> tuple[SessionRecord, tuple[str, ...]]:
         logs = log_graph.in_order(session)
         days = (logs[0].at[:10], logs[-1].at[:10]) if logs else ("", "")
         state, lost = await log_graph.update_background(earlier, session.id, days, heard.situations, self.render, ask)
         first = logs[0].at if logs else None
-        return Chapter(session.id, session.at, first, heard.relations, heard.situations, state), lost
+        return SessionRecord(session.id, session.at, first, heard.relations, heard.situations, state), lost
 
     def _points(self, found: Sequence[Outline]) -> outlines.Points:
         return self.space.vectors([outline.requirement for outline in found])
@@ -139,13 +139,13 @@ class H2Memory(Recall):
         return replace(store, snapshots=snapshots, failed=store.failed + lost)
 
 
-def _silent(earlier: Sequence[Chapter], session: Session) -> Chapter:
+def _silent(earlier: Sequence[SessionRecord], session: MemorySession) -> SessionRecord:
     """A session whose logs were not heard: what was known stays."""
     state = earlier[-1].background if earlier else EMPTY
-    return Chapter(session.id, session.at, background=state)
+    return SessionRecord(session.id, session.at, background=state)
 
 
-def _with(store: H2Store, place: int, chapter: Chapter) -> H2Store:
+def _with(store: H2Store, place: int, chapter: SessionRecord) -> H2Store:
     return replace(store, chapters=(*store.chapters[:place], chapter, *store.chapters[place + 1 :]))
 
 
@@ -155,23 +155,23 @@ class H2Dialogues(H2Memory):
     preferences = True
     called = "H²Memory{without}, dialogues only"
 
-    async def hear_logs(self, store: Store, session: Session, ask: Ask) -> H2Store:
+    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Logs are left aside."""
         assert isinstance(store, H2Store)
         return store
 
-    async def hear_dialogue(self, store: Store, session: Session, ask: Ask) -> H2Store:
+    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Its outlines, and the principle they show."""
         assert isinstance(store, H2Store)
         if session.id in store.heard:
             return store
         return await self._go_on(store, [session], ask)
 
-    async def build(self, user: str, sessions: Sequence[Session], ask: Ask) -> H2Store:
+    async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
         """All dialogues at once."""
         return await self._go_on(self.start(user), sessions, ask)
 
-    async def _go_on(self, store: H2Store, sessions: Sequence[Session], ask: Ask) -> H2Store:
+    async def _go_on(self, store: H2Store, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
         known = store.principles
         told = await asyncio.gather(*(self._tell(session, len(known) + i, ask) for i, session in enumerate(sessions)))
         chapters, learned, failed = zip(*told, strict=True) if told else ((), (), ())
@@ -183,11 +183,13 @@ class H2Dialogues(H2Memory):
             snapshots=(Snapshot("", (*known, *learned)),),
         )
 
-    async def _tell(self, session: Session, number: int, ask: Ask) -> tuple[Chapter, Principle, tuple[str, ...]]:
+    async def _tell(
+        self, session: MemorySession, number: int, ask: Ask
+    ) -> tuple[SessionRecord, Principle, tuple[str, ...]]:
         found, lost = await outlines.outline(session, self.render, ask)
         own = tuple(replace(outline, cluster=number) for outline in found)
-        chapter = Chapter(session.id, session.at, outlines=own)
+        chapter = SessionRecord(session.id, session.at, outlines=own)
         if not own:
             return chapter, Principle("", ""), lost
-        ((principle, further),) = await outlines.learn([own], self.seed, self.render, ask)
+        ((principle, further),) = await outlines.write_principles([own], self.seed, self.render, ask)
         return chapter, principle, lost + further
