@@ -13,14 +13,34 @@ import ipywidgets as widgets
 
 from perslib.corpus import Corpus, corpus_names, load
 from perslib.errors import PerslibError
-from perslib.explorer.change_panel import Change
+from perslib.explorer.change_panel import EditPanel
 from perslib.explorer.compare_panel import compare
-from perslib.explorer.controls import Asking, bar, button, columns, div, failure, heading, line, make_field, watch
-from perslib.explorer.judge_panel import Judging
-from perslib.explorer.open_case import Looking
-from perslib.explorer.rate_panel import Annotating
-from perslib.explorer.user_panel import borrow, build_asking, build_now, is_free, not_built, see, system_name, systems
-from perslib.explorer.users_panel import Users
+from perslib.explorer.controls import (
+    RequestStatus,
+    bar,
+    button,
+    columns,
+    div,
+    failure,
+    heading,
+    line,
+    make_field,
+    watch,
+)
+from perslib.explorer.judge_panel import JudgePanel
+from perslib.explorer.open_case import ExplorerState
+from perslib.explorer.rate_panel import RatePanel
+from perslib.explorer.user_panel import (
+    borrow,
+    build_asking,
+    build_now,
+    make_user_panel,
+    needs_no_model,
+    not_built,
+    system_name,
+    systems,
+)
+from perslib.explorer.users_panel import UsersPanel
 from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
 from perslib.report.page.page import begin
@@ -64,15 +84,15 @@ class Explorer(widgets.VBox):
         """Show this corpus in this language: all of it, or nothing is changed."""
         begin(language=language)
         with using_language(language):  # a callback of the interface before may be under way in another
-            looking = Looking(corpus, self.model, language)
-            children = [widgets.HTML(style()), Opened(self, looking), Tabs(looking)]
+            looking = ExplorerState(corpus, self.model, language)
+            children = [widgets.HTML(style()), CasePanel(self, looking), Tabs(looking)]
         self.looking, self.children = looking, children
 
 
-class Opened(widgets.VBox):
+class CasePanel(widgets.VBox):
     """Corpus, user, target scenario and memory: what everything below is about."""
 
-    def __init__(self, explorer: Explorer, looking: Looking):
+    def __init__(self, explorer: Explorer, looking: ExplorerState):
         self.explorer, self.looking = explorer, looking
         names = corpus_names()
         self._named = looking.corpus.name if looking.corpus.name in names else None
@@ -87,7 +107,7 @@ class Opened(widgets.VBox):
         self.others = [user for user in users if user not in train]
         self.whose = make_field(widgets.Dropdown, "Whose memory", width="auto")
         self.build = button(looking, "Build", self._build, "magic", "let the model write this memory")
-        self.asking, self.said, self.failed = Asking(looking), widgets.HTML(), widgets.HTML()
+        self.asking, self.said, self.failed = RequestStatus(looking), widgets.HTML(), widgets.HTML()
         self._show_choices()
         self._follow()
         watch(looking, self.user, looking.open)
@@ -107,12 +127,12 @@ class Opened(widgets.VBox):
         self.add_class("pl-opened")
 
     def _show_choices(self) -> None:
-        with self.looking.filling():
+        with self.looking.pause_field_events():
             self.corpus.value, self.language.value = self._named, self.looking.language
 
     def _follow(self, change: Any = None) -> None:
         looking = self.looking
-        with looking.filling():
+        with looking.pause_field_events():
             self.user.value = looking.user
             self.scenario.options = [(name_of(s), s) for s in looking.scenarios[looking.user]]
             self.scenario.value = looking.scenario
@@ -141,9 +161,9 @@ class Opened(widgets.VBox):
     def _memory(self) -> None:
         """Build what can be built without a model; else wait until Build is pressed."""
         self.asking.clear()
-        looking, at_once = self.looking, is_free(self.looking.system)
+        looking, at_once = self.looking, needs_no_model(self.looking.system)
         others = [user for user in self.others if user != looking.user] if looking.system == "preferences" else []
-        with looking.filling():
+        with looking.pause_field_events():
             self.whose.options = [
                 (translate("this user's own"), ""),
                 *((controls_shown(user), user) for user in others),
@@ -181,30 +201,30 @@ class Opened(widgets.VBox):
 class Tabs(widgets.Tab):
     """One panel a tab; a panel is made when its tab is first opened."""
 
-    def __init__(self, looking: Looking):
-        panels: list[tuple[str, Callable[[Looking], widgets.Widget]]] = [
-            (translate("The user"), see),
+    def __init__(self, looking: ExplorerState):
+        panels: list[tuple[str, Callable[[ExplorerState], widgets.Widget]]] = [
+            (translate("The user"), make_user_panel),
             (translate("Judge and change"), judge_and_change),
             (translate("Compare"), compare),
-            (translate("Rate it yourself"), Annotating),
-            (translate("All users"), Users),
+            (translate("Rate it yourself"), RatePanel),
+            (translate("All users"), UsersPanel),
         ]
         self.looking, self.panels = looking, [make for _, make in panels]
         places = [widgets.VBox() for _ in panels]
         super().__init__(places, selected_index=0, titles=[title for title, _ in panels])
-        self.observe(looking.telling(lambda c: self._turn_to(c["new"])), "selected_index")
+        self.observe(looking.report_errors(lambda c: self._turn_to(c["new"])), "selected_index")
         self._turn_to(0)
 
     def _turn_to(self, place: int | None) -> None:
         # Rating oneself is the one thing done without seeing how the user scored elsewhere.
-        self.looking.past_in_view = place is not None and self.panels[place] is not Annotating
+        self.looking.past_in_view = place is not None and self.panels[place] is not RatePanel
         if place is not None and not self.children[place].children:
             self.children[place].children = [self.panels[place](self.looking)]
 
 
-def judge_and_change(looking: Looking) -> widgets.Widget:
+def judge_and_change(looking: ExplorerState) -> widgets.Widget:
     """The reply and its verdict beside the memory that it comes from."""
-    judging, change = Judging(looking), Change(looking)
+    judging, change = JudgePanel(looking), EditPanel(looking)
     return columns([judging], [judging.said, heading("Memory (editable)"), change])
 
 

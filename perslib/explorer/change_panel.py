@@ -13,8 +13,8 @@ import pandas as pd
 
 from perslib.corpus import TURN
 from perslib.errors import PerslibError
-from perslib.explorer.controls import Asking, bar, button, div, draw, make_field, watch
-from perslib.explorer.open_case import Looking, keys_of
+from perslib.explorer.controls import RequestStatus, bar, button, div, make_field, render_macro, watch
+from perslib.explorer.open_case import ExplorerState, keys_of
 from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
 from perslib.llm import Ask
@@ -31,16 +31,16 @@ STEP = 0.02
 MOST = 10
 
 
-class Change(widgets.VBox):
+class EditPanel(widgets.VBox):
     """The draft that is open, with everything that can be done to it."""
 
-    def __init__(self, looking: Looking):
+    def __init__(self, looking: ExplorerState):
         self.looking = looking
         self.statements = Statements(looking, self.edit)
         self.counts, self.saved, self.effects = (widgets.HTML() for _ in range(3))
         self.text = make_field(widgets.Textarea, "", "your own statement", "100%", rows=2)
         self.name = make_field(widgets.Text, "", "name to save as", "14em")
-        self.asking = Asking(looking)
+        self.asking = RequestStatus(looking)
         self.add = button(looking, "Add", self._add, "plus", "add this statement at the end")
         self.undo = button(looking, "Undo", lambda: self.edit(Draft.undo), "undo", "undo the last edit")
         tip = mark("what if the user had scored every past reply one lower?")
@@ -79,7 +79,7 @@ class Change(widgets.VBox):
         for each in (self.add, self.stricter, self.milder, self.leave_out, self.mislead):
             each.disabled = draft is None
         self.save.disabled = draft is None or not draft.changed
-        self.counts.value = draw("counts", memory=draft.memory, edited=draft.changed) if draft else ""
+        self.counts.value = render_macro("counts", memory=draft.memory, edited=draft.changed) if draft else ""
 
     def _add(self) -> None:
         text, self.text.value = self.text.value, ""
@@ -90,7 +90,7 @@ class Change(widgets.VBox):
 
     def _leave_out(self) -> None:
         """Ask for the score alone, with the memory as it is and without each of its statements."""
-        draft, block = self.looking.draft, self.looking.asked()
+        draft, block = self.looking.draft, self.looking.make_open_block()
         if draft is None or block is None:
             return
         statements = draft.memory.statements
@@ -113,7 +113,7 @@ class Change(widgets.VBox):
                 for s, e in zip(statements, effects)
             ]
             error = next((v[0].error for v in found if v[0].error), "")
-            self.effects.value = draw("effects", rows=rows, error=error)
+            self.effects.value = render_macro("effects", rows=rows, error=error)
 
         said = translate("Requesting {n} scores …", n=len(memories))
         self.asking.start(judged, done, said)
@@ -140,7 +140,7 @@ class Change(widgets.VBox):
                 for s in memory.statements
             ]
             rows.sort(key=lambda row: (row["error"] != row["error"], -row["error"]))
-            self.effects.value = draw("misleading", rows=rows, replies=int(wrong.count()), error=wrong.mean())
+            self.effects.value = render_macro("misleading", rows=rows, replies=int(wrong.count()), error=wrong.mean())
 
         said = translate("The judge reads {n} replies …", n=len(targets))
         self.asking.start(partial(looking.judge(memory, written=True).judge, block), done, said)
@@ -174,9 +174,9 @@ class Statements(widgets.VBox):
     Rows are made once and filled anew for every user: making widgets is what takes time, not filling them.
     """
 
-    def __init__(self, looking: Looking, change: Callable[[Edit], None]):
+    def __init__(self, looking: ExplorerState, change: Callable[[Edit], None]):
         self.looking, self._change = looking, change
-        self._rows: list[Row] = []
+        self._rows: list[StatementRow] = []
         self._empty = widgets.HTML()
         super().__init__()
 
@@ -184,17 +184,17 @@ class Statements(widgets.VBox):
         """Show a draft, with what is cited marked."""
         lines = draft.lines if draft else ()
         while len(self._rows) < len(lines):
-            self._rows.append(Row(self.looking, self._change))
+            self._rows.append(StatementRow(self.looking, self._change))
         for row, line in zip(self._rows, lines):
             row.fill(line, line.statement.id in cited)
         self._empty.value = div("empty", missing_memory(draft.built if draft else None))
         self.children = [*self._rows[: len(lines)]] if lines else [self._empty]
 
 
-class Row(widgets.VBox):
+class StatementRow(widgets.VBox):
     """One statement: on or off, its words, up and down, and the turns behind it."""
 
-    def __init__(self, looking: Looking, change: Callable[[Edit], None]):
+    def __init__(self, looking: ExplorerState, change: Callable[[Edit], None]):
         self.looking = looking
         self._id, self._change = "", change
         self._line: DraftStatement | None = None
@@ -224,7 +224,7 @@ class Row(widgets.VBox):
             return
         self._shown, self._line = now, line
         statement, marks = line.statement, {mark("edited by hand"): line.by_hand, mark("cited"): cited}
-        with self.looking.filling():
+        with self.looking.pause_field_events():
             self._id = self.on.description = statement.id
             self.on.value = line.on
             self.points.layout.display = "none" if statement.points is None else None
@@ -232,7 +232,7 @@ class Row(widgets.VBox):
             self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
         shown = [translate(text) for text, holds in marks.items() if holds]
         about = {"statement": statement, "evidence": self.looking.evidence, "by_hand": line.by_hand}
-        self.about.value = draw("about", marks=shown, **about)
+        self.about.value = render_macro("about", marks=shown, **about)
         (self.add_class if cited else self.remove_class)("pl-cited")
         (self.remove_class if line.on else self.add_class)("pl-off")
 

@@ -13,10 +13,20 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block
 from perslib.errors import PerslibError
-from perslib.explorer.controls import Judged, bar, div, draw, heading, line, make_field, reply_place, watch
+from perslib.explorer.controls import (
+    JudgeButtons,
+    bar,
+    div,
+    heading,
+    line,
+    make_field,
+    render_macro,
+    reply_place,
+    watch,
+)
 from perslib.explorer.judge_panel import shares_of, verdict_html
-from perslib.explorer.open_case import Looking, among, keys_of
-from perslib.explorer.user_panel import is_free, system_name, systems
+from perslib.explorer.open_case import ExplorerState, keys_of, select_by_keys
+from perslib.explorer.user_panel import needs_no_model, system_name, systems
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import UserMemory
@@ -30,13 +40,13 @@ _COLUMNS = ["candidate", *TURN, "response"]
 _WIDE = "min(46em, 100%)"
 
 
-def compare(looking: Looking) -> widgets.Widget:
+def compare(looking: ExplorerState) -> widgets.Widget:
     """The panel that sets verdicts on one turn side by side."""
-    return widgets.VBox([Two(looking), Memories(looking), Replayed(looking)])
+    return widgets.VBox([PairPanel(looking), MemoriesPanel(looking), CandidatesPanel(looking)])
 
 
 @dataclass(frozen=True)
-class Side:
+class JudgedSide:
     """Verdicts on replies to the open turn as of one user with one memory, called `name`."""
 
     user: str
@@ -51,7 +61,7 @@ class Side:
         return self.verdicts[0]
 
 
-class Sides(Judged):
+class SidesPanel(JudgeButtons):
     """Replies to the open turn before the same judge, as several users or with several memories."""
 
     def judge_sides(
@@ -62,22 +72,22 @@ class Sides(Judged):
         `asked` is the block with these replies; without one it is the open reply, recorded or pasted.
         """
         looking, key, is_recorded = self.looking, self.looking.key, asked is not None or self.looking.reply is None
-        replies = looking.asked() if asked is None else asked
+        replies = looking.make_open_block() if asked is None else asked
         if replies is None or key is None:
             self.asking.fail(translate("There is no reply to judge in this scenario."))
             return
 
-        def done(sides: list[Side]) -> None:
+        def done(sides: list[JudgedSide]) -> None:
             if is_recorded:
                 looking.journal.note("verdict", key)
             self.show(sides)
 
-        async def judged(ask: Ask) -> list[Side]:
+        async def judged(ask: Ask) -> list[JudgedSide]:
             return await asyncio.gather(*(self._side(replies, *side, written, ask) for side in chosen))
 
         self.asking.start(judged, done, label)
 
-    async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> Side:
+    async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> JudgedSide:
         """The replies judged as this user with this memory."""
         looking = self.looking
         block = replace(looking.corpus.block(user, asked.scenario), targets=asked.targets.assign(user=user))
@@ -87,17 +97,17 @@ class Sides(Judged):
         elif name != NONE:
             memory = await looking.memory_system(name).build(block, ask)
         verdicts = await looking.judge(memory, written=written).judge(block, ask)
-        return Side(user, _called(name), block, memory, verdicts)
+        return JudgedSide(user, _called(name), block, memory, verdicts)
 
-    def show(self, sides: Sequence[Side]) -> None:
+    def show(self, sides: Sequence[JudgedSide]) -> None:
         """Show the verdicts of all sides."""
         raise NotImplementedError
 
 
-class Two(Sides):
+class PairPanel(SidesPanel):
     """The open reply before the same judge, with two memories or as two users."""
 
-    def __init__(self, looking: Looking):
+    def __init__(self, looking: ExplorerState):
         super().__init__(looking)
         users = list(dict.fromkeys(user for user, _ in looking.corpus.block_ids())) or [looking.user]
         self.users = [make_field(widgets.Dropdown, "User", options=users) for _ in range(2)]
@@ -168,10 +178,10 @@ class Two(Sides):
             user=own,
         )
 
-    def show(self, sides: Sequence[Side]) -> None:
+    def show(self, sides: Sequence[JudgedSide]) -> None:
         """Show both verdicts, and by how much the second is above the first."""
         first, second = (side.verdict.score for side in sides)
-        self.shown.value = draw(
+        self.shown.value = render_macro(
             "compared",
             sides=sides,
             by=None if first is None or second is None else second - first,
@@ -186,10 +196,10 @@ def _called(name: str) -> str:
     return own.get(name) or system_name(name)
 
 
-class Memories(Sides):
+class MemoriesPanel(SidesPanel):
     """The open reply before the same judge, once with each memory that is there at once, and once without any."""
 
-    def __init__(self, looking: Looking):
+    def __init__(self, looking: ExplorerState):
         super().__init__(looking)
         looking.observe(self.clear, ["opened", "at", "reply", "draft"])
         about = translate("The open reply is scored once with each memory that asks no model, and once without any.")
@@ -200,21 +210,21 @@ class Memories(Sides):
 
     def ask(self, *, written: bool) -> None:
         """Have the open reply scored with every memory."""
-        chosen = [(self.looking.user, name) for name in (*filter(is_free, systems()), NONE)]
+        chosen = [(self.looking.user, name) for name in (*filter(needs_no_model, systems()), NONE)]
         self.judge_sides(chosen, translate("The judge reads {n} replies …", n=len(chosen)), written=written)
 
-    def show(self, sides: Sequence[Side]) -> None:
+    def show(self, sides: Sequence[JudgedSide]) -> None:
         """Show the verdict with each memory."""
-        self.shown.value = draw("distribution", rows=[shares_of(side.name, side.verdict) for side in sides])
+        self.shown.value = render_macro("distribution", rows=[shares_of(side.name, side.verdict) for side in sides])
 
 
-class Replayed(Sides):
+class CandidatesPanel(SidesPanel):
     """What candidates answered to the open turn, before the judge of its user: the best first.
 
     Their replies come with the corpus or from a file.
     """
 
-    def __init__(self, looking: Looking):
+    def __init__(self, looking: ExplorerState):
         super().__init__(looking)
         hint = mark("a JSONL file of candidates' replies; Enter loads it")
         self.file = make_field(widgets.Text, "File of replies", hint, _WIDE, continuous_update=False)
@@ -257,12 +267,12 @@ class Replayed(Sides):
     def _moved(self, change: Any = None) -> None:
         """Offer the replayed turns of the open block, and say how many answered the open one."""
         looking = self.looking
-        places = [key[2:] for key in keys_of(among(looking.block.targets, set(keys_of(self.replies))))]
-        with looking.filling():
+        places = [key[2:] for key in keys_of(select_by_keys(looking.block.targets, set(keys_of(self.replies))))]
+        with looking.pause_field_events():
             self.turn.options = [(reply_place(*place), place) for place in places]
             self.turn.value = looking.at if looking.at in places else None
         self.turn.layout.display = None if places else "none"
-        n = len(among(self.replies, [looking.key]))
+        n = len(select_by_keys(self.replies, [looking.key]))
         self.score.disabled = self.write.disabled = not n
         said = translate(
             "{n} candidates answered this turn, in addition to the recorded reply."
@@ -284,7 +294,7 @@ class Replayed(Sides):
 
     def ask(self, *, written: bool) -> None:
         """Have the recorded reply and every candidate's judged with the same memory."""
-        looking, here = self.looking, among(self.replies, [self.looking.key])
+        looking, here = self.looking, select_by_keys(self.replies, [self.looking.key])
         if looking.key is None or here.empty:
             return
         self.clear()
@@ -294,14 +304,14 @@ class Replayed(Sides):
         label = translate("The judge reads {n} replies …", n=len(replies))
         self.judge_sides(chosen, label, written=written, asked=looking.block.with_replies(*place, replies))
 
-    def show(self, sides: Sequence[Side]) -> None:
+    def show(self, sides: Sequence[JudgedSide]) -> None:
         """Show the best reply first, and those without a score at the end."""
         (side,), looking = sides, self.looking
-        names = [name_of(ORIGINAL), *among(self.replies, [looking.key])["candidate"]]
+        names = [name_of(ORIGINAL), *select_by_keys(self.replies, [looking.key])["candidate"]]
         judged = zip(names, side.block.targets["response"], side.verdicts, (verdict.score for verdict in side.verdicts))
         found = sorted(judged, key=lambda of: -(of[3] or 0))
         memory = system_name(looking.system)
         if looking.draft is not None and looking.draft.changed:
             memory = join([memory, side.name])
         rows = [shares_of(name, verdict) for name, _, verdict, _ in found]
-        self.shown.value = draw("replayed", memory=memory, rows=rows, replies=found)
+        self.shown.value = render_macro("replayed", memory=memory, rows=rows, replies=found)

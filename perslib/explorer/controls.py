@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import ipywidgets as widgets
 
 from perslib.errors import PerslibError
-from perslib.explorer.open_case import Looking
+from perslib.explorer.open_case import ExplorerState
 from perslib.llm import Method, Spending
 from perslib.report.show.html import fill
 from perslib.text import paragraph, translate, using_language
@@ -28,19 +28,19 @@ W = TypeVar("W", bound=widgets.Widget)
 WINDOW = 5
 
 
-def draw(part: str, **values: Any) -> str:
+def render_macro(part: str, **values: Any) -> str:
     """The HTML of a macro of `perslib/report/show/template/explorer.html.j2`."""
     return fill(part, "explorer.html.j2", **values)
 
 
 def div(kind: str, said: object, role: str = "") -> str:
     """Text of one kind: `small`, `empty`, `nowhere` (what is wrong with it), `part` (a heading) …"""
-    return draw("div", kind=kind, text=str(said), role=role)
+    return render_macro("div", kind=kind, text=str(said), role=role)
 
 
 def line(said: str, kind: str = "said") -> str:
     """What came of an action, as a line that screen readers speak."""
-    return draw("line", text=said, kind=kind)
+    return render_macro("line", text=said, kind=kind)
 
 
 def reply_place(session: str, turn: int) -> str:
@@ -72,18 +72,18 @@ def make_field(kind: Callable[..., W], label: str = "", hint: str = "", width: s
 
 
 def button(
-    looking: Looking, label: str, act: Callable[[], object], icon: str = "", tip: str = "", **further: Any
+    looking: ExplorerState, label: str, act: Callable[[], object], icon: str = "", tip: str = "", **further: Any
 ) -> widgets.Button:
     """A button as wide as its label, with texts translated here; its errors are shown at the top."""
     texts = {name: translate(text) for name, text in (("description", label), ("tooltip", tip)) if text}
     made = widgets.Button(**texts, icon=icon, layout={"width": "auto"}, **further)
-    made.on_click(looking.telling(lambda _: act()))
+    made.on_click(looking.report_errors(lambda _: act()))
     return made
 
 
-def watch(looking: Looking, field: widgets.Widget, act: Callable[[Any], object]) -> None:
+def watch(looking: ExplorerState, field: widgets.Widget, act: Callable[[Any], object]) -> None:
     """Do something with every value that a person gives a field; errors are shown at the top."""
-    told = looking.telling(lambda change: act(change["new"]))
+    told = looking.report_errors(lambda change: act(change["new"]))
     field.observe(lambda change: None if looking.is_filling else told(change), "value")
 
 
@@ -93,10 +93,10 @@ def failure(error: Exception | str) -> str:
     return translate("This did not work: {what}", what=what)
 
 
-class Asking(widgets.HBox):
+class RequestStatus(widgets.HBox):
     """One line of the interface: nothing while nothing is asked, else what is asked and how to stop it."""
 
-    def __init__(self, looking: Looking):
+    def __init__(self, looking: ExplorerState):
         self.looking, self.busy = looking, False
         self._line = widgets.HTML(layout={"flex": "1 1 auto"})
         self._cancel = button(looking, "Stop", self.cancel, "times")
@@ -206,11 +206,11 @@ def _way_back() -> Callable[[Callable[[], None]], None]:
     return on_loop
 
 
-class Judged(widgets.VBox):
+class JudgeButtons(widgets.VBox):
     """A panel with two buttons that ask the judge; what it said is shown until something else is open."""
 
-    def __init__(self, looking: Looking):
-        self.looking, self.asking, self.shown = looking, Asking(looking), widgets.HTML()
+    def __init__(self, looking: ExplorerState):
+        self.looking, self.asking, self.shown = looking, RequestStatus(looking), widgets.HTML()
         score, write = partial(self.ask, written=False), partial(self.ask, written=True)
         self.score = button(looking, "Score only", score, "tachometer", "the score alone, one token")
         self.write = button(looking, "Score with reasons", write, "pencil", "score, reason, evidence, rationale")

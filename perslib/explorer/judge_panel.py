@@ -13,8 +13,19 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block
-from perslib.explorer.controls import WINDOW, Asking, Judged, bar, button, div, draw, heading, make_field, watch
-from perslib.explorer.open_case import AtOnce, Looking
+from perslib.explorer.controls import (
+    WINDOW,
+    JudgeButtons,
+    RequestStatus,
+    bar,
+    button,
+    div,
+    heading,
+    make_field,
+    render_macro,
+    watch,
+)
+from perslib.explorer.open_case import AtOnce, ExplorerState
 from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
 from perslib.llm import Ask
@@ -36,13 +47,13 @@ Shares = tuple[str, Sequence[float] | None, float | None]
 Changes = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
-class Judging(Judged):
+class JudgePanel(JudgeButtons):
     """The reply that is open; `said` is a second box, with what the judge says of it."""
 
-    def __init__(self, looking: Looking):
+    def __init__(self, looking: ExplorerState):
         super().__init__(looking)
         self._seen: list[Shares] = []
-        self._is_at_once, self.edits, self.changing = False, widgets.VBox(), Asking(looking)
+        self._is_at_once, self.edits, self.changing = False, widgets.VBox(), RequestStatus(looking)
         self.turn = make_field(widgets.Dropdown, "Turn", width="100%")
         hint = mark("Paste any reply here to have it judged instead of the recorded one; clear it to go back.")
         self.paste = make_field(widgets.Textarea, "", hint, "100%", rows=4, continuous_update=False)
@@ -73,7 +84,7 @@ class Judging(Judged):
         for session, turn, prefix in zip(targets["session"], targets["turn"], targets["prefix"]):
             asked = prefix[-1]["content"] if prefix and prefix[-1]["role"] == "user" else "–"
             options.append((f"{session}/{turn}  {controls_shown(beginning(asked))}", (session, int(turn))))
-        with self.looking.filling():
+        with self.looking.pause_field_events():
             self.turn.options = options
         self._other_reply()
 
@@ -86,7 +97,7 @@ class Judging(Judged):
 
     def _other_reply(self, change: Any = None) -> None:
         self.clear()
-        with self.looking.filling():
+        with self.looking.pause_field_events():
             if self.looking.at in [place for _, place in self.turn.options]:
                 self.turn.value = self.looking.at
             if self.looking.reply is None:
@@ -111,13 +122,13 @@ class Judging(Judged):
             self.gold.value = div("small", translate("hidden, so that you can judge for yourself first"))
             return
         score, reason = looking.gold()
-        self.gold.value = draw("gold", score=score, reason=reason, is_pasted=looking.reply is not None)
+        self.gold.value = render_macro("gold", score=score, reason=reason, is_pasted=looking.reply is not None)
 
     # -- what the judge says -----------------------------------------------------------------------------------
 
     def ask(self, *, written: bool) -> None:
         """Ask the judge about the open reply, with the memory as it is."""
-        looking, block, draft = self.looking, self.looking.asked(), self.looking.draft
+        looking, block, draft = self.looking, self.looking.make_open_block(), self.looking.draft
         if block is None:
             return
         if draft is None:
@@ -130,14 +141,14 @@ class Judging(Judged):
             self._seen = [shares_of(_last_edit(draft), found[0]), *self._seen][:KEPT]
             looking.show_verdict(found[0])
             verdict = verdict_html(found[0], looking.block, draft.memory)
-            self.shown.value = verdict + (draw("changes", rows=self._seen) if len(self._seen) > 1 else "")
+            self.shown.value = verdict + (render_macro("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
         label = translate("The judge reads the reply and writes …" if written else "The judge reads the reply …")
         self.asking.start(partial(looking.judge(draft.memory, written=written).judge, block), done, label)
 
     def judge_at_once(self) -> None:
         """Show the verdict by statements on the open reply, what it is made of, and what would change it."""
-        looking, block, draft = self.looking, self.looking.asked(), self.looking.draft
+        looking, block, draft = self.looking, self.looking.make_open_block(), self.looking.draft
         if block is None:
             return
 
@@ -149,8 +160,8 @@ class Judging(Judged):
             shown = verdict_html(
                 replace(found.verdict, evidence=()), looking.block, found.memory
             )  # bars open what it cites
-            shown += draw("parts", rows=found.why["parts"], mean=found.why["mean"], evidence=looking.evidence)
-            self.shown.value = shown + (draw("changes", rows=self._seen) if len(self._seen) > 1 else "")
+            shown += render_macro("parts", rows=found.why["parts"], mean=found.why["mean"], evidence=looking.evidence)
+            self.shown.value = shown + (render_macro("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
         memory = draft.memory if draft else None
         said = translate("The judge reads the reply …")
@@ -163,7 +174,7 @@ class Judging(Judged):
         def show_changes(found: Changes) -> None:
             changes, edits = found
             offered = self._offer(edits) if isinstance(memory, PreferenceMemory) else []
-            self.edits.children = [widgets.HTML(draw("would_change", rows=changes)), *offered]
+            self.edits.children = [widgets.HTML(render_macro("would_change", rows=changes)), *offered]
 
         if scoring is not None:
             self.changing.start(would_change, show_changes, translate("What would change the verdict …"), asks=False)
@@ -219,7 +230,7 @@ def _last_edit(draft: Draft) -> str:
 # -- verdicts as they are shown -----------------------------------------------------------------------------
 
 
-def calibrated(verdict: Verdict, counts: Sequence[int]) -> tuple[tuple[float, ...] | None, float | None]:
+def pool_with_history(verdict: Verdict, counts: Sequence[int]) -> tuple[tuple[float, ...] | None, float | None]:
     """The distribution pooled with the user's own past scores, and its mean; without either, none."""
     if verdict.p is None or not sum(counts):
         return None, None
@@ -237,10 +248,10 @@ def shares_of(label: str, verdict: Verdict) -> Shares:
 
 def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, counts: Sequence[int] | None = None) -> str:
     """A verdict as the explorer shows it; `counts` of the user's past scores, else those of the memory."""
-    pooled = calibrated(verdict, counts or (memory.counts if memory else ()))
+    pooled = pool_with_history(verdict, counts or (memory.counts if memory else ()))
     rows = [
         shares_of(translate("as the judge gives it"), verdict),
         (translate("pooled with this user's past scores"), *pooled),
     ]
     found = resolve_citations(verdict.evidence, block, memory)
-    return draw("verdict", verdict=verdict, score=verdict.score, rows=rows, found=found)
+    return render_macro("verdict", verdict=verdict, score=verdict.score, rows=rows, found=found)

@@ -45,7 +45,7 @@ def keys_of(turns: pd.DataFrame) -> list[Key]:
     return [(*key, int(turn)) for *key, turn in turns[TURN].itertuples(index=False, name=None)]
 
 
-def among(turns: pd.DataFrame, keys: Container[Key | None]) -> pd.DataFrame:
+def select_by_keys(turns: pd.DataFrame, keys: Container[Key | None]) -> pd.DataFrame:
     """Those turns that have one of these keys."""
     return turns[[key in keys for key in keys_of(turns)]]
 
@@ -99,7 +99,7 @@ class AtOnce:
         return changes, await find_edits(self.judge, self.block, self.memory.statements, ask)
 
 
-class Looking(HasTraits):
+class ExplorerState(HasTraits):
     """The state that all panels share.
 
     Opening another user or scenario closes what belonged to the one before: draft, verdict, pasted reply.
@@ -142,7 +142,7 @@ class Looking(HasTraits):
         with using_language(self.language):
             super().notify_change(change)
 
-    def telling(self, callback: Callable[[Any], object]) -> Callable[[Any], None]:
+    def report_errors(self, callback: Callable[[Any], object]) -> Callable[[Any], None]:
         """The callback of a widget; its error is shown at the top, where Jupyter and Voilà would show nothing.
 
         What one callback sets off is part of it: an error in there ends the whole.
@@ -165,7 +165,7 @@ class Looking(HasTraits):
         return run
 
     @contextmanager
-    def filling(self) -> Iterator[None]:
+    def pause_field_events(self) -> Iterator[None]:
         """Fields that get their values in this block get them from the program: nobody who watches them acts."""
         before, self.is_filling = self.is_filling, True
         try:
@@ -306,7 +306,7 @@ class Looking(HasTraits):
         """The judge from statements, before it is taught; the memory of preferences is read off what it learns."""
         return FromStatements(language=self.prompts)
 
-    def asked(self) -> Block | None:
+    def make_open_block(self) -> Block | None:
         """The block with nothing to judge but the open reply, recorded or pasted."""
         target = self.target
         return self.block.with_replies(target.session, target.turn, [target.response]) if target else None
@@ -352,14 +352,14 @@ class Looking(HasTraits):
         """The user's score and reason of the open turn, once gold is shown."""
         if self.key is None or not self.is_gold_shown():
             return None, None
-        row = among(self.corpus.turns, [self.key]).iloc[0]
+        row = select_by_keys(self.corpus.turns, [self.key]).iloc[0]
         return (None if pd.isna(row["score"]) else int(row["score"])), row["reason"]
 
 
 class Taught(MemorySystem):
     """A memory that learns, taught from the train users of what is open when it is first built."""
 
-    def __init__(self, system: MemorySystem, looking: Looking):
+    def __init__(self, system: MemorySystem, looking: ExplorerState):
         self.system, self.looking, self.name = system, looking, system.name
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, Corpus
-from perslib.explorer.controls import draw
-from perslib.explorer.open_case import Looking, keys_of
+from perslib.explorer.controls import render_macro
+from perslib.explorer.open_case import ExplorerState, keys_of
 
 
-def rated_turns(looking: Looking) -> pd.DataFrame:
+def rated_turns(looking: ExplorerState) -> pd.DataFrame:
     """The user's rated turns that may be seen, in the order of time: of the target scenario only once gold is shown."""
     turns = _turns_of(looking.corpus, looking.user)
     shown = turns["key"].map(lambda key: looking.journal.has("gold", key))
@@ -37,27 +37,29 @@ def population(corpus: Corpus) -> tuple[float, pd.DataFrame]:
     return float(rated["score"].mean()), pd.DataFrame(levels)
 
 
-def over_time_html(looking: Looking) -> str:
+def over_time_html(looking: ExplorerState) -> str:
     """The user's scores, reply by reply."""
     rated = rated_turns(looking)
     if rated.empty:
-        return draw("past", groups=[], searched=False)
+        return render_macro("past", groups=[], searched=False)
     conversation = rated["scenario"] + "/" + rated["session"]
     replies = rated.assign(place=range(len(rated)), begins=conversation.ne(conversation.shift()))
     mean, (everybody, _) = float(rated["score"].mean()), population(looking.corpus)
-    return draw("course", replies=replies.to_dict("records"), mean=mean, everybody=everybody)
+    return render_macro("course", replies=replies.to_dict("records"), mean=mean, everybody=everybody)
 
 
-def by_scenario_html(looking: Looking) -> str:
+def by_scenario_html(looking: ExplorerState) -> str:
     """The user's mean in each scenario, beside the mean of all users and the middle half of them."""
     own = rated_turns(looking).astype({"score": float}).groupby("scenario")["score"].agg(["mean", "size"])
     _, levels = population(looking.corpus)
     levels = levels.assign(own=own["mean"], turns=own["size"]).fillna({"turns": 0})
     rows = levels.reindex([s for s in looking.scenarios[looking.user] if s in levels.index])
-    return draw("levels", rows=rows.rename_axis("scenario").reset_index().to_dict("records")) if len(rows) else ""
+    return (
+        render_macro("levels", rows=rows.rename_axis("scenario").reset_index().to_dict("records")) if len(rows) else ""
+    )
 
 
-def past_html(looking: Looking, wanted: str = "") -> str:
+def past_html(looking: ExplorerState, wanted: str = "") -> str:
     """Past turns grouped by score, the best first; with words to search for, the turns that hold all of them."""
     found, searched = rated_turns(looking), bool(wanted.strip())
     if searched:
@@ -66,4 +68,4 @@ def past_html(looking: Looking, wanted: str = "") -> str:
         holds = [shown.str.contains(word, regex=False) for word in wanted.casefold().split()]
         found = found[np.logical_and.reduce(holds)]
     groups = [(s, own.to_dict("records")) for s, own in sorted(found.groupby("score"), reverse=True)]
-    return draw("past", groups=groups, searched=searched)
+    return render_macro("past", groups=groups, searched=searched)

@@ -20,10 +20,21 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.corpus.schema import REASONS, SATISFIED
 from perslib.errors import DataError
-from perslib.explorer.controls import WINDOW, bar, button, columns, div, draw, line, make_field, reply_place, watch
-from perslib.explorer.open_case import Key, Looking, file_of, keys_of
-from perslib.explorer.rater_agreement import SoFar, unreadable
-from perslib.explorer.ratings import Rating, rate, rater, read_ratings
+from perslib.explorer.controls import (
+    WINDOW,
+    bar,
+    button,
+    columns,
+    div,
+    line,
+    make_field,
+    render_macro,
+    reply_place,
+    watch,
+)
+from perslib.explorer.open_case import ExplorerState, Key, file_of, keys_of
+from perslib.explorer.rater_agreement import RaterAgreement, unreadable
+from perslib.explorer.ratings import Rating, rater, read_ratings, save_rating
 from perslib.paths import bundled, state, workspace
 from perslib.replay import stratified_set
 from perslib.report.show.html import escape
@@ -36,7 +47,7 @@ def ratings_file(corpus: str) -> Path:
     return workspace() / "ratings" / file_of(corpus)
 
 
-def drawn(corpus: Corpus, size: int, seed: int) -> list[Key]:
+def sample_turns_to_rate(corpus: Corpus, size: int, seed: int) -> list[Key]:
     """Turns drawn evenly from all users and scenarios, whatever they were scored (`perslib.replay.stratified_set`).
 
     They come in random order, so that a rater who stops early has rated a sample all the same.
@@ -51,16 +62,16 @@ def next_unrated(turns: Sequence[Key], rated: Container[Key], after: Key | None)
     return next((key for key in [*turns[start:], *turns[:start]] if key not in rated), None)
 
 
-class Annotating(widgets.VBox):
+class RatePanel(widgets.VBox):
     """The open turn, a form to rate it with, and how the rater agrees so far."""
 
-    def __init__(self, looking: Looking):
+    def __init__(self, looking: ExplorerState):
         self.looking, self.path = looking, ratings_file(looking.corpus.name)
         self._turns: list[Key] = []
         self._own: dict[Key, Mapping[str, Any]] = {}
         self._open: Key | None = None
         self._choices()
-        self.form, self.so_far = Form(looking.corpus.language), SoFar(looking, self.path)
+        self.form, self.so_far = Form(looking.corpus.language), RaterAgreement(looking, self.path)
         self.save = button(looking, "Save and next", self._save, "check", button_style="primary")
         self.skip = button(looking, "Next unrated", self._next, "step-forward")
         self.progress, self.place, self.shown, self.seen, self.message, self.file = (widgets.HTML() for _ in range(6))
@@ -116,7 +127,7 @@ class Annotating(widgets.VBox):
         is_sample = self.which.value == "sample"
         self.size.layout.display = self.seed.layout.display = None if is_sample else "none"
         if is_sample:
-            self._turns = drawn(self.looking.corpus, self.size.value, self.seed.value)
+            self._turns = sample_turns_to_rate(self.looking.corpus, self.size.value, self.seed.value)
         else:
             self._turns = keys_of(self.looking.block.targets)
 
@@ -165,7 +176,7 @@ class Annotating(widgets.VBox):
         self.place.value, self.shown.value = "", div("empty", _nothing_here())
         if key:
             self.place.value, target = escape(_place(key)), block.target(*key[2:])
-            self.shown.value = draw("to_rate", profile=block.profile, target=target, recent=WINDOW)
+            self.shown.value = render_macro("to_rate", profile=block.profile, target=target, recent=WINDOW)
         self.message.value = ""
         if own:
             before = translate(
@@ -213,7 +224,7 @@ class Annotating(widgets.VBox):
             verdict_shown=self.looking.is_verdict_shown(key),
         )
         try:
-            written = rate(self.path, rating)
+            written = save_rating(self.path, rating)
         except (DataError, OSError) as error:
             self._tell(translate("The rating was not saved. {what}", what=error))
             return
@@ -276,7 +287,7 @@ class Form(widgets.VBox):
         )
         hint = mark("only for your own use")
         self.note = make_field(widgets.Textarea, "Note", hint, "min(46em, 100%)", rows=2)
-        facts = draw("scale", meanings=meanings)
+        facts = render_macro("scale", meanings=meanings)
         self.score.observe(lambda _: self._offer_reasons(), "value")
         self._offer_reasons()
         super().__init__([self.score, widgets.HTML(facts), self.reason, self.note])

@@ -16,8 +16,8 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError
-from perslib.explorer.controls import Asking, button, div, reply_place
-from perslib.explorer.open_case import Looking, among, keys_of
+from perslib.explorer.controls import RequestStatus, button, div, reply_place
+from perslib.explorer.open_case import ExplorerState, keys_of, select_by_keys
 from perslib.explorer.ratings import rater, read_ratings
 from perslib.judge import Personal, Verdict
 from perslib.judge.base import frame
@@ -41,14 +41,14 @@ def unreadable(error: Exception) -> str:
     return translate("The file of ratings cannot be read; nothing is saved until it is repaired. {what}", what=error)
 
 
-class SoFar(widgets.VBox):
+class RaterAgreement(widgets.VBox):
     """Agreement of one rater's blind ratings, shown when asked for; the judge is asked only when that is asked for."""
 
-    def __init__(self, looking: Looking, path: Path):
+    def __init__(self, looking: ExplorerState, path: Path):
         self.looking, self.path, self.name = looking, path, ""
         self.show = button(looking, "Show agreement so far", self.update, "balance-scale")
         self.ask = button(looking, "Have the judge rate these turns", self._judge, "gavel")
-        self.asking, self.table = Asking(looking), widgets.HTML()
+        self.asking, self.table = RequestStatus(looking), widgets.HTML()
         self.verdicts: pd.DataFrame | None = None
         warning = translate(
             "This shows the users' own scores of the turns you rated. If you rate one of them again, the new rating "
@@ -69,7 +69,7 @@ class SoFar(widgets.VBox):
         if own is None:
             return
         self.looking.show_gold(own)
-        judged = None if self.verdicts is None else among(self.verdicts, set(keys_of(own)))
+        judged = None if self.verdicts is None else select_by_keys(self.verdicts, set(keys_of(own)))
         judged = None if judged is None or judged.empty else judged
         parts = [self._left_out(own), self._agreement(own, judged), self._turn_by_turn(own, judged)]
         self.table.value = "\n".join(parts)
@@ -81,7 +81,7 @@ class SoFar(widgets.VBox):
         keys, manner = set(keys_of(own)), looking.extent.manner(looking.prompts, written=False)
         judge = Personal(looking.memory_system(), manner, name=f"personal ({looking.system})")
         rated = [looking.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))]
-        blocks = [replace(block, targets=among(block.targets, keys)) for block in rated]
+        blocks = [replace(block, targets=select_by_keys(block.targets, keys)) for block in rated]
 
         async def judged(ask: Ask) -> list[Sequence[Verdict]]:
             return await asyncio.gather(*(judge.judge(block, ask) for block in blocks))
@@ -104,7 +104,7 @@ class SoFar(widgets.VBox):
             self.table.value = div("small", unreadable(error), "status")
             return None
         mine = found[found["judge"] == rater(self.name)]
-        own = among(mine, set(keys_of(self.looking.corpus.turns))).reset_index(drop=True)
+        own = select_by_keys(mine, set(keys_of(self.looking.corpus.turns))).reset_index(drop=True)
         if own.empty:
             none = translate("There is no blind rating by {name} yet.", name=self.name)
             self.table.value = div("small", none, "status")

@@ -85,7 +85,7 @@ def rater(name: str) -> str:
     return f"rater: {name}"
 
 
-def rate(path: str | Path, rating: Rating) -> Rating:
+def save_rating(path: str | Path, rating: Rating) -> Rating:
     """Append a rating to the file and return it as written; it is on the disk when this returns.
 
     A line that an earlier crash has cut stays as it is: the new rating begins a line of its own.

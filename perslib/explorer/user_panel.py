@@ -10,8 +10,8 @@ from typing import Any
 import ipywidgets as widgets
 import pandas as pd
 
-from perslib.explorer.controls import Asking, bar, button, columns, div, draw, heading, make_field, watch
-from perslib.explorer.open_case import Looking
+from perslib.explorer.controls import RequestStatus, bar, button, columns, div, heading, make_field, render_macro, watch
+from perslib.explorer.open_case import ExplorerState
 from perslib.explorer.past_turns import by_scenario_html, over_time_html, past_html
 from perslib.llm import compute
 from perslib.memory import UserMemory, memory, saved_names
@@ -21,7 +21,7 @@ from perslib.report.show.words import name_of
 from perslib.text import translate
 
 
-def see(looking: Looking) -> widgets.Widget:
+def make_user_panel(looking: ExplorerState) -> widgets.Widget:
     """The panel to look at a user with."""
     profile, course, levels, past = (widgets.HTML() for _ in range(4))
     search = make_field(widgets.Text, "Search", "words in request, reply or reason", "100%")
@@ -43,13 +43,13 @@ def see(looking: Looking) -> widgets.Widget:
     )
 
 
-def side_by_side(looking: Looking) -> list[widgets.Widget]:
+def side_by_side(looking: ExplorerState) -> list[widgets.Widget]:
     """The memory that is open, as it grows with the sessions read, beside a second one that is chosen here."""
     one, other = widgets.HTML(), widgets.HTML()
     memories: dict[str, UserMemory | None] = {"one": None, "other": None}
     sessions = make_field(widgets.IntSlider, "Sessions read", width="22em", min=0, continuous_update=False)
     second = make_field(widgets.Dropdown, "Side by side")
-    asking = Asking(looking)
+    asking = RequestStatus(looking)
 
     def show(**built: UserMemory | None) -> None:
         memories.update(built)
@@ -58,18 +58,18 @@ def side_by_side(looking: Looking) -> list[widgets.Widget]:
             other.value = memory_html(looking, memories["other"], memories["one"])
 
     def show_draft(change: Any = None) -> None:
-        sessions.layout.display = None if is_free(looking.system) else "none"
-        with looking.filling():
-            sessions.max = sessions.value = len(sessions_of(looking))
+        sessions.layout.display = None if needs_no_model(looking.system) else "none"
+        with looking.pause_field_events():
+            sessions.max = sessions.value = len(list_past_sessions(looking))
         show(one=looking.draft.memory if looking.draft else None)
 
     def show_second(change: Any = None) -> None:
         asking.clear()
         name = second.value
         other.layout.display = None if name else "none"
-        build.layout.display = None if name and not is_free(name) else "none"
+        build.layout.display = None if name and not needs_no_model(name) else "none"
         other.value = div("empty", not_built(name)) if name else ""
-        show(other=build_now(looking, name) if name and is_free(name) else None)
+        show(other=build_now(looking, name) if name and needs_no_model(name) else None)
 
     def offer_second(change: Any = None) -> None:
         names, chosen = [n for n in systems() if n != looking.system], second.value
@@ -103,28 +103,28 @@ def system_name(name: str) -> str:
     return name_of(f"memory: {name}").removeprefix("memory: ")
 
 
-def is_free(name: str) -> bool:
+def needs_no_model(name: str) -> bool:
     """Whether a memory is there at once, without a model."""
     return name in FREE or name.startswith(EDITED)
 
 
-def sessions_of(looking: Looking) -> pd.DataFrame:
+def list_past_sessions(looking: ExplorerState) -> pd.DataFrame:
     """The sessions of the user's history, in the order of time: its memory grows with them."""
     own = looking.block.evidence[["user", "scenario", "session"]].drop_duplicates(ignore_index=True)
     dated = own.merge(looking.corpus.sessions[[*own, "started_at"]], "left", on=[*own])
     return dated.sort_values("started_at", kind="stable", ignore_index=True)[[*own]]
 
 
-def build_now(looking: Looking, name: str, sessions: int | None = None) -> UserMemory:
+def build_now(looking: ExplorerState, name: str, sessions: int | None = None) -> UserMemory:
     """The memory of this name, which asks no model; of the first so many sessions only."""
     block = looking.block
     if sessions is not None:
-        read = sessions_of(looking).head(sessions)
+        read = list_past_sessions(looking).head(sessions)
         block = replace(block, evidence=block.evidence.merge(read, on=[*read]))
     return compute(partial(looking.memory_system(name).build, block))
 
 
-def build_asking(asking: Asking, name: str, done: Callable[[UserMemory], None]) -> None:
+def build_asking(asking: RequestStatus, name: str, done: Callable[[UserMemory], None]) -> None:
     """Let a model write the memory of this name; or let it learn from other users first, where it does."""
     system, block = asking.looking.memory_system(name), asking.looking.block
     learns = asking.looking.must_learn(name)
@@ -136,7 +136,7 @@ def build_asking(asking: Asking, name: str, done: Callable[[UserMemory], None]) 
     )
 
 
-def borrow(looking: Looking, user: str) -> UserMemory:
+def borrow(looking: ExplorerState, user: str) -> UserMemory:
     """The preferences of another user in the place of the open one's; the turns behind them are not this user's."""
     there = looking.scenarios[user]
     block = looking.corpus.block(user, looking.scenario if looking.scenario in there else there[0])
@@ -164,7 +164,7 @@ def missing_memory(memory: UserMemory | None) -> str:
     return translate("No statements: too few rated replies, or no differences between them.")
 
 
-def memory_html(looking: Looking, memory: UserMemory | None, beside: UserMemory | None = None) -> str:
+def memory_html(looking: ExplorerState, memory: UserMemory | None, beside: UserMemory | None = None) -> str:
     """A memory statement by statement; each opens the turns it was drawn from.
 
     Statements that the memory `beside` it lacks are marked.
@@ -174,4 +174,4 @@ def memory_html(looking: Looking, memory: UserMemory | None, beside: UserMemory 
     name, _, edited = memory.system.partition(", ")
     about: dict[str, Any] = {"name": system_name(name), "edited": edited, "missing": missing_memory(memory)}
     about["shared"] = {s.text for s in beside.statements} if beside else None
-    return draw("memory", memory=memory, evidence=looking.evidence, **about)
+    return render_macro("memory", memory=memory, evidence=looking.evidence, **about)

@@ -12,10 +12,10 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import FewTrainUsers, NotEnough
-from perslib.explorer.controls import Asking, bar, button, div, draw, make_field, watch
-from perslib.explorer.open_case import Looking, Taught
+from perslib.explorer.controls import RequestStatus, bar, button, div, make_field, render_macro, watch
+from perslib.explorer.open_case import ExplorerState, Taught
 from perslib.explorer.past_turns import population
-from perslib.explorer.user_panel import is_free
+from perslib.explorer.user_panel import needs_no_model
 from perslib.judge import LearnedJudge, evaluate
 from perslib.llm import Ask
 from perslib.memory import Statement
@@ -35,13 +35,13 @@ ORDERS = {
 Statements = dict[str, tuple[Statement, ...]]
 
 
-class Users(widgets.VBox):
+class UsersPanel(widgets.VBox):
     """Every user with a button that opens this user; words to search for leave those whose memory has them.
 
     The table is there at once. What the memories have and how the judge does are filled in when they are known.
     """
 
-    def __init__(self, looking: Looking):
+    def __init__(self, looking: ExplorerState):
         self.looking, self.table = looking, rater_table(looking.corpus)
         self._built: dict[str, Statements] = {}
         self._errors: pd.Series | None = None
@@ -49,7 +49,7 @@ class Users(widgets.VBox):
         self.order = make_field(widgets.Dropdown, "Sort by", options=options)
         self.search = make_field(widgets.Text, "Search", "words in the statements of all memories", "24em")
         self.said, self.rows = widgets.HTML(), widgets.VBox()
-        self.reading, self.judging = Asking(looking), Asking(looking)
+        self.reading, self.judging = RequestStatus(looking), RequestStatus(looking)
         watch(looking, self.order, self.show)
         watch(looking, self.search, self.show)
         looking.observe(self.read, "system")
@@ -62,7 +62,7 @@ class Users(widgets.VBox):
     def system(self) -> str:
         """The memory whose statements are shown: the chosen one, unless it asks a model or would learn for some users anew."""
         name, looking = self.looking.system, self.looking
-        return name if is_free(name) and not isinstance(looking.memory_system(name), Taught) else "measured"
+        return name if needs_no_model(name) and not isinstance(looking.memory_system(name), Taught) else "measured"
 
     def read(self, change: Any = None) -> None:
         """Show the users, and read what the memory says of each."""
@@ -99,7 +99,7 @@ class Users(widgets.VBox):
         self.rows.children = [
             bar(
                 button(looking, "", partial(looking.open, row["user"]), description=controls_shown(row["user"])),
-                widgets.HTML(draw("rater", row=row | unknown, statements=found.get(row["user"], []))),
+                widgets.HTML(render_macro("rater", row=row | unknown, statements=found.get(row["user"], []))),
             )
             for row in table.to_dict("records")
         ]

@@ -11,8 +11,8 @@ from asked import Asked, verdict
 from made import tiny_corpus
 
 from perslib.corpus import TURN, load
-from perslib.explorer.compare_panel import DRAFT, NONE, Replayed, Two, compare
-from perslib.explorer.open_case import Looking
+from perslib.explorer.compare_panel import DRAFT, NONE, CandidatesPanel, PairPanel, compare
+from perslib.explorer.open_case import ExplorerState
 from perslib.llm import run_with_answers
 from perslib.memory import Draft
 from perslib.report import begin
@@ -25,9 +25,9 @@ def corpus():
     return load("sample/en")
 
 
-def looking_at(corpus, **asked) -> Looking:
+def looking_at(corpus, **asked) -> ExplorerState:
     begin(language="en")
-    return Looking(corpus, Asked(**asked), "en")
+    return ExplorerState(corpus, Asked(**asked), "en")
 
 
 @pytest.fixture
@@ -37,11 +37,11 @@ def looking(home, corpus):
     return found
 
 
-def build(looking: Looking) -> None:
+def build(looking: ExplorerState) -> None:
     looking.draft = Draft.of(run_with_answers(partial(looking.memory_system().build, looking.block)))
 
 
-def questions(looking: Looking) -> list[str]:
+def questions(looking: ExplorerState) -> list[str]:
     """What judges were asked, as one text each."""
     asked = [request for stage, request in looking.backbone.asked if stage == "judge"]
     return ["\n".join(m["content"] for m in request.messages) for request in asked]
@@ -57,7 +57,7 @@ def line_of(asking) -> str:
 def test_a_reply_is_judged_with_two_memories_and_the_verdicts_stand_side_by_side(looking):
     looking.backbone.reply = lambda r: verdict(5 if "M1" in str(r.messages) else 2, "Because.")
     looking.system = "measured"
-    two = Two(looking)
+    two = PairPanel(looking)
     assert [m.value for m in two.memories] == ["measured", NONE]
     two.write.click()
     first, second = questions(looking)
@@ -73,7 +73,7 @@ def test_another_user_judges_the_same_reply_with_that_users_profile_and_memory(l
     own = str(corpus.profile("u003")["occupation"])
     jobs = {user: str(corpus.profile(user)["occupation"]) for user in corpus.users["user"]}
     them, other = next((user, job) for user, job in jobs.items() if job != own)
-    two = Two(looking)
+    two = PairPanel(looking)
     two.users[1].value, two.memories[1].value = them, "measured"
     two.write.click()
     first, second = questions(looking)
@@ -85,16 +85,16 @@ def test_another_user_judges_the_same_reply_with_that_users_profile_and_memory(l
 
 
 def test_the_other_users_own_turns_of_the_target_scenario_stay_hidden(looking, corpus):
-    two = Two(looking)
+    two = PairPanel(looking)
     two.users[1].value, two.memories[1].value = "u007", "measured"
-    made = run_with_answers(partial(two._side, looking.asked(), "u007", "measured", False), [verdict(4)])
+    made = run_with_answers(partial(two._side, looking.make_open_block(), "u007", "measured", False), [verdict(4)])
     assert set(made.block.evidence["user"]) == {"u007"}
     assert looking.scenario not in set(made.block.evidence["scenario"])
     assert made.memory.user == "u007"
 
 
 def test_a_pasted_reply_is_what_both_read_and_leaves_no_mark_of_a_verdict(looking):
-    two = Two(looking)
+    two = PairPanel(looking)
     looking.reply = "Take the night train, it costs 40 euros."
     two.score.click()
     assert all("night train" in text for text in questions(looking))
@@ -106,7 +106,7 @@ def test_a_pasted_reply_is_what_both_read_and_leaves_no_mark_of_a_verdict(lookin
 
 def test_the_draft_against_what_was_built(looking):
     build(looking)
-    two = Two(looking)
+    two = PairPanel(looking)
     two.memories[1].value = DRAFT
     looking.draft = looking.draft.add("Hates trains above all.")
     two.write.click()
@@ -117,7 +117,7 @@ def test_the_draft_against_what_was_built(looking):
 
 def test_what_is_shown_goes_when_it_is_no_longer_what_is_open(looking):
     build(looking)
-    two = Two(looking)
+    two = PairPanel(looking)
     two.memories[1].value = DRAFT
     changes = [
         lambda: setattr(looking, "draft", looking.draft.add("New.")),
@@ -135,12 +135,12 @@ def test_what_is_shown_goes_when_it_is_no_longer_what_is_open(looking):
     assert [user.value for user in two.users] == ["u005", "u005"]
 
 
-def _turns(looking: Looking) -> list[tuple[str, int]]:
+def _turns(looking: ExplorerState) -> list[tuple[str, int]]:
     return [(s, int(t)) for s, t in zip(looking.block.targets["session"], looking.block.targets["turn"])]
 
 
 def test_a_draft_is_one_users_and_has_to_be_there(looking):
-    two = Two(looking)
+    two = PairPanel(looking)
     two.memories[1].value = DRAFT
     two.score.click()
     assert "No memory is being edited" in line_of(two.asking)
@@ -152,7 +152,7 @@ def test_a_draft_is_one_users_and_has_to_be_there(looking):
 
 
 def test_a_backbone_that_is_gone_says_so_in_place_and_can_be_tried_again(looking):
-    two = Two(looking)
+    two = PairPanel(looking)
     looking.backbone.down = ConnectionError("nobody answers")
     two.score.click()
     assert "nobody answers" in line_of(two.asking) and two.shown.value == ""
@@ -163,7 +163,7 @@ def test_a_backbone_that_is_gone_says_so_in_place_and_can_be_tried_again(looking
 
 def test_it_can_be_stopped_and_a_late_answer_changes_nothing(looking):
     looking.backbone.waits = True
-    two = Two(looking)
+    two = PairPanel(looking)
     two.score.click()
     assert two.asking.busy
     two.asking.children[-1].click()
@@ -173,7 +173,7 @@ def test_it_can_be_stopped_and_a_late_answer_changes_nothing(looking):
 
 def test_an_unscored_verdict_is_no_score(looking):
     looking.backbone.reply = lambda r: verdict(4) if "M1" in str(r.messages) else verdict(9)
-    two = Two(looking)
+    two = PairPanel(looking)
     two.write.click()
     assert "no score from 1 to 5" in two.shown.value
     assert "The second is" not in two.shown.value
@@ -188,7 +188,7 @@ def replayed(looking, corpus):
     found = corpus.extras["candidates"].iloc[0]
     looking.open(found["user"], found["scenario"])
     looking.at = (found["session"], int(found["turn"]))
-    return Replayed(looking)
+    return CandidatesPanel(looking)
 
 
 def _here(corpus, looking):

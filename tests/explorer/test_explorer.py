@@ -17,14 +17,14 @@ from judging_endpoint import judging
 import perslib.explorer.user_panel as see_module
 import perslib.text
 from perslib.corpus import TURN, import_release, load, save
-from perslib.explorer import Explorer, Looking, explore, users_panel
+from perslib.explorer import Explorer, ExplorerState, explore, users_panel
 from perslib.explorer.app import Tabs
-from perslib.explorer.change_panel import Change
-from perslib.explorer.controls import Asking
-from perslib.explorer.judge_panel import Judging, calibrated
+from perslib.explorer.change_panel import EditPanel
+from perslib.explorer.controls import RequestStatus
+from perslib.explorer.judge_panel import JudgePanel, pool_with_history
 from perslib.explorer.past_turns import past_html, rated_turns
-from perslib.explorer.user_panel import build_now, memory_html, see
-from perslib.explorer.users_panel import Users, judge_errors
+from perslib.explorer.user_panel import build_now, make_user_panel, memory_html
+from perslib.explorer.users_panel import UsersPanel, judge_errors
 from perslib.judge import Verdict
 from perslib.llm import run_with_answers
 from perslib.memory import Draft, EditedSystem, MeasuredSystem, ScoreCountSystem, Statement, UserMemory
@@ -43,7 +43,7 @@ def corpus():
 def looking(model, server, corpus):
     server.reply = judging
     begin(language="en")
-    found = Looking(corpus, model(), "en")
+    found = ExplorerState(corpus, model(), "en")
     said = [
         Statement(f"M{i}", "user_specific_requirements", t) for i, t in enumerate(["Wants prices.", "Hates lists."], 1)
     ]
@@ -78,13 +78,13 @@ def test_another_user_closes_what_belonged_to_the_one_before(looking):
 def test_gold_is_hidden_until_asked_for_and_that_is_remembered(looking, corpus):
     assert looking.gold() == (None, None)
     assert not (rated_turns(looking)["scenario"] == looking.scenario).any()
-    panel = Judging(looking)
+    panel = JudgePanel(looking)
     assert "pl-score" not in panel.gold.value
     panel.show_gold.click()
     score, _ = looking.gold()
     assert f">{score}</span>" in panel.gold.value
     assert (rated_turns(looking)["scenario"] == looking.scenario).any()
-    again = Looking(corpus, looking.backbone, "en")
+    again = ExplorerState(corpus, looking.backbone, "en")
     assert again.is_gold_shown() and again.gold()[0] == score
     again.open(again.user, again.scenarios[again.user][1])
     assert not again.is_gold_shown(), "another scenario is another matter"
@@ -110,7 +110,7 @@ def test_a_rating_is_blind_only_where_the_past_was_not_in_view(looking, corpus):
     looking.open(other)
     looking.open(other, looking.scenarios[other][1])
     assert not looking.is_label_seen(), "while rating, nothing of the past is in view"
-    assert Looking(corpus, looking.backbone, "en").is_label_seen(
+    assert ExplorerState(corpus, looking.backbone, "en").is_label_seen(
         (tabs.looking.corpus.users["user"][0], elsewhere, "0", 0)
     )
 
@@ -128,7 +128,7 @@ def test_past_turns_are_grouped_by_score_and_searched_by_all_words(looking):
 
 
 def test_a_verdict_shows_raw_and_calibrated_and_marks_what_is_cited_from_nowhere(looking):
-    panel, change = Judging(looking), Change(looking)
+    panel, change = JudgePanel(looking), EditPanel(looking)
     panel.write.click()
     wait(panel.asking)
     html = panel.shown.value
@@ -141,14 +141,14 @@ def test_a_verdict_shows_raw_and_calibrated_and_marks_what_is_cited_from_nowhere
 
 def test_pooling_moves_the_judge_towards_the_user_and_needs_both():
     verdict = Verdict(raw=3, expected=3.0, p=(0.05, 0.15, 0.6, 0.15, 0.05))
-    p, mean = calibrated(verdict, (0, 0, 1, 4, 15))
+    p, mean = pool_with_history(verdict, (0, 0, 1, 4, 15))
     assert sum(p) == pytest.approx(1) and 3.0 < mean < 4.7
-    assert calibrated(verdict, (0,) * 5) == (None, None)
-    assert calibrated(Verdict(raw=3), (0, 0, 1, 4, 15)) == (None, None)
+    assert pool_with_history(verdict, (0,) * 5) == (None, None)
+    assert pool_with_history(Verdict(raw=3), (0, 0, 1, 4, 15)) == (None, None)
 
 
 def test_editing_moves_the_verdict_and_what_is_known_costs_nothing(looking, server):
-    panel, change = Judging(looking), Change(looking)
+    panel, change = JudgePanel(looking), EditPanel(looking)
     panel.score.click()
     assert "calls: 1" in wait(panel.asking)
     first = expected(panel)
@@ -164,18 +164,18 @@ def test_editing_moves_the_verdict_and_what_is_known_costs_nothing(looking, serv
 
 
 def test_a_stricter_user_changes_what_is_asked_and_the_calibrated_score(looking):
-    panel, change = Judging(looking), Change(looking)
+    panel, change = JudgePanel(looking), EditPanel(looking)
     panel.score.click()
     wait(panel.asking)
-    before = calibrated(looking.verdict, looking.draft.counts)[1]
+    before = pool_with_history(looking.verdict, looking.draft.counts)[1]
     change.stricter.click()
     wait(panel.asking)
-    assert calibrated(looking.verdict, looking.draft.counts)[1] < before
+    assert pool_with_history(looking.verdict, looking.draft.counts)[1] < before
     assert "stricter user" in panel.shown.value
 
 
 def test_leaving_out_shows_what_each_statement_does(looking, server):
-    change = Change(looking)
+    change = EditPanel(looking)
     change.leave_out.click()
     wait(change.asking)
     assert change.effects.value.count("pl-ef-id") == 2
@@ -184,7 +184,7 @@ def test_leaving_out_shows_what_each_statement_does(looking, server):
 
 
 def test_an_unreadable_answer_is_told_and_leaves_no_score(looking):
-    panel = Judging(looking)
+    panel = JudgePanel(looking)
     looking.reply = "please refuse"
     panel.write.click()
     wait(panel.asking)
@@ -192,7 +192,7 @@ def test_an_unreadable_answer_is_told_and_leaves_no_score(looking):
 
 
 def test_a_backbone_that_is_gone_is_told_in_place_and_can_be_tried_again(looking, server, monkeypatch):
-    panel = Judging(looking)
+    panel = JudgePanel(looking)
     from perslib.llm import backbone
 
     looking.backbone = backbone("vllm-qwen3-8b", base_url="http://127.0.0.1:9/v1", cache="off")
@@ -207,7 +207,7 @@ def test_a_backbone_that_is_gone_is_told_in_place_and_can_be_tried_again(looking
 
 def test_asking_can_be_stopped_and_a_late_answer_changes_nothing(looking, server):
     server.latency = 0.5
-    panel = Judging(looking)
+    panel = JudgePanel(looking)
     panel.score.click()
     assert panel.asking.busy and "pl-spinner" in panel.asking._line.value
     panel.asking._cancel.click()
@@ -220,7 +220,7 @@ def test_asking_can_be_stopped_and_a_late_answer_changes_nothing(looking, server
 
 
 def test_an_edited_memory_is_saved_and_found_by_studies(looking):
-    change = Change(looking)
+    change = EditPanel(looking)
     assert change.save.disabled
     change.statements._rows[0].on.value = False
     change.name.value = "no prices"
@@ -256,7 +256,7 @@ def every_html(widget):
 def test_text_of_strangers_is_only_text_everywhere(looking, corpus):
     users = corpus.users.assign(profile=[{**p, "occupation": NASTY} for p in corpus.users["profile"]])
     turns = corpus.turns.assign(request=NASTY, response=NASTY, reason=NASTY)
-    nasty = Looking(dataclasses.replace(corpus, users=users, turns=turns), looking.backbone, "en")
+    nasty = ExplorerState(dataclasses.replace(corpus, users=users, turns=turns), looking.backbone, "en")
     nasty.draft = Draft.of(UserMemory(nasty.user, nasty.scenario, NASTY, (1,) * 5, (Statement("M1", NASTY, NASTY, (NASTY,), NASTY, (NASTY,)),)))  # fmt: skip
     nasty.reply = NASTY
     tabs = Tabs(nasty)
@@ -282,7 +282,7 @@ def test_the_whole_opens_in_both_languages_and_for_a_user_with_one_scenario(mode
 
 @pytest.mark.sample
 def test_all_users_are_one_table_to_sort_search_and_open(looking, corpus):
-    users = Users(looking)
+    users = UsersPanel(looking)
     wait(users.judging, 120)
     opens = [row.children[0] for row in users.rows.children]
     assert {b.description for b in opens} == set(corpus.users["user"])
@@ -309,7 +309,7 @@ def test_all_users_are_there_before_anything_is_read_or_judged(looking, corpus, 
     monkeypatch.setattr(
         users_panel, "judge_errors", lambda _: may_go_on.wait(30) and pd.Series({corpus.users["user"][0]: 0.5})
     )
-    users = Users(looking)
+    users = UsersPanel(looking)
     try:
         lines = [row.children[1].value for row in users.rows.children]
         assert len(lines) == len(corpus.users) and all("error …" in line and "mean" in line for line in lines)
@@ -343,7 +343,7 @@ def scored_at_once(panel) -> float:
 
 @pytest.mark.sample
 def test_a_reply_is_scored_at_once_by_statements_and_follows_every_edit(looking, server):
-    panel = Judging(looking)
+    panel = JudgePanel(looking)
     panel.quick.click()
     by_its_own = scored_at_once(panel)
     assert "What the score is made of" in panel.shown.value and len(panel.edits.children) == 1
@@ -355,7 +355,7 @@ def test_a_reply_is_scored_at_once_by_statements_and_follows_every_edit(looking,
     shown, (first, *_) = panel.shown.value, looking.draft.lines
     assert "The judge says" in shown and "pl-why-turns" in shown
     assert "What would change its mind" in panel.edits.children[0].value
-    change = Change(looking)
+    change = EditPanel(looking)
     row = change.statements.children[0]
     assert row.points.value == pytest.approx(first.statement.points, abs=0.05)
     row.points.value = 1.5
@@ -374,7 +374,7 @@ def test_a_reply_is_scored_at_once_by_statements_and_follows_every_edit(looking,
 @pytest.mark.sample
 def test_an_edit_that_would_change_the_verdict_is_made_by_a_click(looking):
     looking.draft = Draft.of(build_now(looking, "preferences"))
-    panel = Judging(looking)
+    panel = JudgePanel(looking)
     panel.quick.click()
     before = scored_at_once(panel)
     *_, offered = panel.edits.children
@@ -391,7 +391,7 @@ def test_another_users_preferences_are_put_in_the_place_of_this_ones(home, corpu
     opened, looking = shown.children[1], shown.looking
     wait(opened.asking, 60)
     shown.children[2].selected_index = 1
-    panel = next(w for w in every(shown) if isinstance(w, Judging))
+    panel = next(w for w in every(shown) if isinstance(w, JudgePanel))
     opened.user.value = corpus.split()["test"][0]
     wait(opened.asking, 60)
     panel.quick.click()
@@ -412,7 +412,7 @@ def test_another_users_preferences_are_put_in_the_place_of_this_ones(home, corpu
 def test_who_taught_the_judge_is_judged_by_one_that_others_taught(looking):
     trained = next(user for user in looking.corpus.split()["train"] if user in looking.scenarios)
     looking.open(trained)
-    panel = Judging(looking)
+    panel = JudgePanel(looking)
     panel.quick.click()
     scored_at_once(panel)
     assert any(trained not in learned_from for _, _, *learned_from in looking._taught)
@@ -421,10 +421,10 @@ def test_who_taught_the_judge_is_judged_by_one_that_others_taught(looking):
 def test_a_memory_grows_with_the_sessions_and_marks_what_the_other_lacks(looking):
     looking.open(looking.user)
     looking.draft = None
-    shown = see(looking)
+    shown = make_user_panel(looking)
     slider = next(w for w in every(shown) if w.__class__.__name__ == "IntSlider")
     looking.draft = Draft.of(see_module.build_now(looking, "measured"))
-    assert slider.value == slider.max == len(see_module.sessions_of(looking))
+    assert slider.value == slider.max == len(see_module.list_past_sessions(looking))
     whole = "".join(every_html(shown))
     slider.value = 2
     some = "".join(every_html(shown))
@@ -436,7 +436,7 @@ def test_a_memory_grows_with_the_sessions_and_marks_what_the_other_lacks(looking
 
 def test_statements_that_mislead_are_those_that_wrong_verdicts_cite(looking):
     """The judge of these tests cites M1 and always says the same, so M1 is as wrong as all verdicts."""
-    change = Change(looking)
+    change = EditPanel(looking)
     change.mislead.click()
     wait(change.asking, 20)
     scores = looking.corpus.turns.merge(looking.block.targets[TURN].head(10), on=TURN)["score"].astype(float)
@@ -452,7 +452,7 @@ def test_statements_that_mislead_are_those_that_wrong_verdicts_cite(looking):
 
 
 def test_nothing_written_about_one_user_is_offered_for_the_next(looking):
-    change = Change(looking)
+    change = EditPanel(looking)
     change.text.value, change.name.value = "Wants prices.", "mine"
     looking.open(looking.corpus.users["user"][4])
     assert change.text.value == change.name.value == ""
@@ -532,7 +532,7 @@ def test_two_explorers_in_one_kernel_write_each_in_its_own_language(home, corpus
         shown.children[1].system.value = "measured"
         shown.children[2].selected_index = 1
     judged = chinese.children[2].children[1].children[0]
-    asking = next(w for w in every(judged) if isinstance(w, Asking))
+    asking = next(w for w in every(judged) if isinstance(w, RequestStatus))
     next(w for w in every(judged) if getattr(w, "icon", "") == "pencil").click()
     assert "评判者正在阅读并撰写" in asking._line.value
     chinese.looking.backbone.answer()  # what comes back does not come from a click
@@ -547,7 +547,7 @@ def test_two_explorers_in_one_kernel_write_each_in_its_own_language(home, corpus
 
 def test_memories_stand_side_by_side(looking):
     looking.system = "measured"
-    panel = see(looking)
+    panel = make_user_panel(looking)
     looking.draft = Draft.of(run_with_answers(partial(MeasuredSystem("en").build, looking.block)))
     both = [w for w in every_html(panel) if "pl-memory-head" in w]
     assert len(both) == 1
@@ -647,6 +647,6 @@ def test_what_no_panel_can_show_is_told_and_what_was_open_stays(model, home, cor
     opened.user.value = "u004"
     assert opened.failed.value == "" and shown.looking.user == "u004"
     shown.children[2].selected_index = 1
-    monkeypatch.setattr(Looking, "show_gold", lambda self: 1 / 0)
+    monkeypatch.setattr(ExplorerState, "show_gold", lambda self: 1 / 0)
     next(w for w in every(shown) if getattr(w, "icon", "") == "eye").click()
     assert "division by zero" in opened.failed.value

@@ -10,8 +10,8 @@ from asked import Asked, verdict
 from made import tiny_corpus
 
 from perslib.corpus import TURN, load
-from perslib.explorer.open_case import Looking, keys_of
-from perslib.explorer.rate_panel import Annotating, drawn, next_unrated, ratings_file, scale
+from perslib.explorer.open_case import ExplorerState, keys_of
+from perslib.explorer.rate_panel import RatePanel, next_unrated, ratings_file, sample_turns_to_rate, scale
 from perslib.explorer.ratings import read_ratings
 from perslib.judge import Verdict
 from perslib.report import begin
@@ -26,14 +26,14 @@ def corpus():
 @pytest.fixture
 def looking(home, corpus):
     begin(language="en")
-    found = Looking(corpus, Asked(), "en")
+    found = ExplorerState(corpus, Asked(), "en")
     found.open("u003", corpus.scenarios[0])
     return found
 
 
 @pytest.fixture
 def panel(looking):
-    made = Annotating(looking)
+    made = RatePanel(looking)
     made.rater.value = "Ann"
     return made
 
@@ -105,7 +105,7 @@ def test_a_reason_goes_with_three_or_less_only(panel):
 
 def test_reasons_are_shown_in_the_researchers_language_and_kept_in_the_corpus(home):
     begin(language="en")
-    panel = Annotating(Looking(load("sample/zh"), Asked(), "en"))
+    panel = RatePanel(ExplorerState(load("sample/zh"), Asked(), "en"))
     kept = {value for _, value in panel.form.reason.options}
     assert kept == {"不够细致", "不满足需求", "不够多样", "不可用", "其它"}
     assert not any(re.search("[一-鿿]", label) for label, _ in panel.form.reason.options)
@@ -133,7 +133,7 @@ def test_another_raters_rating_is_not_shown(panel, looking):
 
 def test_the_name_and_the_ratings_are_there_again_tomorrow(panel, looking, corpus):
     give(panel, 4)
-    again = Annotating(Looking(corpus, Asked(), "en"))
+    again = RatePanel(ExplorerState(corpus, Asked(), "en"))
     assert again.rater.value == "Ann"
     assert again.path == panel.path == ratings_file(corpus.name)
     again.looking.open(looking.user, looking.scenario)
@@ -162,11 +162,15 @@ def test_next_unrated_begins_anew_at_the_end():
 
 
 def test_a_sample_is_drawn_by_its_seed_from_all_users(panel, looking, corpus):
-    assert drawn(corpus, 30, 7) == drawn(corpus, 30, 7) != drawn(corpus, 30, 8)
-    assert len({key[0] for key in drawn(corpus, 30, 7)}) >= 20
+    assert (
+        sample_turns_to_rate(corpus, 30, 7)
+        == sample_turns_to_rate(corpus, 30, 7)
+        != sample_turns_to_rate(corpus, 30, 8)
+    )
+    assert len({key[0] for key in sample_turns_to_rate(corpus, 30, 7)}) >= 20
     panel.size.value, panel.seed.value = 12, 7
     panel.which.value = "sample"
-    wanted = drawn(corpus, 12, 7)
+    wanted = sample_turns_to_rate(corpus, 12, 7)
     assert looking.key == wanted[0] and "0 of 12" in panel.progress.value
     give(panel, 4)
     assert looking.key == wanted[1] and "1 of 12" in panel.progress.value
@@ -189,7 +193,7 @@ def test_a_rating_says_what_its_rater_had_seen(panel, looking):
 
 def test_a_pasted_reply_is_not_what_is_rated(panel, looking):
     looking.reply = "<b>pasted</b>"
-    annotated = Annotating(looking)
+    annotated = RatePanel(looking)
     assert "pasted" not in annotated.shown.value
 
 
@@ -201,7 +205,7 @@ def test_what_strangers_wrote_shows_as_text(home):
     corpus.turns["request"] = evil
     corpus.sessions["task"] = evil
     corpus.users["profile"] = [{"age": evil, evil: evil}] * len(corpus.users)
-    panel = Annotating(Looking(corpus, Asked(), "en"))
+    panel = RatePanel(ExplorerState(corpus, Asked(), "en"))
     assert "alert(1)" in panel.shown.value
     assert "<script" not in panel.shown.value and "<img" not in panel.shown.value
     panel.rater.value = evil
@@ -302,7 +306,7 @@ def test_the_judges_words_do_not_come_in_while_rating_goes_on(panel, looking):
 
 def test_it_speaks_chinese(home):
     begin(language="zh")
-    panel = Annotating(Looking(load("sample/zh"), Asked(), "zh"))
+    panel = RatePanel(ExplorerState(load("sample/zh"), Asked(), "zh"))
     assert panel.save.description == "保存并继续"
     assert panel.form.score.options[0][0] == "1 · 没有用处"
     begin(language="en")

@@ -12,7 +12,7 @@ import pytest
 
 from perslib.corpus import TURN, load
 from perslib.errors import DataError, UnknownName
-from perslib.explorer.ratings import Rating, rate, rater, read_ratings
+from perslib.explorer.ratings import Rating, rater, read_ratings, save_rating
 from perslib.stats import agreement, agreement_between, measure, reason_agreement
 
 GOLD = [5, 4, 3, 4, 2, 5, 5, 4, 5, 3, 2, 4]
@@ -32,7 +32,7 @@ def verdicts(judge: str, scores: list[float], **further) -> pd.DataFrame:
 
 
 def test_a_rating_comes_back_as_a_verdict(path):
-    written = rate(path, ONE)
+    written = save_rating(path, ONE)
     assert pd.Timestamp(written.at).tz is not None
     (row,) = read_ratings(path).to_dict("records")
     told = {c: row[c] for c in (*TURN, "judge", "raw", "reason", "note", "satisfied", "gold_shown")}
@@ -55,9 +55,9 @@ def test_a_file_that_is_not_there_has_no_ratings(path):
 
 
 def test_the_last_rating_counts_and_earlier_ones_stay(path):
-    rate(path, ONE)
-    rate(path, replace(ONE, rater="Bo"))
-    rate(path, replace(ONE, score=4, reason=None))
+    save_rating(path, ONE)
+    save_rating(path, replace(ONE, rater="Bo"))
+    save_rating(path, replace(ONE, score=4, reason=None))
     found = read_ratings(path).set_index("judge")
     assert found["raw"].to_dict() == {"rater: Ann": 4.0, "rater: Bo": 3.0}
     assert pd.isna(found.loc["rater: Ann", "reason"])
@@ -66,9 +66,9 @@ def test_the_last_rating_counts_and_earlier_ones_stay(path):
 
 
 def test_ratings_that_had_seen_other_opinions_are_left_out_and_counted(path):
-    rate(path, ONE)
-    rate(path, replace(ONE, score=5, reason=None, gold_shown=True))
-    rate(path, replace(ONE, turn=2, verdict_shown=True))
+    save_rating(path, ONE)
+    save_rating(path, replace(ONE, score=5, reason=None, gold_shown=True))
+    save_rating(path, replace(ONE, turn=2, verdict_shown=True))
     blind, every = read_ratings(path), read_ratings(path, blind=False)
     assert blind["raw"].tolist() == [3.0], "the blind rating is heard though a later one replaced it"
     assert blind.attrs["not_blind"] == 2
@@ -92,36 +92,36 @@ def test_ratings_that_had_seen_other_opinions_are_left_out_and_counted(path):
 )
 def test_what_the_published_scheme_does_not_allow_is_refused_and_not_written(path, change, said):
     with pytest.raises(DataError, match=said):
-        rate(path, replace(ONE, **change))
+        save_rating(path, replace(ONE, **change))
     assert not path.exists()
 
 
 def test_reasons_of_both_languages_are_published_ones(path):
-    rate(path, replace(ONE, reason="不够多样"))
+    save_rating(path, replace(ONE, reason="不够多样"))
     assert read_ratings(path)["reason"].tolist() == ["不够多样"]
 
 
 @pytest.mark.parametrize("cut", [5, 40, 90, 150, -3])
 def test_a_line_cut_by_a_crash_is_reported_and_what_follows_is_read(path, cut):
-    rate(path, replace(ONE, note="太短了 {see}"))
+    save_rating(path, replace(ONE, note="太短了 {see}"))
     whole = path.read_bytes()
     path.write_bytes(whole + whole.strip()[:cut])
     assert read_ratings(path).attrs["torn"] == ["zh.jsonl:2"]
-    rate(path, replace(ONE, turn=7))
+    save_rating(path, replace(ONE, turn=7))
     found = read_ratings(path)
     assert found["turn"].tolist() == [1, 7] and found.attrs["torn"] == ["zh.jsonl:2"]
 
 
 def test_only_the_line_break_lost_is_nothing_lost(path):
-    rate(path, ONE)
+    save_rating(path, ONE)
     path.write_bytes(path.read_bytes().rstrip())
-    rate(path, replace(ONE, turn=2))
+    save_rating(path, replace(ONE, turn=2))
     assert read_ratings(path)["turn"].tolist() == [1, 2]
     assert not read_ratings(path).attrs["torn"]
 
 
 def test_bad_lines_are_all_named_with_their_place(path):
-    rate(path, ONE)
+    save_rating(path, ONE)
     line = json.loads(path.read_text("utf-8"))
     bad = [json.dumps(line | {"score": 9}), "[1]", "hello", json.dumps({k: line[k] for k in line if k != "session"})]
     path.write_text("\n".join([json.dumps(line), *bad]), "utf-8")
@@ -136,7 +136,7 @@ def test_bad_lines_are_all_named_with_their_place(path):
 @pytest.mark.parametrize(("field", "value"), [("note", "\ud83d"), ("rater", "A\ud83d"), ("turn", 10**400)])
 def test_what_no_table_can_hold_is_neither_written_nor_read(path, field, value):
     with pytest.raises(DataError, match=rf"rating: {field} (holds half a character|is a whole number of 401)"):
-        rate(path, replace(ONE, **{field: value}))
+        save_rating(path, replace(ONE, **{field: value}))
     line = json.loads(json.dumps(asdict(ONE)))
     path.parent.mkdir()
     path.write_text(f"{json.dumps(line | {field: value})}\n{'[' * 100_000}\n", "utf-8")
@@ -149,7 +149,7 @@ def test_what_no_table_can_hold_is_neither_written_nor_read(path, field, value):
 def test_two_notebooks_can_rate_at_once(path):
     def many(name: str) -> None:
         for turn in range(50):
-            rate(path, replace(ONE, rater=name, turn=turn))
+            save_rating(path, replace(ONE, rater=name, turn=turn))
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(many, ("Ann", "Bo")))
@@ -162,7 +162,7 @@ def test_a_rater_is_one_more_row_of_an_agreement_table(path):
     for row in rated.itertuples():
         low = row.score <= 3
         reason = row.reason if low else None
-        rate(path, Rating("Ann", row.user, row.scenario, row.session, row.turn, int(row.score), reason))
+        save_rating(path, Rating("Ann", row.user, row.scenario, row.session, row.turn, int(row.score), reason))
     found = read_ratings(path)
     table = agreement(found, corpus, metrics=["mae", "accuracy"]).set_index("metric")
     assert table["judge"].unique().tolist() == ["rater: Ann"]
