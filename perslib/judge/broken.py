@@ -63,6 +63,11 @@ def shuffle_sentences(text: str, rng: np.random.Generator) -> str | None:
     return "".join(rng.permutation(sentences)) if len(sentences) > 2 else None
 
 
+def cut_in_half(text: str) -> str:
+    """Return the first half of a text, as if the reply had broken off."""
+    return text[: len(text) // 2]
+
+
 def strip_structure(text: str) -> str:
     """Return a text in one line, without the marks of lists, headings and bold type."""
     return " ".join(_MARKS.sub("", text).split())

@@ -20,7 +20,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus
 from perslib.judge import Judge, Verdict, targets
-from perslib.judge.broken import strip_structure
+from perslib.judge.broken import cut_in_half, strip_structure
 from perslib.judge.evaluate import fit, verdicts_on
 from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.preferences import columns_of, weigh_columns
@@ -97,7 +97,7 @@ def compare_deletions(moved: pd.DataFrame) -> pd.DataFrame:
 MOST_ASKED = 60
 #: Edits of a reply: the traits that each takes away, and the reply without them.
 EDITS: dict[str, tuple[set[str], Callable[[str], str]]] = {
-    "second half cut off": ({"length"}, lambda text: text[: len(text) // 2]),
+    "second half cut off": ({"length"}, cut_in_half),
     "structure stripped": ({"items", "headings", "bold", "table"}, strip_structure),
     "numbers taken out": ({"numbers", "prices", "keeps_numbers"}, lambda text: re.sub(r"\d+(?:[.,]\d+)*", "", text)),
 }

@@ -17,7 +17,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, Block, Corpus, Target
 from perslib.judge.base import Judge, Verdict
-from perslib.judge.broken import shuffle_sentences, strip_structure
+from perslib.judge.broken import cut_in_half, shuffle_sentences, strip_structure
 from perslib.judge.evaluate import fit as fit_judge
 from perslib.judge.evaluate import targets, verdicts_on
 from perslib.llm import Backbone
@@ -59,7 +59,7 @@ class Elsewhere:
 
 
 def _cut(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
-    return target.response[: len(target.response) // 2] or None
+    return cut_in_half(target.response) or None
 
 
 def _change_numbers(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
