@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib.util
 import json
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +14,7 @@ import pytest
 from perslib.corpus import import_release, load
 from perslib.errors import DataError
 from perslib.systems.uxbench.bench import judge_cases, lessons_of
+from perslib.systems.uxbench.loaders import describe_cases
 from perslib.systems.uxbench.loaders.uxbench import split_of
 from perslib.systems.uxbench.signals import signals_of
 
@@ -229,3 +233,14 @@ def test_a_session_of_messages_has_the_user_and_the_assistant_that_its_rows_name
     lines = write(tmp_path / "log.jsonl", [raw(model="alpha-1"), raw("r2", model={"no": "name"})])
     assert read(lines).corpus.sessions["assistant"].isna().tolist() == [False, True]
     assert load(lines).meta["kind"] == "uxbench", "a raw log is known by its first line"
+
+
+def test_without_the_extra_an_import_names_what_its_tables_need(monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "re2" else find_spec(name, *more)
+    )
+    corpus = dataclasses.replace(load("sample/en"), extras={"cases": pd.DataFrame()})
+    (line,) = describe_cases(corpus)
+    assert line.startswith("UXBench's published tables") and line.endswith('[uxbench]"')
+    assert list(describe_cases(load("sample/en"))) == []
