@@ -25,8 +25,8 @@ from perslib.corpus import BLOCK, Corpus, load
 from perslib.judge import LearnedJudge
 from perslib.judge.history import controls
 from perslib.stats import METRICS, interval, with_gold
-from perslib.stats.agreement.metrics import LOWER_IS_BETTER, measure_under, scale_of
-from perslib.stats.resample.sums import Sums
+from perslib.stats.agreement.metrics import LOWER_IS_BETTER, interval_scale, measure_under
+from perslib.stats.resample.sums import AgreementSums
 from perslib.studies.verification import judge_test_users
 from perslib.worlds import world
 
@@ -51,7 +51,7 @@ def corpora(options: argparse.Namespace) -> Iterator[tuple[str, Corpus]]:
             yield "PersTurnBench", read(Path(folder)).corpus
 
 
-def population(corpus: Corpus, score: str) -> tuple[dict[str, Sums], int]:
+def population(corpus: Corpus, score: str) -> tuple[dict[str, AgreementSums], int]:
     """Return the sums of the learned judge and of each control on the turns that all scored, and the number of users."""
     judges = [LearnedJudge(), *controls()]
     frame = with_gold(judge_test_users(judges, corpus), corpus, [score]).dropna(subset=[score, "gold"])
@@ -60,7 +60,7 @@ def population(corpus: Corpus, score: str) -> tuple[dict[str, Sums], int]:
     user, users = pd.factorize(about["user"])
     block = about.groupby(BLOCK).ngroup().to_numpy()
     gold = about["gold"].to_numpy(float)
-    return {name: Sums(gold, wide[name].to_numpy(float), user, len(users), block) for name in wide}, len(users)
+    return {name: AgreementSums(gold, wide[name].to_numpy(float), user, len(users), block) for name in wide}, len(users)
 
 
 def draw(users: int, size: int, trials: int, rng: np.random.Generator) -> np.ndarray:
@@ -74,7 +74,7 @@ def draw(users: int, size: int, trials: int, rng: np.random.Generator) -> np.nda
     return np.concatenate(parts, axis=1).astype(float)
 
 
-def cover(sums: dict[str, Sums], users: int, size: int, options: argparse.Namespace) -> pd.DataFrame:
+def cover(sums: dict[str, AgreementSums], users: int, size: int, options: argparse.Namespace) -> pd.DataFrame:
     """Return the coverage of every metric of the first judge and of its gains, with the mean width of intervals."""
     own, *others = (name for name in ("learned", *(n for n in sums if n != "learned")))
     truth = {name: measure_under(part, METRICS, np.ones((users, 1))) for name, part in sums.items()}
@@ -87,7 +87,7 @@ def cover(sums: dict[str, Sums], users: int, size: int, options: argparse.Namesp
         }
         for metric in METRICS:
             values, sign = found[own][metric], -1 if metric in LOWER_IS_BETTER else 1
-            collect(hits, (metric, "value"), interval(values, scale_of(metric)), truth[own][metric][0])
+            collect(hits, (metric, "value"), interval(values, interval_scale(metric)), truth[own][metric][0])
             gains = {n: sign * (values - found[n][metric]) for n in others}
             true = {n: sign * (truth[own][metric][0] - truth[n][metric][0]) for n in others}
             with warnings.catch_warnings():

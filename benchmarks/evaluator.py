@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.corpus import Corpus
-from perslib.judge import Manner, Personal, evaluate
+from perslib.judge import JudgeSettings, Personal, evaluate
 from perslib.judge.base import Judge
 from perslib.llm import backbone
 from perslib.memory import Structured
@@ -77,9 +77,9 @@ def rounds(options: argparse.Namespace, url: str) -> dict[str, list[tuple[int, f
             os.environ["PERSLIB_HOME"] = folder
             memory = Structured("en")
             judges = {
-                NONE: Personal(None, Manner("en")),
-                COLD: Personal(memory, Manner("en")),
-                WARM: Personal(memory, Manner("en", seed=43)),  # other questions, the same memories
+                NONE: Personal(None, JudgeSettings("en")),
+                COLD: Personal(memory, JudgeSettings("en")),
+                WARM: Personal(memory, JudgeSettings("en", seed=43)),  # other questions, the same memories
             }
             for name, judge in judges.items():
                 took = judged(judge, corpus, users, url, options.in_flight)

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from evaluator import reply
 
 from perslib.corpus import load, save
-from perslib.judge import Manner, Personal, evaluate
+from perslib.judge import JudgeSettings, Personal, evaluate
 from perslib.llm import backbone
 from perslib.llm.answerers.http import Transport
 from perslib.memory import Structured
@@ -88,7 +88,7 @@ def judge(folder: Path, scheduler: Any = None) -> dict[str, float]:
     spread = {} if scheduler is None else {"scheduler": scheduler}
     model = backbone("vllm-qwen3-8b", base_url="http://127.0.0.1:9", concurrency=64, structured="schema", **spread)
     clock, processor = time.perf_counter(), time.process_time()
-    verdicts = evaluate(Personal(Structured("en"), Manner("en")), corpus, model, split=None, progress=False)
+    verdicts = evaluate(Personal(Structured("en"), JudgeSettings("en")), corpus, model, split=None, progress=False)
     took = {"seconds": time.perf_counter() - clock, "processor": time.process_time() - processor}
     assert verdicts["raw"].notna().all() and len(verdicts) == len(corpus.turns), verdicts["error"].iloc[0]
     asked = model.ledger.total.calls

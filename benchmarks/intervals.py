@@ -12,11 +12,11 @@ import time
 import numpy as np
 
 from perslib.stats import METRICS, estimate, leave_out
-from perslib.stats.agreement.metrics import measure_under, scale_of
-from perslib.stats.resample.sums import Sums
+from perslib.stats.agreement.metrics import interval_scale, measure_under
+from perslib.stats.resample.sums import AgreementSums
 
 
-def made(options: argparse.Namespace) -> list[Sums]:
+def made(options: argparse.Namespace) -> list[AgreementSums]:
     """Gold with user levels, and judges that see it through noise."""
     rng = np.random.default_rng(0)
     user = np.sort(rng.integers(0, options.users, options.turns))
@@ -24,7 +24,7 @@ def made(options: argparse.Namespace) -> list[Sums]:
     gold = np.clip(np.rint(level + rng.normal(0, 0.8, options.turns)), 1, 5)
     noisy = [np.clip(gold + rng.normal(0, 1, options.turns), 1, 5) for _ in range(options.judges)]
     whole = round(0.7 * options.judges)
-    return [Sums(gold, np.rint(s) if i < whole else s, user, options.users) for i, s in enumerate(noisy)]
+    return [AgreementSums(gold, np.rint(s) if i < whole else s, user, options.users) for i, s in enumerate(noisy)]
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
         weights = leave_out(options.users)
         for sums in judges:
             for name, values in measure_under(sums, METRICS, weights).items():
-                estimate(values, name, scale_of(name))
+                estimate(values, name, interval_scale(name))
         print(f"{number:>5} {time.perf_counter() - wall:>8.2f} {time.process_time() - cpu:>8.2f}")
 
 

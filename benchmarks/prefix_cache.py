@@ -26,10 +26,10 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus, load
-from perslib.judge import Manner, Personal
+from perslib.judge import JudgeSettings, Personal
 from perslib.llm import Answer, Request, backbone, compute
 from perslib.memory import MeasuredSystem
-from perslib.replay import Candidate, generated, recorded, scored
+from perslib.replay import Candidate, generate_replies, judge_candidates, select_recorded_replies
 
 ORDERED, SHUFFLED = "in order", "shuffled"
 TASKS = ("judging", "answering")
@@ -77,13 +77,19 @@ def questions(task: str, options: argparse.Namespace) -> list[Request]:
     if task == "answering":
         turns = largest_blocks(corpus, options.blocks, options.turns * options.candidates)
         candidate = Candidate(context="profile", max_tokens=1)
-        generated(candidate, corpus, turns, listener, progress=False)
+        generate_replies(candidate, corpus, turns, listener, progress=False)
     else:
         turns = largest_blocks(corpus, options.blocks, options.turns)
         given = corpus.extras["candidates"].merge(turns, on=TURN)
         names = list(given["candidate"].unique()[: options.candidates])
-        judge = Personal(MeasuredSystem("en"), Manner("en", written=False))
-        scored(judge, corpus, recorded(given[given["candidate"].isin(names)], turns), listener, progress=False)
+        judge = Personal(MeasuredSystem("en"), JudgeSettings("en", with_rationale=False))
+        judge_candidates(
+            judge,
+            corpus,
+            select_recorded_replies(given[given["candidate"].isin(names)], turns),
+            listener,
+            progress=False,
+        )
     return list(listener.heard)
 
 

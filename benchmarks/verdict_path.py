@@ -45,11 +45,11 @@ def main() -> None:
     from scripted import MEMORY
 
     from perslib.corpus import load
-    from perslib.judge import evaluate, make_judge, targets
+    from perslib.judge import evaluate, make_judge, select_blocks
     from perslib.llm import Backbone, Cache
     from perslib.llm.entries import BackboneEntry
-    from perslib.report.show.tables import formatted
-    from perslib.stats import agreement, calibrated, histories
+    from perslib.report.show.tables import format_table
+    from perslib.stats import agreement, calibrate_verdicts, histories
 
     def reply(body: dict[str, Any]) -> str:
         is_memory = "scoring_style" in json.dumps(body)
@@ -59,18 +59,18 @@ def main() -> None:
     with Endpoint(reply) as server, tempfile.TemporaryDirectory() as folder:
         entry = BackboneEntry("loopback", base_url=server.base_url, model="stand-in", structured="json_schema")
         corpus = load("sample/en")
-        blocks, *cut = entered(lambda: list(targets(corpus, limit=1)))
+        blocks, *cut = entered(lambda: list(select_blocks(corpus, limit=1)))
         model = Backbone(entry, Cache(Path(folder) / "answers.sqlite"))
         legs = [("block", *cut)]
         verdicts, *judged = entered(
             lambda: evaluate(make_judge("personal"), corpus, model, blocks=blocks, progress=False)
         )
         legs.append(("memory and judge", *judged))
-        scored, *mapped = entered(lambda: calibrated(verdicts, histories(corpus)))
+        scored, *mapped = entered(lambda: calibrate_verdicts(verdicts, histories(corpus)))
         legs.append(("calibration", *mapped))
         found, *met = entered(lambda: agreement(scored, corpus))
         legs.append(("agreement", *met))
-        _, *shown = entered(lambda: formatted(found))
+        _, *shown = entered(lambda: format_table(found))
         legs.append(("table", *shown))
     for name, files, functions in legs:
         print(f"{name:18}{len(files):4} files {len(functions):5} functions")

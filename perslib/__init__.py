@@ -15,13 +15,13 @@ from typing import Any
 _PLACES = {
     "perslib.corpus": ("load", "from_frame", "save"),
     "perslib.judge": (
-        "Computed", "LearnedJudge", "Manner", "Personal", "Sees", "controls", "evaluate", "make_judge", "make_judges",
+        "Computed", "LearnedJudge", "JudgeSettings", "Personal", "JudgeInputs", "controls", "evaluate", "make_judge", "make_judges",
     ),
     "perslib.llm": ("backbone", "dry_run"),
     "perslib.memory": ("make_memory",),
-    "perslib.stats": ("agreement", "calibrated"),
+    "perslib.stats": ("agreement", "calibrate_verdicts"),
     "perslib.report.show.tables": ("agreement_table",),
-    "perslib.report.run.results": ("replies", "runs", "verdicts"),
+    "perslib.report.run.results": ("replies", "list_runs", "verdicts"),
 }  # fmt: skip
 _PLACE = {name: place for place, names in _PLACES.items() for name in names}
 

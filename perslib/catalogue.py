@@ -21,7 +21,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
 from perslib.errors import ReportError
-from perslib.paths import bundled, read_toml, workspace
+from perslib.paths import find_bundled, read_toml, workspace
 from perslib.text import (
     CATALOGUES,
     LANGUAGES,
@@ -54,12 +54,12 @@ ALWAYS = ("xlabel", "ylabel")
 Message = str | tuple[str, str]
 
 
-def messages() -> Iterator[tuple[Message, str]]:
+def list_messages() -> Iterator[tuple[Message, str]]:
     """Every message of the library, its templates and notebooks, with the file that it is in."""
     package = Path(__file__).parent
     for file in sorted(package.rglob("*.py")):
         yield from ((m, f"perslib/{file.relative_to(package)}") for m in in_code(file.read_text("utf-8")))
-    for file in sorted(bundled("notebooks").glob("*.ipynb")):
+    for file in sorted(find_bundled("notebooks").glob("*.ipynb")):
         yield from ((m, f"notebooks/{file.name}") for m in in_notebook(file))
     for file in sorted(package.rglob("*.j2")):
         yield from ((m, f"perslib/{file.relative_to(package)}") for m in in_template(file.read_text("utf-8")))
@@ -174,17 +174,17 @@ def translate_code(source: str) -> str:
     return code.decode()
 
 
-def template() -> Catalog:
+def make_catalogue() -> Catalog:
     """All messages, without translations."""
     found = Catalog(project="perslib", charset="utf-8")
-    for message, file in messages():
+    for message, file in list_messages():
         found.add(message, locations=[(file, None)])  # type: ignore[list-item]
     return found
 
 
 def update(language: str) -> dict[str, int]:
     """Bring the catalogue of a language up to date; return how many messages it has and how many lack a translation."""
-    file, fresh = CATALOGUES / f"{language}.po", template()
+    file, fresh = CATALOGUES / f"{language}.po", make_catalogue()
     known = Catalog(locale=language)
     if file.is_file():
         with file.open("rb") as opened:

@@ -1,6 +1,6 @@
 """Work on a Dask cluster: a function over chunks of items, the same results in the same order as here.
 
-    with connected("tcp://10.0.0.1:8786") as client:        # an address, a cluster, a client, or "local"
+    with connect_cluster("tcp://10.0.0.1:8786") as client:        # an address, a cluster, a client, or "local"
         results = spread(client, function, chunks)
 
 A chunk is written to a file in a folder that all machines see, a worker reads it, calls the function and writes what it
@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from perslib.errors import PerslibError
 from perslib.extras import import_extra
-from perslib.paths import scratch, state, workspace
+from perslib.paths import scratch, state_folder, workspace
 from perslib.registry import named_plugins, use_plugins
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ WAITING = 4
 
 
 @contextmanager
-def connected(scheduler: Scheduler) -> Iterator[Any]:
+def connect_cluster(scheduler: Scheduler) -> Iterator[Any]:
     """A client of the cluster; what was opened for it is closed again, what was given is not."""
     (distributed,) = import_extra("dask", "Spreading work over processes")
     if isinstance(scheduler, distributed.Client):
@@ -84,8 +84,8 @@ def spread(
         raise PerslibError("Results that are to stay need a place: give spread a folder.")
     with ExitStack() as opened:
         if folder is None:
-            (state() / "spread").mkdir(parents=True, exist_ok=True)
-            folder = opened.enter_context(scratch("work", inside=state() / "spread"))
+            (state_folder() / "spread").mkdir(parents=True, exist_ok=True)
+            folder = opened.enter_context(scratch("work", inside=state_folder() / "spread"))
         place = Path(folder).resolve()
         most = WAITING * workers_of(client)
         todo = write_value(place, function)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def bundled(*parts: str) -> Path:
+def find_bundled(*parts: str) -> Path:
     """A file or folder that perslib brings along: `prompts`, `notebooks`, `data/sample`.
 
     In a checkout these lie at its top; a wheel carries copies inside the package.
@@ -62,7 +62,7 @@ def workspace() -> Path:
     return here
 
 
-def state() -> Path:
+def state_folder() -> Path:
     """The folder for what perslib remembers between runs: answer cache, probes, ledgers."""
     return workspace() / ".perslib"
 
@@ -103,7 +103,7 @@ def scratch(purpose: str, inside: Path | None = None) -> Iterator[Path]:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Keep every other process out of such a block for this folder, where the system has locks for files."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("a") as file:

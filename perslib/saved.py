@@ -24,7 +24,7 @@ DEFLATED = 1032
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
 
-def save(folder: str | Path, card: Mapping[str, Any], arrays: Mapping[str, Any]) -> Path:
+def save_model(folder: str | Path, card: Mapping[str, Any], arrays: Mapping[str, Any]) -> Path:
     """Write the arrays, and the card last, with the hash of every file that lies beside it; return the folder."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -38,16 +38,16 @@ def save(folder: str | Path, card: Mapping[str, Any], arrays: Mapping[str, Any])
 
 
 @contextmanager
-def loaded(folder: str | Path, what: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def load_model(folder: str | Path, what: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Give card and arrays; what is wrong with them, also inside the `with`, is an error that names the folder."""
     folder = Path(folder)
     try:
-        card: dict[str, Any] = json.loads(_checked(folder, CARD, LARGEST_CARD).read_text("utf-8"))
+        card: dict[str, Any] = json.loads(_check_path(folder, CARD, LARGEST_CARD).read_text("utf-8"))
         files = card["files"]
         if not isinstance(files, dict):
             raise ValueError(f"files in {CARD} is {files!r:.60}, expected names of files and their hashes")
         for name, expected in files.items():
-            if _sha256(_checked(folder, name)) != expected:
+            if _sha256(_check_path(folder, name)) != expected:
                 raise ValueError(f"{name} is not the file that was saved with this card")
         yield card, _read_arrays(folder / WEIGHTS) if WEIGHTS in files else {}
     except PerslibError:
@@ -59,7 +59,7 @@ def loaded(folder: str | Path, what: str) -> Iterator[tuple[dict[str, Any], dict
         ) from None
 
 
-def _checked(folder: Path, name: str, most: int = LARGEST) -> Path:
+def _check_path(folder: Path, name: str, most: int = LARGEST) -> Path:
     """Return the path of a file of the folder; a pipe or a device would be read forever."""
     parts, path = PureWindowsPath(name), folder / name  # knows what other systems take for a root, too
     if parts.anchor or ".." in parts.parts:

@@ -67,7 +67,7 @@ def _refuse_address(address: str) -> Any:
 def check(record: Any, schema: Schema, place: str, unknown: Callable[[str], None] | None = None) -> list[Problem]:
     """What is wrong with a record: one problem a field. `unknown` takes fields that the schema does not name."""
     if not _is_fit(record):
-        return list(unfit(record, place))
+        return list(find_unstorable(record, place))
     try:
         is_valid = schema.validator.is_valid(record)
     except ValueError:  # TOML has dates and overrides may be NumPy's; no schema knows them
@@ -98,22 +98,22 @@ def _messages(error: ValidationError, record: Any, schema: Schema) -> Iterator[t
     if keyword == "required":
         name = details["property"]
         wanted = schema.at([*path, "properties", name]) if name in part.get("properties", {}) else {}
-        yield f"{within}{name}", f"{within}{name} is missing{_expected(wanted, 'type', ', expected ')}"
+        yield f"{within}{name}", f"{within}{name} is missing{_describe_expected(wanted, 'type', ', expected ')}"
     elif keyword == "additionalProperties":
         for name in details["unexpected"]:
             yield f"{within}{name}", f"there is no field '{within}{name}'.{_hint(name, part['properties'])}"
     elif "propertyNames" in path:
         name = details["error"].instance
-        yield f"{within}{name}", f"{within}{name} is a wrong key{_expected(part, keyword, ', expected ')}"
+        yield f"{within}{name}", f"{within}{name} is a wrong key{_describe_expected(part, keyword, ', expected ')}"
     elif value is None:
-        yield field, f"{field} is missing{_expected(part, keyword, ', expected ')}".lstrip()
+        yield field, f"{field} is missing{_describe_expected(part, keyword, ', expected ')}".lstrip()
     else:
         is_count = keyword in ("minItems", "maxItems")
-        said = f"holds {len(value)} items" if is_count else f"is {_shown(value, part)}"
-        yield field, f"{field} {said}{_expected(part, keyword, ', expected ')}".lstrip()
+        said = f"holds {len(value)} items" if is_count else f"is {_format_value(value, part)}"
+        yield field, f"{field} {said}{_describe_expected(part, keyword, ', expected ')}".lstrip()
 
 
-def _expected(part: Mapping[str, Any], keyword: str, before: str) -> str:
+def _describe_expected(part: Mapping[str, Any], keyword: str, before: str) -> str:
     """What a part of a schema asks for; nothing where it does not say."""
     if said := part.get("description"):
         return f"{before}{said}"
@@ -131,7 +131,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(near)}?" if near else f" Known: {', '.join(known)}."
 
 
-def _shown(value: Any, part: Mapping[str, Any]) -> str:
+def _format_value(value: Any, part: Mapping[str, Any]) -> str:
     if isinstance(value, str) and not value.strip():
         return "empty"
     return "not shown here" if part.get("writeOnly") else show(value)
@@ -150,10 +150,10 @@ def _is_fit(value: Any) -> bool:
         return value.isascii() or not _HALF.search(value)
     if kind is dict:
         return all(map(_is_fit, value)) and all(map(_is_fit, value.values()))
-    return all(map(_is_fit, value)) if kind is list else not any(unfit(value, ""))
+    return all(map(_is_fit, value)) if kind is list else not any(find_unstorable(value, ""))
 
 
-def unfit(value: Any, place: str, name: str = "") -> Iterator[Problem]:
+def find_unstorable(value: Any, place: str, name: str = "") -> Iterator[Problem]:
     """What of a JSON value no corpus or table can hold, each with the name of its field."""
     if isinstance(value, str):
         if _HALF.search(value):
@@ -164,7 +164,7 @@ def unfit(value: Any, place: str, name: str = "") -> Iterator[Problem]:
     elif isinstance(value, dict):
         for key, item in value.items():
             own = f"{name}.{key}" if name else key
-            yield from (*unfit(key, place, own), *unfit(item, place, own))
+            yield from (*find_unstorable(key, place, own), *find_unstorable(item, place, own))
     elif isinstance(value, list):
         for i, item in enumerate(value):
-            yield from unfit(item, place, f"{name}[{i}]")
+            yield from find_unstorable(item, place, f"{name}[{i}]")

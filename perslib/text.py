@@ -101,10 +101,10 @@ def as_paragraph(sentences: Callable[P, Iterator[str]]) -> Callable[P, str]:
     """Let a function that yields whole sentences, translated already, return them as one paragraph."""
 
     @wraps(sentences)
-    def joined(*args: P.args, **named: P.kwargs) -> str:
+    def join_paragraph(*args: P.args, **named: P.kwargs) -> str:
         return paragraph(*sentences(*args, **named))
 
-    return joined
+    return join_paragraph
 
 
 def mark(message: str) -> str:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from perslib import catalogue
 from perslib.cli import main
-from perslib.paths import bundled
+from perslib.paths import find_bundled
 from perslib.text import CATALOGUES, join, paragraph, plural, translate, translate_markdown, using_language
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -38,7 +38,7 @@ def placeholders(text: str) -> set[str]:
 
 @pytest.mark.system("mem_pal", "deus", "uxbench")
 def test_every_message_is_translated_and_every_translation_is_used(chinese):
-    used = {message for message, _ in catalogue.messages()}
+    used = {message for message, _ in catalogue.list_messages()}
     known = {entry.id: entry for entry in chinese if entry.id}
     assert not sorted(map(str, used - set(known))), "run: python -m perslib.catalogue, then translate"
     assert not sorted(map(str, set(known) - used)), "run: python -m perslib.catalogue"
@@ -60,7 +60,7 @@ def test_placeholders_are_the_same_in_both_languages(chinese):
 
 
 def test_no_message_is_chinese():
-    assert not [message for message, _ in catalogue.messages() if HAN.search("".join(ids(message)))]
+    assert not [message for message, _ in catalogue.list_messages() if HAN.search("".join(ids(message)))]
 
 
 def test_translating_fills_in_values_and_falls_back_to_english():
@@ -110,7 +110,7 @@ def test_a_notebook_is_written_in_chinese(name, tmp_path):
 
 
 def test_the_source_notebooks_are_english():
-    for file in bundled("notebooks").glob("*.ipynb"):
+    for file in find_bundled("notebooks").glob("*.ipynb"):
         assert not HAN.search(file.read_text("utf-8")), file
         tags = [tag for cell in nbformat.read(file, 4).cells for tag in cell.metadata.get("tags", [])]
         assert not [tag for tag in tags if tag.startswith("lang-")]

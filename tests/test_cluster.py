@@ -19,9 +19,9 @@ pytest.importorskip("distributed")
 from distributed import LocalCluster
 from two_workers import two_workers
 
-from perslib.cluster import connected, spread, write_value
+from perslib.cluster import connect_cluster, spread, write_value
 from perslib.errors import BackboneError, DataError, PerslibError, Problem, UnknownName
-from perslib.judge import Manner, Nearest, Personal, evaluate
+from perslib.judge import JudgeSettings, Nearest, Personal, evaluate
 from perslib.llm import backbone
 from perslib.llm.backbone import share
 from perslib.llm.entries import entry
@@ -56,7 +56,7 @@ def corpus():
 def judged(corpus, url, home, **options):
     os.environ["PERSLIB_HOME"] = str(home)
     model = backbone("vllm-qwen3-8b", base_url=url, structured="schema", concurrency=8, patience=HASTY, **options)
-    judge = Personal(None, Manner("en"))
+    judge = Personal(None, JudgeSettings("en"))
     return evaluate(judge, corpus, model, split=None, limit=40, progress=False), model
 
 
@@ -105,7 +105,7 @@ def slow_square(numbers):
 def test_results_come_in_order_and_those_with_a_key_are_kept(cluster, home):
     chunks = [[i, i + 1] for i in range(20)]
     expected = [square(chunk) for chunk in chunks]
-    with connected(cluster) as at:
+    with connect_cluster(cluster) as at:
         assert list(spread(at, square, chunks)) == expected
         kept = home / "kept"
         assert list(spread(at, square, chunks, keys=str, folder=kept)) == expected
@@ -124,7 +124,7 @@ def test_a_run_whose_scheduler_is_lost_goes_on_under_the_next(home):
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as first,
         pytest.raises(PerslibError, match="The Dask scheduler is gone"),
-        connected(first) as at,
+        connect_cluster(first) as at,
     ):
         for found in spread(at, slow_square, chunks, keys=str, folder=kept):
             taken += found
@@ -134,7 +134,7 @@ def test_a_run_whose_scheduler_is_lost_goes_on_under_the_next(home):
     assert 3 <= done < 12
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as second,
-        connected(second) as at,
+        connect_cluster(second) as at,
     ):
         again = list(spread(at, slow_square, chunks, keys=str, folder=kept))
     assert again == [[i * i] for i in range(12)] and taken == [0, 1, 4]
@@ -152,12 +152,12 @@ def test_what_cannot_be_is_said(cluster, home, corpus, monkeypatch):
     monkeypatch.setattr("perslib.cluster.CONNECT", "1s")
     with (
         pytest.raises(PerslibError, match=r"No Dask scheduler can be reached .*dask scheduler"),
-        connected("tcp://127.0.0.1:1"),
+        connect_cluster("tcp://127.0.0.1:1"),
     ):
         pass
     model = backbone("vllm-qwen3-8b", base_url="http://127.0.0.1:1/v1", scheduler=cluster)
     with pytest.raises(BackboneError, match="spending cap cannot be kept"):
-        evaluate(Personal(None, Manner("en")), corpus, model, split=None, limit=4, cap=1.0, progress=False)
+        evaluate(Personal(None, JudgeSettings("en")), corpus, model, split=None, limit=4, cap=1.0, progress=False)
 
 
 def refuses(numbers):
@@ -165,7 +165,7 @@ def refuses(numbers):
 
 
 def test_errors_of_workers_come_whole(cluster, home):
-    with connected(cluster) as at, pytest.raises(DataError, match="score is 7") as caught:
+    with connect_cluster(cluster) as at, pytest.raises(DataError, match="score is 7") as caught:
         list(spread(at, refuses, [[1]]))
     assert caught.value.problems[0].place == "turns.jsonl:17" and caught.value.remedy == "Mend it."
     unknown = pickle.loads(pickle.dumps(UnknownName("judge", "persnal", ["personal"])))

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from perslib import registry
 from perslib.cli import main
-from perslib.cluster import connected, spread
+from perslib.cluster import connect_cluster, spread
 from perslib.corpus import corpus_names, import_release, load
 from perslib.errors import PerslibError, UnknownName
-from perslib.judge import Manner, Personal, asks_model, evaluate, judge, make_judge, make_judges
+from perslib.judge import JudgeSettings, Personal, asks_model, evaluate, judge, make_judge, make_judges
 from perslib.memory import make_memory, memory
 from perslib.replay import context, make_context
 from perslib.report.run.execution import kernel_environment
@@ -68,7 +68,7 @@ def test_names_of_a_module_of_ones_own_are_known_everywhere(workspace):
     block = next(corpus.blocks("test"))
     assert isinstance(make_judge("last complaint"), Personal)
     assert make_memory("last complaint").name == "last complaint"
-    assert make_context("first name terms").given(block).labelled is False
+    assert make_context("first name terms").hide_labels(block).labelled is False
     (workspace / "mine.txt").write_text("ada|gift|a scarf?|a red one|4\nada|food|soup?|leek|2\n", "utf-8")
     import_release("stars", workspace / "mine.txt")
     assert "mine" in corpus_names() and load("mine").turns["score"].tolist() == [4, 2]
@@ -120,7 +120,7 @@ def test_modules_reach_other_processes_and_leave_the_environment_alone(workspace
     child = subprocess.run([sys.executable, "-c", code], env=found, capture_output=True, text=True)
     assert child.stdout == "True\n", child.stderr
     (workspace / "settings.toml").write_text("", "utf-8")
-    with connected("local") as client:
+    with connect_cluster("local") as client:
         assert list(spread(client, lambda name: name in set(judge), ["longer is better", "no such"])) == [True, False]
     assert registry.VARIABLE not in os.environ
 
@@ -150,10 +150,10 @@ def test_what_is_wrong_with_a_module_is_said(workspace):
 @pytest.mark.parametrize("name", list(judge))
 def test_every_judge_is_made_by_its_name(name):
     options = {"evidence": "full", "budget": 600, "max_tokens": None, "profile": "none"}
-    made = make_judge(name, Manner("zh", written=False), **options)
-    assert asks_model(name) == made.sees.model
+    made = make_judge(name, JudgeSettings("zh", with_rationale=False), **options)
+    assert asks_model(name) == made.inputs.model
     if isinstance(made, Personal) and made.memory is not None:
-        assert made.manner.language == "zh" and getattr(made.memory, "language", "zh") == "zh"
+        assert made.settings.language == "zh" and getattr(made.memory, "language", "zh") == "zh"
 
 
 def test_the_tables_of_names_are_complete():

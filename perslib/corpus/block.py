@@ -69,7 +69,7 @@ class Block:
     events: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=LOGGED), repr=False)
     """Device logs in the order of time, each with the session that follows it."""
 
-    def unlabelled(self) -> Block:
+    def hide_labels(self) -> Block:
         """Return the block for those who write replies: without labels of turns and sessions, and without recorded
         replies of targets.
 
@@ -197,16 +197,16 @@ class Cutter:
             scenario,
             profile,
             self._evidence(self._turns_of(others)),
-            _taken(self._sessions, others),
+            _select_rows(self._sessions, others),
             self._targets(own[there]),
             events=self._led_up(user, scenario),
         )
 
-    def said(self, user: str, scenario: str, session: str) -> Iterator[list[Message]]:
+    def iterate_messages(self, user: str, scenario: str, session: str) -> Iterator[list[Message]]:
         """Yield the messages that each turn adds to this conversation, the reply last."""
         own = self._session_rows.get(user, _NONE)
         named = self._sessions["session"].iloc[own].to_numpy(dtype=object) == session
-        return _said(self._turns.iloc[self._turns_of(own[named & (self._scenario[own] == scenario)])])
+        return _iterate_turn_messages(self._turns.iloc[self._turns_of(own[named & (self._scenario[own] == scenario)])])
 
     def _turns_of(self, sessions: np.ndarray) -> np.ndarray:
         order, begin = self._by_session
@@ -215,9 +215,9 @@ class Cutter:
 
     def _evidence(self, rows: np.ndarray) -> pd.DataFrame:
         rows = rows[~self._leads[rows]]
-        return _taken(self._turns, rows).assign(**self._told(rows))
+        return _select_rows(self._turns, rows).assign(**self._select_task_and_assistant(rows))
 
-    def _told(self, turns: np.ndarray) -> dict[str, Any]:
+    def _select_task_and_assistant(self, turns: np.ndarray) -> dict[str, Any]:
         """Return the task and the assistant of the sessions of these turns."""
         return {name: self._sessions[name].array.take(self._session_of[turns]) for name in _TOLD}
 
@@ -227,12 +227,14 @@ class Cutter:
 
     def _targets(self, sessions: np.ndarray) -> pd.DataFrame:
         rows = self._turns_of(sessions)
-        part, told = self._spoken.iloc[rows], self._told(rows)
+        part, told = self._spoken.iloc[rows], self._select_task_and_assistant(rows)
         targets: list[tuple[object, ...]] = []
         last: list[str] = []
         prefix: tuple[Message, ...] = ()
         shown = zip(*(part[name] for name in TURN), *told.values())
-        for (*key, turn, task, assistant), (*asked, reply), leads in zip(shown, _said(part), self._leads[rows]):
+        for (*key, turn, task, assistant), (*asked, reply), leads in zip(
+            shown, _iterate_turn_messages(part), self._leads[rows]
+        ):
             prefix = (*prefix, *asked) if key == last else tuple(asked)
             if not leads:
                 targets.append((*key, turn, task, assistant, prefix, reply["content"]))
@@ -279,21 +281,21 @@ class Cutter:
         if self.only_earlier:
             own = self._listed[(self._listed["user"] == user) & (self._listed["scenario"] == scenario)]
             rows = rows[self._events["at"].to_numpy()[rows] < own["started_at"].to_numpy().min()]
-        logs = _taken(self._events, rows)
+        logs = _select_rows(self._events, rows)
         for column in ("scenario", "session"):
             next_one = self._listed[column].array.take(led[rows], allow_fill=True)
             logs[column] = logs[column].where(led[rows] < 0, next_one)
         return logs
 
 
-def _said(turns: pd.DataFrame) -> Iterator[list[Message]]:
+def _iterate_turn_messages(turns: pd.DataFrame) -> Iterator[list[Message]]:
     for request, earlier, response in zip(turns["request"], turns["earlier"], turns["response"]):
         asked = [*earlier, request] if isinstance(request, str) else [*earlier]
         messages = [{"role": "user", "content": text} for text in asked]
         yield [*messages, {"role": "assistant", "content": response}]
 
 
-def _taken(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+def _select_rows(frame: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
     """Return these rows with a new index (`reset_index` would copy them again)."""
     return frame.iloc[rows].set_axis(pd.RangeIndex(len(rows)))
 

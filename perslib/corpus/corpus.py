@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus.block import Block, Cutter, Message
-from perslib.corpus.scale import Scale, gold_of, scale_of
+from perslib.corpus.scale import Scale, find_corpus_scale, gold_of
 from perslib.corpus.schema import BLOCK, SESSION, coerce, duplicates, storable, tidy
 from perslib.errors import DataError, Problem, UnknownName
 
@@ -151,7 +151,7 @@ class Corpus:
     @cached_property
     def scale(self) -> Scale:
         """Return the scale of people's ratings."""
-        return scale_of(self.meta)
+        return find_corpus_scale(self.meta)
 
     @property
     def gold(self) -> pd.Series:
@@ -171,7 +171,7 @@ class Corpus:
     def messages(self, user: str, scenario: str, session: str) -> list[Message]:
         """Return the messages of the whole conversation."""
         trailing = self._session(user, scenario, session)["trailing"].iloc[0]
-        spoken = [message for turn in self._cutter.said(user, scenario, session) for message in turn]
+        spoken = [message for turn in self._cutter.iterate_messages(user, scenario, session) for message in turn]
         return spoken + [{"role": "user", "content": text} for text in trailing]
 
     def _session(self, *key: str) -> pd.DataFrame:

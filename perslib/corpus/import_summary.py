@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.files.reading import Reading
+from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.schema import SCHEMA
 from perslib.corpus.several_replies import compared_replies
 from perslib.corpus.store import loader
@@ -15,7 +15,7 @@ from perslib.paths import read_toml
 _SAID = read_toml(__file__, "import_summary.toml")
 
 
-def describe_import(reading: Reading, kind: str, missing: bool = False) -> Iterator[str]:
+def describe_import(reading: ImportResult, kind: str, missing: bool = False) -> Iterator[str]:
     """Yield lines about what was read; with `missing`, also why other pages cannot use it."""
     corpus = reading.corpus
     read = loader[kind]

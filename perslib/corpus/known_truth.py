@@ -45,17 +45,17 @@ def rate(corpus: Corpus, scale: Scale = FIVE, seed: int = 42) -> Corpus:
     users = corpus.extras["truth_users"]
     turns = corpus.turns.drop(columns=["score", "given"])
     utility = turns[TURN].merge(corpus.extras["truth_turns"][[*TURN, "utility"]], on=TURN, how="left")
-    turns = turns.assign(**_given(satisfaction_of(utility, users, rng), scale))
+    turns = turns.assign(**_make_rating_columns(satisfaction_of(utility, users, rng), scale))
     replies = corpus.extras["candidates"]
     felt = pd.Series(satisfaction_of(replies, users, rng), replies.index)
-    replies = replies.assign(**_given(felt.to_numpy(), scale))
+    replies = replies.assign(**_make_rating_columns(felt.to_numpy(), scale))
     best = felt.groupby([replies[c] for c in TURN]).idxmax()
     replies = coerce(replies.assign(chosen=replies.index.isin(best)), "candidates")
     meta = corpus.meta | ({} if scale.is_five else {"scale": asdict(scale)})
     return replace(corpus, turns=turns, extras={**corpus.extras, "candidates": replies}, meta=meta)
 
 
-def _given(felt: np.ndarray, scale: Scale) -> dict[str, np.ndarray]:
+def _make_rating_columns(felt: np.ndarray, scale: Scale) -> dict[str, np.ndarray]:
     """The columns score and given of so much satisfaction, rounded to the scale's steps."""
     given = scale.from_five(felt)
     given = np.rint(given / scale.step) * scale.step if scale.step else given

@@ -103,7 +103,7 @@ class Scale:
 FIVE = Scale()
 
 
-def scale_of(meta: dict[str, Any], *names: str) -> Scale:
+def find_corpus_scale(meta: dict[str, Any], *names: str) -> Scale:
     """Return the first of these scales in a corpus's `meta`, otherwise the scale of replies."""
     return next((Scale(**meta[name]) for name in (*names, "scale") if name in meta), FIVE)
 

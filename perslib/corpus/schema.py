@@ -142,7 +142,7 @@ def storable(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return frame.assign(**text)
 
 
-def describe(name: str) -> pd.DataFrame:
+def describe_frame(name: str) -> pd.DataFrame:
     """Return the columns of a frame as a table for people: `describe_frame("turns")`."""
     rows: list[Mapping[str, Any]] = [
         {"column": c, "kind": s.kind, "required": s.required, "meaning": s.meaning} for c, s in SCHEMA[name].items()
@@ -158,7 +158,7 @@ _KNOWN = {label: reason for labels in REASONS.values() for reason, label in labe
 _KNOWN |= read_toml(__file__, "reasons.toml")["also_reasons"]
 
 
-def labels(language: str) -> dict[str, str]:
+def reason_labels(language: str) -> dict[str, str]:
     """Return reason → label in this language."""
     if language not in REASONS:
         raise UnknownName("language of reasons", language, REASONS)
@@ -173,5 +173,5 @@ def legal_reason(score: float, said: str | None, language: str) -> str:
     """
     reason = _KNOWN.get((said or "").strip().lower(), OTHER)
     if round(score) >= 4:
-        return labels(language)[SATISFIED]
-    return labels(language)[OTHER if reason == SATISFIED else reason]
+        return reason_labels(language)[SATISFIED]
+    return reason_labels(language)[OTHER if reason == SATISFIED else reason]

@@ -16,20 +16,20 @@ import pyarrow as pa
 
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
-from perslib.corpus.files.reading import Reading
+from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import naming
 from perslib.corpus.loaders import persturnbench, prism, table
 from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
 from perslib.corpus.loaders.recipe import BUNDLED, read_recipe
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.paths import bundled, workspace
+from perslib.paths import find_bundled, workspace
 from perslib.registry import Registry
 
-loader: Registry[Reading] = Registry("kind of corpus")
+loader: Registry[ImportResult] = Registry("kind of corpus")
 """What can be imported, by the name in `perslib import KIND PATH`.
 
-`@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `Reading` (`read_rows` makes one of rows). Its
+`@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `ImportResult` (`read_rows` makes one of rows). Its
 optional attributes are functions: `looks_like(path)` returns whether a path is of this kind, `statistics(corpus)` yields the
 lines of an import that count what there is, `describe(corpus)` further ones at its end.
 """
@@ -42,7 +42,9 @@ def _register(file: Path) -> None:
     recipe = cache(partial(read_recipe, file))
 
     @loader(file.stem)
-    def read(path: Path, *, skip_bad: bool = False, name: str | None = None, evidence: str | None = None) -> Reading:
+    def read(
+        path: Path, *, skip_bad: bool = False, name: str | None = None, evidence: str | None = None
+    ) -> ImportResult:
         return read_by_recipe(recipe().using(evidence=evidence), path, skip_bad=skip_bad, name=name)
 
     read.looks_like = lambda path: is_at(recipe(), path)  # type: ignore[attr-defined]
@@ -73,7 +75,7 @@ def load(path_or_name: str | Path, language: str | None = None) -> Corpus:
 
 def _find(name: str, language: str | None) -> Path:
     given = Path(name).expanduser()
-    named = [workspace() / "data" / name, bundled("data", name)]
+    named = [workspace() / "data" / name, find_bundled("data", name)]
     # Only what is written as a path goes before an imported corpus of that name.
     places = [given, *named] if name.startswith((".", "~")) or given.is_absolute() else [*named, given]
     for place in places:
@@ -91,7 +93,7 @@ def _find(name: str, language: str | None) -> Path:
 
 def corpus_names() -> list[str]:
     """Return the names that `load` knows: imported corpora and perslib's own."""
-    roots = {workspace() / "data", bundled("data")}
+    roots = {workspace() / "data", find_bundled("data")}
     return sorted({c.parent.relative_to(root).as_posix() for root in roots for c in root.glob(f"**/{_CARD}")})
 
 
@@ -105,7 +107,7 @@ def detect(path: Path) -> str:
     return kinds[0]
 
 
-def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False, **options: Any) -> Reading:
+def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False, **options: Any) -> ImportResult:
     """Read a downloaded release or a table of one's own, checking every line of it."""
     if kind is not None and kind not in loader:
         raise UnknownName("kind of corpus", kind, list(loader))
@@ -121,13 +123,13 @@ def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False,
 
 def import_release(
     kind: str, path: Path, name: str | None = None, out: Path | None = None, *, skip_bad: bool = False, **options: Any
-) -> Reading:
+) -> ImportResult:
     """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` there."""
     options |= {"name": name} if name else {}
     reading = read_release(path, kind, skip_bad=skip_bad, **options)
     folder = out or workspace() / "data" / _name(reading.corpus.name)
     rejected = {"rejected.jsonl": reading.rejected_lines()} if reading.rejected else {}
-    _put({**_stored(reading.corpus), **rejected}, folder)
+    _put({**_encode_files(reading.corpus), **rejected}, folder)
     if not rejected:
         (folder / "rejected.jsonl").unlink(missing_ok=True)
     reading.folder = folder
@@ -145,10 +147,10 @@ def _name(name: str) -> str:
 
 def save(corpus: Corpus, folder: str | Path) -> Path:
     """Write a corpus as Parquet files and a card; `load` gives it back unchanged."""
-    return _put(_stored(corpus), Path(folder))
+    return _put(_encode_files(corpus), Path(folder))
 
 
-def _stored(corpus: Corpus) -> dict[str, bytes]:
+def _encode_files(corpus: Corpus) -> dict[str, bytes]:
     """Return the files of a corpus, the card with their digests first."""
     frames = {name: getattr(corpus, name) for name in FRAMES} | corpus.extras
     written = {}

@@ -190,12 +190,12 @@ class CasePanel(widgets.VBox):
     def _build(self) -> None:
         looking, opened, system = self.looking, self.looking.opened, self.looking.system
 
-        def done(memory: UserMemory) -> None:
+        def show_memory(memory: UserMemory) -> None:
             if (looking.opened, looking.system) == (opened, system):
                 looking.draft = Draft.of(memory)
                 self.said.value = ""
 
-        build_asking(self.asking, system, done)
+        build_asking(self.asking, system, show_memory)
 
 
 class Tabs(widgets.Tab):

@@ -78,8 +78,8 @@ class EditPanel(widgets.VBox):
         self.undo.disabled = draft is None or draft.before is None
         for each in (self.add, self.stricter, self.milder, self.leave_out, self.mislead):
             each.disabled = draft is None
-        self.save.disabled = draft is None or not draft.changed
-        self.counts.value = render_macro("counts", memory=draft.memory, edited=draft.changed) if draft else ""
+        self.save.disabled = draft is None or not draft.is_changed
+        self.counts.value = render_macro("counts", memory=draft.memory, edited=draft.is_changed) if draft else ""
 
     def _add(self) -> None:
         text, self.text.value = self.text.value, ""
@@ -97,11 +97,11 @@ class EditPanel(widgets.VBox):
         memories = [draft.memory, *(draft.without(s.id) for s in statements)]
         self.effects.value = ""
 
-        async def judged(ask: Ask) -> list[Sequence[Verdict]]:
+        async def judge_memories(ask: Ask) -> list[Sequence[Verdict]]:
             judges = [self.looking.judge(memory, written=False) for memory in memories]
             return list(await asyncio.gather(*(judge.judge(block, ask) for judge in judges)))
 
-        def done(found: list[Sequence[Verdict]]) -> None:
+        def show_effects(found: list[Sequence[Verdict]]) -> None:
             if not statements:
                 self.effects.value = div("empty", missing_memory(draft.memory))
                 return
@@ -116,7 +116,7 @@ class EditPanel(widgets.VBox):
             self.effects.value = render_macro("effects", rows=rows, error=error)
 
         said = translate("Requesting {n} scores …", n=len(memories))
-        self.asking.start(judged, done, said)
+        self.asking.start(judge_memories, show_effects, said)
 
     def _mislead(self) -> None:
         """Judge some rated replies of the open scenario; say how wrong verdicts are that cite each statement."""
@@ -128,7 +128,7 @@ class EditPanel(widgets.VBox):
         block = replace(looking.block, targets=targets.drop(columns="score"))
         memory = draft.memory
 
-        def done(found: Sequence[Verdict]) -> None:
+        def show_effects(found: Sequence[Verdict]) -> None:
             looking.show_gold()
             for key in keys_of(block.targets):
                 looking.journal.note("verdict", key)
@@ -143,7 +143,7 @@ class EditPanel(widgets.VBox):
             self.effects.value = render_macro("misleading", rows=rows, replies=int(wrong.count()), error=wrong.mean())
 
         said = translate("The judge reads {n} replies …", n=len(targets))
-        self.asking.start(partial(looking.judge(memory, written=True).judge, block), done, said)
+        self.asking.start(partial(looking.judge(memory, written=True).judge, block), show_effects, said)
 
     def _forget(self, change: Any) -> None:
         self.asking.clear()

@@ -77,15 +77,15 @@ class SidesPanel(JudgeButtons):
             self.asking.fail(translate("There is no reply to judge in this scenario."))
             return
 
-        def done(sides: list[JudgedSide]) -> None:
+        def show_sides(sides: list[JudgedSide]) -> None:
             if is_recorded:
                 looking.journal.note("verdict", key)
             self.show(sides)
 
-        async def judged(ask: Ask) -> list[JudgedSide]:
+        async def judge_sides(ask: Ask) -> list[JudgedSide]:
             return await asyncio.gather(*(self._side(replies, *side, written, ask) for side in chosen))
 
-        self.asking.start(judged, done, label)
+        self.asking.start(judge_sides, show_sides, label)
 
     async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> JudgedSide:
         """The replies judged as this user with this memory."""
@@ -97,7 +97,7 @@ class SidesPanel(JudgeButtons):
         elif name != NONE:
             memory = await looking.memory_system(name).build(block, ask)
         verdicts = await looking.judge(memory, written=written).judge(block, ask)
-        return JudgedSide(user, _called(name), block, memory, verdicts)
+        return JudgedSide(user, _name_memory(name), block, memory, verdicts)
 
     def show(self, sides: Sequence[JudgedSide]) -> None:
         """Show the verdicts of all sides."""
@@ -113,12 +113,12 @@ class PairPanel(SidesPanel):
         self.users = [make_field(widgets.Dropdown, "User", options=users) for _ in range(2)]
         self.memories = [make_field(widgets.Dropdown, "Memory") for _ in range(2)]
         self._offer()
-        self._opened()
+        self._on_block()
         self.memories[0].value, self.memories[1].value = looking.system, NONE
         for choice in (*self.users, *self.memories):
             choice.observe(self.clear, "value")
-        looking.observe(self._opened, "opened")
-        looking.observe(self._edited, "draft")
+        looking.observe(self._on_block, "opened")
+        looking.observe(self._on_draft, "draft")
         looking.observe(self.clear, ["at", "reply"])
         about = translate(
             "The open reply is judged twice. Another user comes with that user's profile and memory; the "
@@ -139,19 +139,19 @@ class PairPanel(SidesPanel):
 
     def _offer(self) -> None:
         """The memories there are now."""
-        options = [(_called(name), name) for name in (*systems(), DRAFT, NONE)]
+        options = [(_name_memory(name), name) for name in (*systems(), DRAFT, NONE)]
         for memory in self.memories:
             chosen = memory.value
             memory.options = options
             memory.value = chosen if chosen in [value for _, value in options] else options[0][1]
 
-    def _opened(self, change: Any = None) -> None:
+    def _on_block(self, change: Any = None) -> None:
         for user in self.users:
             if self.looking.user in user.options:
                 user.value = self.looking.user
         self.clear()
 
-    def _edited(self, change: Any = None) -> None:
+    def _on_draft(self, change: Any = None) -> None:
         self._offer()
         if DRAFT in (memory.value for memory in self.memories):
             self.clear()
@@ -191,7 +191,7 @@ class PairPanel(SidesPanel):
         )
 
 
-def _called(name: str) -> str:
+def _name_memory(name: str) -> str:
     own = {DRAFT: translate("current edit"), NONE: translate("no memory")}
     return own.get(name) or system_name(name)
 
@@ -233,7 +233,7 @@ class CandidatesPanel(SidesPanel):
         watch(looking, self.turn, self._choose)
         watch(looking, self.file, lambda file: self._take(file.strip()))
         self._take("")
-        looking.observe(self._moved, ["opened", "at"])
+        looking.observe(self._on_block, ["opened", "at"])
         looking.observe(self.clear, ["draft", "system"])
         self.children = [
             heading("Candidates' replies to the same turn"),
@@ -262,9 +262,9 @@ class CandidatesPanel(SidesPanel):
         self.loaded.value = line(said) if said else ""
         given = found.loc[found["response"].notna(), _COLUMNS].drop_duplicates(["candidate", *TURN], keep="last")
         self.replies = given.reset_index(drop=True)
-        self._moved()
+        self._on_block()
 
-    def _moved(self, change: Any = None) -> None:
+    def _on_block(self, change: Any = None) -> None:
         """Offer the replayed turns of the open block, and say how many answered the open one."""
         looking = self.looking
         places = [key[2:] for key in keys_of(select_by_keys(looking.block.targets, set(keys_of(self.replies))))]
@@ -311,7 +311,7 @@ class CandidatesPanel(SidesPanel):
         judged = zip(names, side.block.targets["response"], side.verdicts, (verdict.score for verdict in side.verdicts))
         found = sorted(judged, key=lambda of: -(of[3] or 0))
         memory = system_name(looking.system)
-        if looking.draft is not None and looking.draft.changed:
+        if looking.draft is not None and looking.draft.is_changed:
             memory = join([memory, side.name])
         rows = [shares_of(name, verdict) for name, _, verdict, _ in found]
         self.shown.value = render_macro("replayed", memory=memory, rows=rows, replies=found)

@@ -116,7 +116,7 @@ class RequestStatus(widgets.HBox):
         self.busy = True
         self._retry = lambda: self.start(method, done, label, asks)
         self._show("asking", label)
-        begun, before, back = time.monotonic(), self._spent(), _way_back()
+        begun, before, back = time.monotonic(), self._sum_spending(), _way_back()
         try:
             self._future = future = self.looking.backbone.begin(method)
         except PerslibError as error:
@@ -136,7 +136,7 @@ class RequestStatus(widgets.HBox):
         future, self._future = self._future, None
         if self.busy and future is not None:
             future.cancel()
-            self._show("cancelled", _stopped())
+            self._show("cancelled", _make_stop_note())
         self.busy = False
 
     def clear(self) -> None:
@@ -156,18 +156,18 @@ class RequestStatus(widgets.HBox):
             what = cost()
             kind, said = "asked", translate("Done: {what}", what=what) if what else ""
         except CancelledError:
-            kind, said = "cancelled", _stopped()
+            kind, said = "cancelled", _make_stop_note()
         except Exception as error:  # whatever it is, the researcher reads it here and can try again
             kind, said = "failed", failure(error)
         if future is self._future:  # what was done has not asked anew
             self._show(kind, said)
             self._future, self.busy = None, False
 
-    def _spent(self) -> Spending:
+    def _sum_spending(self) -> Spending:
         return self.looking.backbone.ledger.total
 
     def _cost(self, before: Spending, seconds: float) -> str:
-        now = self._spent()
+        now = self._sum_spending()
         calls = now.calls - before.calls
         if not calls:
             return translate("answer from the cache, no call (no cost)")
@@ -187,7 +187,7 @@ class RequestStatus(widgets.HBox):
         self.children = [self._line, *buttons]
 
 
-def _stopped() -> str:
+def _make_stop_note() -> str:
     return translate("Stopped. Answers received so far are kept.")
 
 

@@ -65,20 +65,20 @@ class JudgePanel(JudgeButtons):
         )
         watch(looking, self.turn, self._choose)
         watch(looking, self.paste, self._paste)
-        looking.observe(self._opened, "opened")
+        looking.observe(self._on_block, "opened")
         looking.observe(self._other_reply, ["at", "reply"])
-        looking.observe(self._edited, "draft")
+        looking.observe(self._on_draft, "draft")
         looking.observe(self._show_gold, ["gold_shown", "at", "reply"])
         self.children = [self.turn, self.context, self.paste]
         tip = mark("by what everybody likes and by the statements on this user; asks no model")
         self.quick = button(looking, "Score at once", self.judge_at_once, "bolt", tip)
         asks, gold = bar(self.quick, self.score, self.write, self.follow), bar(self.show_gold, self.gold)
         self.said = widgets.VBox([asks, self.asking, self.shown, self.edits, gold])
-        self._opened()
+        self._on_block()
 
     # -- which reply ------------------------------------------------------------------------------------------
 
-    def _opened(self, change: Any = None) -> None:
+    def _on_block(self, change: Any = None) -> None:
         targets = self.looking.block.targets
         options = []
         for session, turn, prefix in zip(targets["session"], targets["turn"], targets["prefix"]):
@@ -135,7 +135,7 @@ class JudgePanel(JudgeButtons):
             self.asking.fail(missing_memory(None))
             return
 
-        def done(found: Sequence[Verdict]) -> None:
+        def show_verdicts(found: Sequence[Verdict]) -> None:
             self.changing.clear()
             self._is_at_once, self.edits.children = False, []
             self._seen = [shares_of(_last_edit(draft), found[0]), *self._seen][:KEPT]
@@ -144,7 +144,7 @@ class JudgePanel(JudgeButtons):
             self.shown.value = verdict + (render_macro("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
         label = translate("The judge reads the reply and writes …" if written else "The judge reads the reply …")
-        self.asking.start(partial(looking.judge(draft.memory, written=written).judge, block), done, label)
+        self.asking.start(partial(looking.judge(draft.memory, written=written).judge, block), show_verdicts, label)
 
     def judge_at_once(self) -> None:
         """Show the verdict by statements on the open reply, what it is made of, and what would change it."""
@@ -152,7 +152,7 @@ class JudgePanel(JudgeButtons):
         if block is None:
             return
 
-        def done(found: AtOnce) -> None:
+        def show_verdicts(found: AtOnce) -> None:
             self._is_at_once = True
             made = _last_edit(draft) if draft else translate("as built")
             self._seen = [shares_of(made, found.verdict), *self._seen][:KEPT]
@@ -165,7 +165,7 @@ class JudgePanel(JudgeButtons):
 
         memory = draft.memory if draft else None
         said = translate("The judge reads the reply …")
-        scoring = self.asking.start(partial(looking.score_at_once, block, memory), done, said, asks=False)
+        scoring = self.asking.start(partial(looking.score_at_once, block, memory), show_verdicts, said, asks=False)
 
         async def would_change(ask: Ask) -> Changes:
             assert scoring is not None
@@ -204,7 +204,7 @@ class JudgePanel(JudgeButtons):
             made[-1].description = label
         return [heading("Edits of the memory that would change it most easily"), bar(*made)] if made else []
 
-    def _edited(self, change: Any) -> None:
+    def _on_draft(self, change: Any) -> None:
         draft, before = change["new"], change["old"]
         if draft is None or before is None:
             self.clear()
@@ -224,7 +224,7 @@ class JudgePanel(JudgeButtons):
 def _last_edit(draft: Draft) -> str:
     """What was done to a memory last, and to which of its statements."""
     what, statement = draft.made
-    return f"{statement} {name_of(f'made {what}')}".strip() if draft.changed else translate("as built")
+    return f"{statement} {name_of(f'made {what}')}".strip() if draft.is_changed else translate("as built")
 
 
 # -- verdicts as they are shown -----------------------------------------------------------------------------

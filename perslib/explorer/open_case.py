@@ -25,11 +25,11 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
 from perslib.corpus.files.records import json_lines
 from perslib.errors import DataError, FewTrainUsers, UnknownName
 from perslib.judge import FromStatements, Judge, Personal, Preferences, Verdict
-from perslib.judge.extent import Extent, extent
+from perslib.judge.extent import StudyScope, choose_scope
 from perslib.llm import Ask, Backbone
 from perslib.memory import Draft, FixedSystem, MemorySystem, PreferenceMemory, UserMemory, make_memory, turns_by_id
 from perslib.memory.registry import EDITED
-from perslib.paths import state
+from perslib.paths import state_folder
 from perslib.studies.why import find_edits, list_changes, take_apart
 from perslib.text import translate, using_language
 
@@ -59,7 +59,7 @@ class Journal:
     """`.perslib/explorer/<corpus>.jsonl`: once a turn's label or verdict was seen, it cannot be unseen."""
 
     def __init__(self, corpus: str):
-        self.path = state() / "explorer" / file_of(corpus)
+        self.path = state_folder() / "explorer" / file_of(corpus)
         self._seen: set[tuple[str, Key]] = set()
         if self.path.is_file():
             fact: Any
@@ -119,7 +119,7 @@ class ExplorerState(HasTraits):
         super().__init__()
         self.corpus, self.backbone, self.language = corpus, backbone, language
         self.prompts = corpus.language if corpus.language in ("zh", "en") else language
-        self.extent: Extent = extent(backbone, 0)
+        self.extent: StudyScope = choose_scope(backbone, 0)
         self.journal = Journal(corpus.name)
         self._taught: dict[tuple[str, ...], Any] = {}
         self._is_telling = self.is_filling = False
@@ -260,7 +260,7 @@ class ExplorerState(HasTraits):
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
         """The personal judge with this memory, as the studies ask it on this backbone."""
         given = None if memory is None else FixedSystem(memory)
-        return Personal(given, self.extent.manner(self.prompts, written=written), name="personal")
+        return Personal(given, self.extent.make_settings(self.prompts, written=written), name="personal")
 
     async def score_at_once(self, block: Block, memory: UserMemory | None, ask: Ask) -> AtOnce:
         """Score a reply by what everybody likes and by statements on this user, without a model.

@@ -35,7 +35,7 @@ from perslib.explorer.controls import (
 from perslib.explorer.open_case import ExplorerState, Key, file_of, keys_of
 from perslib.explorer.rater_agreement import RaterAgreement, unreadable
 from perslib.explorer.ratings import Rating, rater, read_ratings, save_rating
-from perslib.paths import bundled, state, workspace
+from perslib.paths import find_bundled, state_folder, workspace
 from perslib.replay import stratified_set
 from perslib.report.show.html import escape
 from perslib.report.show.words import name_of
@@ -87,12 +87,12 @@ class RatePanel(widgets.VBox):
         self._read()
         self._choose_turns()
         self._show()
-        looking.observe(lambda _: self._moved(), ["opened", "at"])
+        looking.observe(lambda _: self._on_turn(), ["opened", "at"])
         looking.observe(lambda _: self._warn(), ["verdict", "gold_shown"])
 
     def _choices(self) -> None:
         self.rater = make_field(
-            widgets.Text, "Your name", "as shown in tables", value=_remembered(), continuous_update=False
+            widgets.Text, "Your name", "as shown in tables", value=_read_name(), continuous_update=False
         )
         options = [(translate("of this user and scenario"), "here"), (translate("drawn from all users"), "sample")]
         self.which = make_field(widgets.Dropdown, "Turns to rate", options=options)
@@ -145,7 +145,7 @@ class RatePanel(widgets.VBox):
         if self._read():
             self._show()
 
-    def _moved(self) -> None:
+    def _on_turn(self) -> None:
         if self.looking.key == self._open:
             return  # opening a user tells of the user and of the turn
         if self.which.value == "here":
@@ -249,13 +249,13 @@ def _nothing_here() -> str:
     return translate("This user has no reply in this scenario.")
 
 
-def _remembered() -> str:
+def _read_name() -> str:
     """The name that was entered last."""
     return _name_file().read_text(encoding="utf-8").strip() if _name_file().is_file() else ""
 
 
 def _name_file() -> Path:
-    return state() / "explorer" / "rater.txt"
+    return state_folder() / "explorer" / "rater.txt"
 
 
 # -- the form ------------------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def _name_file() -> Path:
 @cache
 def scale(language: str) -> dict[int, str]:
     """What each score means, in the words that judges are given."""
-    text = bundled("prompts", language, "_scale.md").read_text(encoding="utf-8")
+    text = find_bundled("prompts", language, "_scale.md").read_text(encoding="utf-8")
     return {int(s): meaning for s, meaning in re.findall(r"^([1-5]) = (.+)$", text, re.MULTILINE)}
 
 

@@ -20,7 +20,7 @@ from perslib.explorer.controls import RequestStatus, button, div, reply_place
 from perslib.explorer.open_case import ExplorerState, keys_of, select_by_keys
 from perslib.explorer.ratings import rater, read_ratings
 from perslib.judge import Personal, Verdict
-from perslib.judge.base import frame
+from perslib.judge.base import make_verdict_frame
 from perslib.llm import Ask
 from perslib.report.show.html import fold_html, table_html
 from perslib.report.show.tables import widen
@@ -78,21 +78,21 @@ class RaterAgreement(widgets.VBox):
         own, looking = self._ratings(), self.looking
         if own is None:
             return
-        keys, manner = set(keys_of(own)), looking.extent.manner(looking.prompts, written=False)
-        judge = Personal(looking.memory_system(), manner, name=f"personal ({looking.system})")
+        keys, settings = set(keys_of(own)), looking.extent.make_settings(looking.prompts, written=False)
+        judge = Personal(looking.memory_system(), settings, name=f"personal ({looking.system})")
         rated = [looking.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))]
         blocks = [replace(block, targets=select_by_keys(block.targets, keys)) for block in rated]
 
-        async def judged(ask: Ask) -> list[Sequence[Verdict]]:
+        async def judge_blocks(ask: Ask) -> list[Sequence[Verdict]]:
             return await asyncio.gather(*(judge.judge(block, ask) for block in blocks))
 
-        def done(found: list[Sequence[Verdict]]) -> None:
-            self.verdicts = frame(judge, looking.corpus, looking.backbone, blocks, found)
+        def show_agreement(found: list[Sequence[Verdict]]) -> None:
+            self.verdicts = make_verdict_frame(judge, looking.corpus, looking.backbone, blocks, found)
             for key in keys_of(own):
                 looking.journal.note("verdict", key)
             self.update()
 
-        self.asking.start(judged, done, translate("The judge rates {n} turns …", n=len(own)))
+        self.asking.start(judge_blocks, show_agreement, translate("The judge rates {n} turns …", n=len(own)))
 
     # -- what is shown --------------------------------------------------------------------------------------
 

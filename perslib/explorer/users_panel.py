@@ -56,7 +56,9 @@ class UsersPanel(widgets.VBox):
         super().__init__([bar(self.order, self.search), self.said, self.reading, self.judging, self.rows])
         self.read()
         judging = partial(asyncio.to_thread, judge_errors, looking.corpus)
-        self.judging.start(lambda ask: judging(), self._judged, translate("The judge scores all users …"), asks=False)
+        self.judging.start(
+            lambda ask: judging(), self._show_errors, translate("The judge scores all users …"), asks=False
+        )
 
     @property
     def system(self) -> str:
@@ -76,7 +78,7 @@ class UsersPanel(widgets.VBox):
         self._built[name] = found
         self.show()
 
-    def _judged(self, errors: pd.Series) -> None:
+    def _show_errors(self, errors: pd.Series) -> None:
         self._errors = errors
         self.show()
 

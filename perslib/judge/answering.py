@@ -27,7 +27,7 @@ from perslib.judge.base import Judge, OnAnotherJudge, Verdict
 from perslib.judge.broken import MARKED, Wholeness, grow_trees
 from perslib.judge.taught import Kept
 from perslib.llm import Ask
-from perslib.memory.ngrams import COLUMNS, count_ngrams, weigh_columns
+from perslib.memory.ngrams import COLUMNS, count_ngrams, weigh_ngrams
 from perslib.memory.retrieval import weigh_rows
 from perslib.paths import read_toml
 from perslib.stats import SEED, Floats
@@ -98,14 +98,14 @@ class Swapped:
     """"" where the reply is the recorded one, else one of `SWAPS`, `ANY` or `NONSENSE`."""
 
     @property
-    def recorded(self) -> list[Exchange]:
+    def own_replies(self) -> list[Exchange]:
         """The exchanges with their own reply."""
         return [exchange for exchange, kind in zip(self.exchanges, self.kinds) if not kind]
 
     @property
     def can_teach(self) -> bool:
         """Whether there are enough recorded replies, and swapped ones."""
-        return len(self.recorded) >= FEWEST / 2 and any(kind in SWAPS for kind in self.kinds)
+        return len(self.own_replies) >= FEWEST / 2 and any(kind in SWAPS for kind in self.kinds)
 
 
 def swap_replies(
@@ -173,13 +173,13 @@ class Answering:
                 "Whether a reply answers its request is learned from {least} replies or more of several conversations; there "
                 "are {n}.",
                 least=FEWEST,
-                n=sum(len(own.recorded) for own in told),
+                n=sum(len(own.own_replies) for own in told),
             )
         self._models = [_Model(own, seed) for own in teach]
         unseen = zip(self._models, reversed(teach)) if len(teach) == 2 else ()
-        own = [model.chances(_Read(other.recorded)) for model, other in unseen]
+        own = [model.chances(_Read(other.own_replies)) for model, other in unseen]
         self.limit = float(np.quantile(np.concatenate(own), MARKED)) if own else 0.0
-        replies = [[exchange.reply for exchange in own.recorded] for own in teach]
+        replies = [[exchange.reply for exchange in own.own_replies] for own in teach]
         self._wholeness = Wholeness().fit(replies, _PHRASES.get(corpus.language, []), seed)
         kept.store()
         return self
@@ -203,7 +203,7 @@ class Guarded(OnAnotherJudge):
     def __init__(self, judge: Judge, *, has_learned: bool = False):
         super().__init__(deepcopy(judge), "guarded")
         self._has_learned = has_learned
-        self.sees, self._guard = replace(judge.sees, train=True), Answering()
+        self.inputs, self._guard = replace(judge.inputs, train=True), Answering()
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Let the guard learn, and the judge if it has not."""
@@ -243,7 +243,7 @@ class _Model:
     def __init__(self, swapped: Swapped, seed: int):
         read = _Read(swapped.exchanges)
         told = np.unique(read.at[:2])
-        self._idf = {size: weigh_columns(read.counts[size][told]) for size in SIZES}
+        self._idf = {size: weigh_ngrams(read.counts[size][told]) for size in SIZES}
         few = np.random.default_rng(seed).permutation(told)[:LATENT_TEXTS]
         pairs = weigh_rows(read.counts[2][few], self._idf[2], sublinear=True)
         self._kept = np.flatnonzero(np.bincount(pairs.indices, minlength=COLUMNS) > 2)

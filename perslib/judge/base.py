@@ -22,14 +22,14 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus, coerce
-from perslib.corpus.files.parquet import Growing
+from perslib.corpus.files.parquet import GrowingFrame
 from perslib.corpus.schema import REASONS, legal_reason
 from perslib.errors import PerslibError
 from perslib.llm import Ask, Backbone
 
 
 @dataclass(frozen=True)
-class Sees:
+class JudgeInputs:
     """What a judge goes by; the like-for-like table lists it."""
 
     reply: bool = False
@@ -96,7 +96,7 @@ class Judge(ABC):
 
     name: str
     """How tables and verdicts call this judge."""
-    sees: Sees = Sees()
+    inputs: JudgeInputs = JudgeInputs()
     values: tuple[float, ...] = (1, 2, 3, 4, 5)
     """The scores that it can give, where it gives whole ones."""
 
@@ -118,7 +118,7 @@ class OnAnotherJudge(Judge):
 
     def __init__(self, judge: Judge, how: str):
         self.judge_itself, self.name = judge, f"{judge.name}, {how}"
-        self.sees, self.values = judge.sees, judge.values
+        self.inputs, self.values = judge.inputs, judge.values
 
     @property
     def samples(self) -> int:
@@ -130,7 +130,7 @@ class OnAnotherJudge(Judge):
         await self.judge_itself.fit(train, ask)
 
 
-def unfitted(judge: Judge) -> PerslibError:
+def make_unfitted_error(judge: Judge) -> PerslibError:
     """Say what to do with a judge that has yet to learn."""
     return PerslibError(f"{judge.name} learns from train users: run its fit(train) before judge(block)")
 
@@ -154,8 +154,8 @@ class Computed(Judge):
 
 def like_for_like(judges: Iterable[Judge]) -> pd.DataFrame:
     """What each judge sees, one a row; judges with the same marks can be compared like for like."""
-    rows = [{"judge": judge.name, **vars(judge.sees)} for judge in judges]
-    return pd.DataFrame(rows, columns=["judge", *vars(Sees())])
+    rows = [{"judge": judge.name, **vars(judge.inputs)} for judge in judges]
+    return pd.DataFrame(rows, columns=["judge", *vars(JudgeInputs())])
 
 
 #: Verdicts become rows of a frame by so many: as objects they take several times the room.
@@ -164,7 +164,7 @@ TOGETHER = 2000
 RECORDED = repeat(None)
 
 
-def frame(
+def make_verdict_frame(
     judge: Judge,
     corpus: Corpus,
     backbone: Backbone | None,
@@ -176,21 +176,21 @@ def frame(
 
     `candidates` says of each target, block by block, whose reply it holds; None are the recorded replies.
     """
-    rows = Rows(judge, corpus, backbone)
+    rows = VerdictRows(judge, corpus, backbone)
     whose = iter(candidates) if candidates is not None else RECORDED
     for found in zip(blocks, verdicts, strict=True):
         rows.add(found, whose)
-    return rows.frame()
+    return rows.make_verdict_frame()
 
 
-class Rows:
+class VerdictRows:
     """The frame of a judge's verdicts on a corpus, as it grows block by block."""
 
     def __init__(self, judge: Judge, corpus: Corpus, backbone: Backbone | None):
-        self._judged_by = judged_by(judge, corpus, backbone)
+        self._judged_by = make_judge_columns(judge, corpus, backbone)
         self._language = corpus.language
         self._rows: list[dict[str, object]] = []
-        self._frame = Growing()
+        self._frame = GrowingFrame()
 
     def add(self, found: tuple[Block, Sequence[Verdict]], candidates: Iterable[str | None] = RECORDED) -> None:
         """A block and its verdicts, a row a target."""
@@ -206,7 +206,7 @@ class Rows:
         if len(self._rows) >= TOGETHER:
             self._settle()
 
-    def frame(self) -> pd.DataFrame:
+    def make_verdict_frame(self) -> pd.DataFrame:
         """All rows; to be called once, at the end."""
         self._settle()
         return self._frame.frame()
@@ -217,9 +217,9 @@ class Rows:
         self._rows = []
 
 
-def judged_by(judge: Judge, corpus: Corpus, backbone: Backbone | None) -> dict[str, object]:
+def make_judge_columns(judge: Judge, corpus: Corpus, backbone: Backbone | None) -> dict[str, object]:
     """Return the columns that say whose verdicts these are: corpus, judge and backbone."""
-    asked = backbone.name if backbone is not None and judge.sees.model else None
+    asked = backbone.name if backbone is not None and judge.inputs.model else None
     return {"corpus": corpus.name, "judge": judge.name, "backbone": asked}
 
 

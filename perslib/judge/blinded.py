@@ -23,7 +23,7 @@ class Blinded(OnAnotherJudge):
 
     def __init__(self, judge: Judge, language: str = "en"):
         super().__init__(deepcopy(judge), "blinded")
-        self.sees, self.unseen = replace(judge.sees, reply=False), read_phrases("blinded", language)["unseen"]
+        self.inputs, self.unseen = replace(judge.inputs, reply=False), read_phrases("blinded", language)["unseen"]
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Let the judge learn from the train users' scores without their texts."""
@@ -51,6 +51,6 @@ class Blinded(OnAnotherJudge):
         return tuple({**message, "content": self.unseen} for message in messages)
 
 
-def blinded(judge: Judge, language: str = "en") -> Blinded:
+def blind_judge(judge: Judge, language: str = "en") -> Blinded:
     """Return the same judge, to be taught and asked without texts, in the language of the corpus."""
     return Blinded(judge, language)

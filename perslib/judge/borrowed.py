@@ -25,10 +25,10 @@ class Borrowed(OnAnotherJudge):
 
 
 @overload
-def borrowed(what: Judge, pool: Corpus, whose: Whose = "nearest", seed: int = 42) -> Borrowed: ...
+def lend_history(what: Judge, pool: Corpus, whose: Whose = "nearest", seed: int = 42) -> Borrowed: ...
 @overload
-def borrowed(what: MemorySystem, pool: Corpus, whose: Whose = "nearest", seed: int = 42) -> BorrowedMemory: ...
-def borrowed(
+def lend_history(what: MemorySystem, pool: Corpus, whose: Whose = "nearest", seed: int = 42) -> BorrowedMemory: ...
+def lend_history(
     what: Judge | MemorySystem, pool: Corpus, whose: Whose = "nearest", seed: int = 42
 ) -> Borrowed | BorrowedMemory:
     """Give a memory, or a judge with whatever it remembers, the evidence of another user of the pool.

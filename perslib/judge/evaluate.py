@@ -18,7 +18,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.judge.base import Computed, Judge, Rows, Verdict, frame
+from perslib.judge.base import Computed, Judge, Verdict, VerdictRows, make_verdict_frame
 from perslib.llm import Ask, Backbone, compute
 from perslib.llm.backbone import WorkOptions
 from perslib.memory.base import BuildRecord, Key, RecordingSystem
@@ -50,14 +50,14 @@ def evaluate(
     `NotEnough`. `corpus.with_history("none")` judges them too.
     """
     if blocks is None and limit is None:
-        return _streamed(judge, corpus, backbone, _pairs(corpus, split, users), **shown)
+        return _judge_one_by_one(judge, corpus, backbone, _pairs(corpus, split, users), **shown)
     if blocks is None:
-        blocks = list(targets(corpus, split=split, users=users, limit=limit, seed=seed))
-    fit(judge, corpus, blocks, backbone, **shown)
-    return frame(judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone, **shown))
+        blocks = list(select_blocks(corpus, split=split, users=users, limit=limit, seed=seed))
+    fit_judge(judge, corpus, blocks, backbone, **shown)
+    return make_verdict_frame(judge, corpus, backbone, blocks, judge_blocks(judge, blocks, backbone, **shown))
 
 
-def _streamed(
+def _judge_one_by_one(
     judge: Judge,
     corpus: Corpus,
     backbone: Backbone | None,
@@ -66,10 +66,10 @@ def _streamed(
 ) -> pd.DataFrame:
     """Each block is cut when its turn comes, by whoever judges it, and forgotten then."""
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, **shown)
-    replies, rows = corpus.turns.groupby(BLOCK).size(), Rows(judge, corpus, backbone)
+    replies, rows = corpus.turns.groupby(BLOCK).size(), VerdictRows(judge, corpus, backbone)
     total = int(replies.reindex(pairs, fill_value=0).sum())
     _each(partial(_judge_pair, judge, corpus), pairs, rows.add, judge, backbone, total, **shown)
-    return rows.frame()
+    return rows.make_verdict_frame()
 
 
 async def _judge_pair(judge: Judge, corpus: Corpus, pair: tuple[str, str], ask: Ask) -> tuple[Block, Sequence[Verdict]]:
@@ -79,7 +79,7 @@ async def _judge_pair(judge: Judge, corpus: Corpus, pair: tuple[str, str], ask: 
     return block.bare(), verdicts
 
 
-def fit(
+def fit_judge(
     judge: Judge,
     corpus: Corpus,
     blocks: Iterable[Block],
@@ -93,7 +93,7 @@ def fit(
 def _learn(
     judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, **shown: Unpack[WorkOptions]
 ) -> None:
-    if not judge.sees.train:
+    if not judge.inputs.train:
         return
     train = [user for user in corpus.split().get("train", []) if user not in judged]
     if not train and not isinstance(judge, Computed):  # computed scores are missing then, and say why
@@ -104,13 +104,13 @@ def _learn(
             corpus=corpus.name,
         )
     learn = partial(judge.fit, corpus.of_users(train))
-    if backbone is not None and judge.sees.model:
+    if backbone is not None and judge.inputs.model:
         backbone.work([learn], **shown)  # here: what is learned is kept in the judge
     else:
         compute(learn)
 
 
-def verdicts_on(
+def judge_blocks(
     judge: Judge, blocks: Sequence[Block], backbone: Backbone | None = None, **shown: Unpack[WorkOptions]
 ) -> list[Sequence[Verdict]]:
     """The verdicts of a judge that knows what it has to know, block by block and target by target."""
@@ -119,7 +119,7 @@ def verdicts_on(
     return verdicts
 
 
-def targets(
+def select_blocks(
     corpus: Corpus,
     *,
     split: str | None = "test",
@@ -137,7 +137,7 @@ def targets(
     pairs = _pairs(corpus, split, users)
     if limit is None:
         return (corpus.block(*pair) for pair in pairs)
-    return _drawn(corpus, pairs, limit, seed, has_score)
+    return _sample_targets(corpus, pairs, limit, seed, has_score)
 
 
 def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> list[tuple[str, str]]:
@@ -175,7 +175,9 @@ def _nothing_to_judge(corpus: Corpus, users: Iterable[str] | None) -> NotEnough:
     )
 
 
-def _drawn(corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int, has_score: bool) -> Iterator[Block]:
+def _sample_targets(
+    corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int, has_score: bool
+) -> Iterator[Block]:
     """This many turns at random, as many of each user; where a user has too few, more of the others.
 
     A user's turns come from as few scenarios as hold them, since a memory is built for each.
@@ -207,8 +209,8 @@ def _each(
     **shown: Unpack[WorkOptions],
 ) -> None:
     """What the method finds for each item, to `sink` as it comes."""
-    if backbone is None or not judge.sees.model:
-        if judge.sees.model:
+    if backbone is None or not judge.inputs.model:
+        if judge.inputs.model:
             raise NotEnough(
                 "The judge {judge} asks a model, and none is named: `-b NAME` names one for a page, "
                 "`backbone=backbone('NAME')` in code.",

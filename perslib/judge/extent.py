@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, NoModel, NotEnough, Problem
-from perslib.judge import Manner
+from perslib.judge import JudgeSettings
 from perslib.llm import Backbone
 from perslib.llm.tokens import count_tokens
 
@@ -20,7 +20,7 @@ FEWEST_REPLIES = 30
 
 
 @dataclass(frozen=True)
-class Extent:
+class StudyScope:
     """What a study asks of its backbone."""
 
     turns: int | None
@@ -38,11 +38,11 @@ class Extent:
         """Whether the prompts are those for a small model."""
         return self.evidence == "full"
 
-    def manner(self, language: str, *, written: bool = False) -> Manner:
+    def make_settings(self, language: str, *, written: bool = False) -> JudgeSettings:
         """How the judges are asked."""
-        return Manner(language, written, window=self.window, weighed=self.is_short)
+        return JudgeSettings(language, written, window=self.window, use_likeliest_digit=self.is_short)
 
-    def parts(self, corpus: Corpus) -> tuple[Extent, Extent]:
+    def parts(self, corpus: Corpus) -> tuple[StudyScope, StudyScope]:
         """For replies and for whole sessions: where these are rated, one judgment in `A_SESSION` is of a session."""
         if self.turns is None or corpus.sessions["satisfaction"].isna().all():
             return self, self
@@ -56,7 +56,9 @@ class Extent:
         return {"evidence": self.evidence, "budget": self.budget, "max_tokens": most}
 
 
-def extent(model: Backbone | None, limit: int, usual: int = 300, look: int = 3, corpus: Corpus | None = None) -> Extent:
+def choose_scope(
+    model: Backbone | None, limit: int, usual: int = 300, look: int = 3, corpus: Corpus | None = None
+) -> StudyScope:
     """What `limit` means for a backbone: that many replies, -1 all of them, 0 what suits the backbone.
 
     How the backbone is asked is no matter of `limit`. Most are asked as published: a window of five messages, the
@@ -76,8 +78,8 @@ def extent(model: Backbone | None, limit: int, usual: int = 300, look: int = 3, 
         budget = budget * count_tokens(replies) // here
     turns = {0: look if is_short else usual, -1: None}.get(limit, limit)
     if is_short:
-        return Extent(turns, 1, "full", budget, limit == 0)
-    return Extent(turns, 5, "published", 6000, False)
+        return StudyScope(turns, 1, "full", budget, limit == 0)
+    return StudyScope(turns, 5, "published", 6000, False)
 
 
 def require_model(model: Backbone | None) -> Backbone:
@@ -97,14 +99,14 @@ def require_replies(replies: int) -> None:
         )
 
 
-def listed(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     """What a text lists, separated by commas: `"learned, nearest"` → learned and nearest; nothing for an empty one."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def whole_numbers(text: str, parameter: str, remedy: str = "") -> list[int]:
     """The numbers, 1 or more, that a parameter's text lists, in order, each once."""
-    found = listed(text)
+    found = split_names(text)
     if not found or not all(part.isdecimal() and int(part) for part in found):
         raise DataError(Problem(parameter, f"is {text!r}, expected whole numbers such as 5, 10, 20"), remedy)
     return sorted({int(part) for part in found})

@@ -26,7 +26,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
-from perslib.judge.base import Computed, Judge, Sees, Verdict, unfitted
+from perslib.judge.base import Computed, Judge, JudgeInputs, Verdict, make_unfitted_error
 from perslib.llm import Ask
 from perslib.memory import ANCHORS, EPISODES, Anchor, Retrieval, TextForm
 
@@ -39,7 +39,7 @@ IMAGINARY = 10
 Rounding = Literal["half up", "half even"] | None
 
 
-def on_scale(scores: npt.ArrayLike, how: Rounding) -> Scores:
+def round_to_scale(scores: npt.ArrayLike, how: Rounding) -> Scores:
     """Scores on the scale: rounded as asked, then clipped to 1–5; NaN stays NaN."""
     values = np.asarray(scores, float)
     if how is not None:
@@ -74,13 +74,13 @@ class _Statistic(Computed):
         self.name = name if self.rounded is None else f"{name}, rounded {self.rounded}"
 
     @abstractmethod
-    def known(self, block: Block) -> Scores:
+    def select_scores(self, block: Block) -> Scores:
         """Return the scores that count for this block."""
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """The same score for each target."""
-        known = self.known(block)
-        value = float(on_scale(STATISTICS[self.statistic](known), self.rounded)) if len(known) else None
+        known = self.select_scores(block)
+        value = float(round_to_scale(STATISTICS[self.statistic](known), self.rounded)) if len(known) else None
         return [value] * len(block)
 
 
@@ -91,19 +91,19 @@ LACK = "the user has no rated turn in another scenario"
 NO_HISTORY = Verdict(mode="computed", error=f"no score: {LACK}")
 
 
-class OfUser(_Statistic):
+class UserStatistic(_Statistic):
     """Mean, median or majority of the user's scores in the other scenarios; `rounded="half up"` as published."""
 
     of = "user"
     lack = LACK
-    sees = Sees(history=True)
+    inputs = JudgeInputs(history=True)
 
-    def known(self, block: Block) -> Scores:
+    def select_scores(self, block: Block) -> Scores:
         """Return the user's history."""
         return history_scores(block)
 
 
-UserMean, UserMedian, UserMajority = (partial(OfUser, statistic) for statistic in STATISTICS)
+UserMean, UserMedian, UserMajority = (partial(UserStatistic, statistic) for statistic in STATISTICS)
 
 
 class UserCdfByHash(Computed):
@@ -115,7 +115,7 @@ class UserCdfByHash(Computed):
 
     name = "user CDF by hash"
     lack = LACK
-    sees = Sees(history=True)
+    inputs = JudgeInputs(history=True)
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """Sorted history, read off at the targets' hashed places."""
@@ -131,7 +131,7 @@ class UserCdfByHash(Computed):
 # -- from train users -------------------------------------------------------------------------------------
 
 
-def lessons(
+def list_training_blocks(
     train: Corpus, has_history: bool = True, min_sessions: int | None = None
 ) -> Iterator[tuple[Block, list[Target], Scores]]:
     """The train users' blocks, with a rated history or of all; of each, the rated targets and their scores.
@@ -154,39 +154,39 @@ def train_scores(train: Corpus) -> dict[str, Scores]:
     return {str(s): part.to_numpy(float) for s, part in turns.groupby("scenario")["score"]}
 
 
-class FromTrain(Computed):
+class TrainStatistic(Computed):
     """Knows what train users scored in each scenario."""
 
     lack = "no train user has rated a reply"
-    sees = Sees(train=True)
+    inputs = JudgeInputs(train=True)
     learned: dict[str, Scores] | None = None
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Keep the train users' scores by scenario."""
         self.learned = train_scores(train)
 
-    def known(self, block: Block) -> Scores:
+    def select_scores(self, block: Block) -> Scores:
         """Return the scores of all scenarios."""
         if self.learned is None:
-            raise unfitted(self)
+            raise make_unfitted_error(self)
         return np.concatenate([*self.learned.values(), []])
 
 
-class OfPopulation(FromTrain, _Statistic):
+class PopulationStatistic(TrainStatistic, _Statistic):
     """Mean or majority of all train users' scores: a constant that fits the corpus."""
 
     of = "global"
 
 
-class OfTask(OfPopulation):
+class TaskStatistic(PopulationStatistic):
     """The same of the target's scenario; one that no train user rated gets the number of all."""
 
     of = "task"
-    sees = Sees(train=True, task=True)
+    inputs = JudgeInputs(train=True, task=True)
 
-    def known(self, block: Block) -> Scores:
+    def select_scores(self, block: Block) -> Scores:
         """Return the scores of the scenario."""
-        everything = super().known(block)
+        everything = super().select_scores(block)
         return (self.learned or {}).get(block.scenario, everything)
 
 
@@ -208,7 +208,7 @@ class Constant(Computed):
 
 
 @dataclass(eq=False)
-class Random(FromTrain):
+class Random(TrainStatistic):
     """A score drawn for each reply, as often as train users gave it.
 
     The draw hangs on seed, user, session and turn alone: the same in every run, whatever else is judged.
@@ -219,7 +219,7 @@ class Random(FromTrain):
 
     def scores(self, block: Block) -> Sequence[float | None]:
         """One draw a target."""
-        pool = np.sort(self.known(block))
+        pool = np.sort(self.select_scores(block))
         return [float(pool[self._draw(target) % len(pool)]) if len(pool) else None for target in block]
 
     def _draw(self, target: Target) -> int:
@@ -228,7 +228,7 @@ class Random(FromTrain):
 
 
 @dataclass(eq=False)
-class WithoutText(Computed):
+class NoTextControl(Computed):
     """What train users teach of the user's level, the turn number and the assistant: all that helps without a text.
 
     Ridge regression on the mean of the user's scores in other scenarios, drawn towards everybody's, and on names; without
@@ -237,13 +237,13 @@ class WithoutText(Computed):
     """
 
     name = "level, turn, assistant"
-    sees = Sees(history=True, train=True)
-    lack = FromTrain.lack
+    inputs = JudgeInputs(history=True, train=True)
+    lack = TrainStatistic.lack
     model: Pipeline | None = field(default=None, init=False, repr=False)
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn about ten numbers."""
-        taken = list(lessons(train, has_history=False))
+        taken = list(list_training_blocks(train, has_history=False))
         if taken:
             scores = np.concatenate([scores for *_, scores in taken])
             self.mean = float(scores.mean())
@@ -266,16 +266,16 @@ class WithoutText(Computed):
 
 def controls(seed: int = 42) -> list[Judge]:
     """The five that every table of agreement carries: constant 4, random, user mean, user median, level with place."""
-    return [Constant(4), Random(seed), UserMean(), UserMedian(), WithoutText()]
+    return [Constant(4), Random(seed), UserMean(), UserMedian(), NoTextControl()]
 
 
 def history_baselines(rounded: Rounding = None) -> list[Judge]:
     """PersTurnBench's baselines without a reply; `rounded="half up"` gives the published scores."""
     return [
-        OfPopulation("mean", rounded),
-        OfPopulation("majority"),
-        OfTask("mean", rounded),
-        OfTask("majority"),
+        PopulationStatistic("mean", rounded),
+        PopulationStatistic("majority"),
+        TaskStatistic("mean", rounded),
+        TaskStatistic("majority"),
         UserMean(rounded),
         UserMedian(rounded),
         UserMajority(),
@@ -294,7 +294,7 @@ class Nearest(Judge):
     def __init__(self, k: int = 6, weighted: bool = True, form: TextForm | None = None, rounded: Rounding = None):
         self.k, self.weighted, self.rounded = k, weighted, rounded
         form = form or (EPISODES if weighted else ANCHORS)
-        self.sees = Sees(reply=True, task=form is not ANCHORS, history=True)
+        self.inputs = JudgeInputs(reply=True, task=form is not ANCHORS, history=True)
         words = [f"nearest {k}" if k > 1 else "nearest", weighted and "weighted", rounded and f"rounded {rounded}"]
         self.name = ", ".join(word for word in words if word)
         self._retrieval = Retrieval(form)
@@ -308,7 +308,7 @@ class Nearest(Judge):
             return NO_HISTORY
         weights = [max(a.similarity, 0) + 0.001 if self.weighted else 1 for a in found]
         mean = np.average([a.score for a in found], weights=weights)
-        score = float(on_scale(mean, self.rounded))
+        score = float(round_to_scale(mean, self.rounded))
         return Verdict(raw=score, evidence=tuple(a.id for a in found), mode="computed")
 
 

@@ -1,8 +1,8 @@
 """Every judge by its name: what parameters, pages and the explorer take.
 
-    make_judge("personal", Manner("zh"))                    with a model
+    make_judge("personal", JudgeSettings("zh"))                    with a model
     make_judge("nearest")                                   computed
-    make_judge("H²Memory", Manner(), evidence="full")       the personal judge with this memory, and its options
+    make_judge("H²Memory", JudgeSettings(), evidence="full")       the personal judge with this memory, and its options
     make_judge("edited: prices first")                      memories edited by hand in the explorer
     make_judge("blinded: learned")                          a judge without the texts: the control of what they add
     make_judge("BERT ordinal: MODEL")                       a fine-tuned encoder of Hugging Face
@@ -23,10 +23,10 @@ from perslib.judge.answering import Guarded
 from perslib.judge.asking.episodic import Episodic
 from perslib.judge.asking.generic import PROMPTS, Generic
 from perslib.judge.asking.personal import Personal
-from perslib.judge.asking.settings import Manner
+from perslib.judge.asking.settings import JudgeSettings
 from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Judge
-from perslib.judge.blinded import blinded
+from perslib.judge.blinded import blind_judge
 from perslib.judge.history import Nearest, UserMean
 from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements
@@ -40,8 +40,8 @@ judge: Registry[Judge] = Registry("judge")
 """The judges that have a name; `@judge("name")` registers one."""
 
 
-def _remembering(name: str, memory: str, manner: Manner, language: str = "en", **options: Any) -> Judge:
-    return Personal(make_memory(memory, language, **options), manner, name=name)
+def _remembering(name: str, memory: str, settings: JudgeSettings, language: str = "en", **options: Any) -> Judge:
+    return Personal(make_memory(memory, language, **options), settings, name=name)
 
 
 for _name, _memory in {
@@ -51,19 +51,21 @@ for _name, _memory in {
     "scores only": "scores",
 }.items():
     judge(_name)(partial(_remembering, _name, _memory))
-judge("no memory")(lambda manner: Personal(None, manner, name="no memory"))
+judge("no memory")(lambda settings: Personal(None, settings, name="no memory"))
 for _name in PROMPTS:
-    judge(_name)(lambda manner, variant=_name: Generic(variant, manner))
-judge("RAG")(lambda manner: Episodic(manner=manner, name="RAG"))
+    judge(_name)(lambda settings, variant=_name: Generic(variant, settings))
+judge("RAG")(lambda settings: Episodic(settings=settings, name="RAG"))
 
 
 # These two decide something else first and have no score alone to give.
 judge("RAG boundary-first")(
-    lambda manner: Episodic(boundary_first=True, manner=replace(manner, written=True), name="RAG boundary-first")
+    lambda settings: Episodic(
+        boundary_first=True, settings=replace(settings, with_rationale=True), name="RAG boundary-first"
+    )
 )
-judge("SPUR")(lambda manner: Spur(replace(manner, written=True)))
+judge("SPUR")(lambda settings: Spur(replace(settings, with_rationale=True)))
 judge("learned + measured")(
-    lambda manner: LearnedJudge([Personal(MeasuredSystem(manner.language), manner, name="measured")])
+    lambda settings: LearnedJudge([Personal(MeasuredSystem(settings.language), settings, name="measured")])
 )
 judge("learned")(lambda: LearnedJudge())
 judge("from statements")(lambda language: FromStatements(language=language))
@@ -90,25 +92,27 @@ def judge_choices() -> list[str]:
     return [*judge_names(), "edited:", BLINDED, GUARDED, *(f"{name}:" for name in _TUNED)]
 
 
-def make_judge(name: str, manner: Manner | None = None, **memory: Any) -> Judge:
+def make_judge(name: str, settings: JudgeSettings | None = None, **memory: Any) -> Judge:
     """Make the judge of this name; `memory` are options of the memory that it has, see `make_memory`.
 
     A name of a memory is the personal judge with that memory.
     """
-    manner = manner or Manner()
+    settings = settings or JudgeSettings()
     if name.startswith((BLINDED, GUARDED)):
-        made = make_judge(name.partition(":")[2].strip(), manner, **memory)
-        return Guarded(made) if name.startswith(GUARDED) else blinded(made, manner.language)
+        made = make_judge(name.partition(":")[2].strip(), settings, **memory)
+        return Guarded(made) if name.startswith(GUARDED) else blind_judge(made, settings.language)
     if (own := [part.strip() for part in name.split(":", 1)])[0] in _TUNED:
         return _TUNED[own[0]](*own[1:])
     if name in judge:
-        return judge.make(name, manner=manner, language=manner.language, **memory)
+        return judge.make(name, settings=settings, language=settings.language, **memory)
     if is_memory(name):
-        return _remembering(name, name, manner, manner.language, **memory)
+        return _remembering(name, name, settings, settings.language, **memory)
     raise UnknownName("judge", name, judge_names())
 
 
-def make_judges(names: str | Iterable[str | Judge], manner: Manner | None = None, **memory: Any) -> list[Judge]:
+def make_judges(
+    names: str | Iterable[str | Judge], settings: JudgeSettings | None = None, **memory: Any
+) -> list[Judge]:
     """Make the judges of a parameter, separated by commas, each once; "all" is every one that asks a model for 1 to 5.
 
     In a list, a judge stands for itself.
@@ -117,9 +121,9 @@ def make_judges(names: str | Iterable[str | Judge], manner: Manner | None = None
     if names == "all":
         wanted = [name for name in judge if asks_model(name) and make_judge(name).values == Judge.values]
     once = dict.fromkeys(name for name in wanted if name)
-    return [one if isinstance(one, Judge) else make_judge(one, manner, **memory) for one in once]
+    return [one if isinstance(one, Judge) else make_judge(one, settings, **memory) for one in once]
 
 
 def asks_model(name: str) -> bool:
     """Whether the judge of this name asks a model."""
-    return is_memory(name) or make_judge(name).sees.model
+    return is_memory(name) or make_judge(name).inputs.model

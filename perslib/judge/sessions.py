@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import SESSION, Block, Corpus, Target, by_reply
-from perslib.corpus.scale import scale_of
+from perslib.corpus.scale import find_corpus_scale
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.settings import AskingJudge, Manner
-from perslib.judge.base import Judge, Sees, Verdict
+from perslib.judge.asking.settings import AskingJudge, JudgeSettings
+from perslib.judge.base import Judge, JudgeInputs, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Structured, select_profile_fields
 from perslib.memory.structured import truncate_text
@@ -43,7 +43,7 @@ def by_session(corpus: Corpus) -> Corpus:
             "This needs ratings of whole conversations, such as URS has, in the column 'satisfaction'.",
         )
     own = corpus.sessions.assign(score=rated.round().clip(1, 5).astype("Int64"))
-    scale = scale_of(corpus.meta, "session_scale")
+    scale = find_corpus_scale(corpus.meta, "session_scale")
     keeps = (rated % 1 > 0) | (not scale.is_five)
     given = rated.astype("Float64").where(keeps)
     own["given"] = pd.array(scale.from_five(given.to_numpy(float, na_value=np.nan)), "Float64")
@@ -59,13 +59,13 @@ def by_session(corpus: Corpus) -> Corpus:
         corpus.language,
         corpus.users,
         sessions,
-        turns.assign(response=[written(messages, corpus.language) for messages in said]),
+        turns.assign(response=[format_conversation(messages, corpus.language) for messages in said]),
         corpus.events,
         meta=corpus.meta | ({"scale": asdict(scale)} if "session_scale" in corpus.meta else {}),
     )
 
 
-def judgeable(corpus: Corpus) -> Corpus:
+def arrange_by_rating_level(corpus: Corpus) -> Corpus:
     """The corpus as its people rated it: every reply where they rated several to a request, and by session where they
     rated whole conversations and no single reply."""
     corpus = by_reply(corpus)
@@ -77,7 +77,7 @@ def judgeable(corpus: Corpus) -> Corpus:
     )
 
 
-def written(messages: Sequence[dict[str, str]], language: str) -> str:
+def format_conversation(messages: Sequence[dict[str, str]], language: str) -> str:
     """A conversation as one text."""
     speakers = read_phrases("speakers", language)
     return "\n".join(
@@ -96,12 +96,12 @@ def conversation(target: Target) -> list[dict[str, str]]:
             found.append((roles[line], []))
         elif found and line.startswith("  "):
             found[-1][1].append(line[2:])
-        else:  # not written by `written`
+        else:  # not written by `format_conversation`
             return [*target.prefix, {"role": "assistant", "content": target.response}]
     return [*target.prefix, *({"role": role, "content": "\n".join(lines)} for role, lines in found)]
 
 
-class OfSession(AskingJudge):
+class SessionJudge(AskingJudge):
     """Judges whole sessions of a corpus made `by_session`.
 
     `calibrated` describes the five scores so that small faults do not cost the 4 nor perfection is needed for
@@ -112,18 +112,18 @@ class OfSession(AskingJudge):
     def __init__(
         self,
         memory: MemorySystem | None = None,
-        manner: Manner | None = None,
+        settings: JudgeSettings | None = None,
         *,
         calibrated: bool = False,
         guarded: bool = False,
         name: str | None = None,
     ):
-        self.memory, self.manner = memory, manner or Manner()
+        self.memory, self.settings = memory, settings or JudgeSettings()
         self.calibrated, self.guarded = calibrated, guarded
         parts = ["guarded"] * guarded + ["calibrated"] * calibrated
         parts += [f"{memory.name} memory"] if memory else []
         self.name = name or f"session, {', '.join(parts) or 'direct'}"
-        self.sees = Sees(True, True, True, history=memory is not None, train=self.learns, model=True)
+        self.inputs = JudgeInputs(True, True, True, history=memory is not None, train=self.learns, model=True)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Build the memory, if there is to be one, then one question a session."""
@@ -135,32 +135,32 @@ class OfSession(AskingJudge):
             "average": known.average if known else 0.0,
             "calibrated": self.calibrated,
             "guarded": self.guarded,
-            "written": self.manner.written,
+            "written": self.settings.with_rationale,
         }
         questions = [
-            {**fields, **self._shown(target), "memory": known.recall(target) if known else ""} for target in block
+            {**fields, **self._make_fields(target), "memory": known.recall(target) if known else ""} for target in block
         ]
-        verdicts = await self.manner.ask("judge_session", questions, ask)
+        verdicts = await self.settings.ask("judge_session", questions, ask)
         return [replace(verdict, memory=memory.state if memory else None) for verdict in verdicts]
 
-    def _shown(self, target: Target) -> dict[str, Any]:
+    def _make_fields(self, target: Target) -> dict[str, Any]:
         messages = [{**m, "content": truncate_text(m["content"], MESSAGE)} for m in conversation(target)]
         shown = keep_last_characters(messages, CONVERSATION)
         return {"scenario": target.scenario, "task": target.task, "conversation": shown}
 
 
-def session_judges(manner: Manner | None = None, memory: MemorySystem | None = None) -> list[Judge]:
+def session_judges(settings: JudgeSettings | None = None, memory: MemorySystem | None = None) -> list[Judge]:
     """The rows of Table 7: direct, calibrated, structured memory, calibrated memory, task-guarded.
 
     Without a `memory` of one's own it is the structured one over all sessions that a budget of tokens holds,
     since the published cut of 200 characters leaves little of a conversation.
     """
-    manner = manner or Manner()
-    memory = memory or Structured(manner.language, evidence="full", prompts=manner.prompts)
+    settings = settings or JudgeSettings()
+    memory = memory or Structured(settings.language, evidence="full", prompts=settings.prompts)
     return [
-        OfSession(None, manner, name="session, direct"),
-        OfSession(None, manner, calibrated=True, name="session, calibrated"),
-        OfSession(memory, manner, name="session, memory"),
-        OfSession(memory, manner, calibrated=True, name="session, calibrated memory"),
-        OfSession(memory, manner, calibrated=True, guarded=True, name="session, task-guarded"),
+        SessionJudge(None, settings, name="session, direct"),
+        SessionJudge(None, settings, calibrated=True, name="session, calibrated"),
+        SessionJudge(memory, settings, name="session, memory"),
+        SessionJudge(memory, settings, calibrated=True, name="session, calibrated memory"),
+        SessionJudge(memory, settings, calibrated=True, guarded=True, name="session, task-guarded"),
     ]

@@ -15,7 +15,7 @@ from typing import Any
 from perslib.llm.entries import BackboneEntry
 from perslib.llm.request import json_or
 from perslib.llm.structured.parsing import RUNGS, ReplyFormat
-from perslib.paths import state, write_whole
+from perslib.paths import state_folder, write_whole
 
 
 @dataclass(frozen=True)
@@ -178,11 +178,11 @@ def _write_refused(entry: BackboneEntry, names: Sequence[str] | set[str]) -> Non
 
 def _read() -> dict[str, Any]:
     try:
-        records = json_or((state() / "probes.json").read_text(encoding="utf-8"), {})
+        records = json_or((state_folder() / "probes.json").read_text(encoding="utf-8"), {})
     except (OSError, UnicodeDecodeError):
         return {}
     return records if isinstance(records, dict) else {}
 
 
 def _write(news: Mapping[str, Any]) -> None:
-    write_whole(state() / "probes.json", json.dumps({**_read(), **news}, indent=1, ensure_ascii=False))
+    write_whole(state_folder() / "probes.json", json.dumps({**_read(), **news}, indent=1, ensure_ascii=False))

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
-from perslib.cluster import Scheduler, connected, spread, workers_of
+from perslib.cluster import Scheduler, connect_cluster, spread, workers_of
 from perslib.errors import BackboneError
 from perslib.llm import event_loop, probe
 from perslib.llm.abilities import Probe, know_abilities, save_probe
@@ -154,7 +154,7 @@ class Backbone:
 
     async def ask_async(self, question: Asked, *, stage: str = "ask", **settings: Any) -> Answer:
         """`ask`, awaited; works in any event loop."""
-        one = partial(_asked, [_request(question, settings)], stage)
+        one = partial(_ask_all, [_request(question, settings)], stage)
         return (await self.work_async([one], progress=False))[0][0]
 
     def ask_many(self, questions: Iterable[Asked], *, stage: str = "ask", **shown: Unpack[WorkOptions]) -> list[Answer]:
@@ -166,7 +166,7 @@ class Backbone:
         """
         requests = [_request(question, {}) for question in questions]
         shown = {"totals": {stage: len(requests)}, **shown}
-        return self.work([partial(_asked, requests, stage)], **shown)[0]
+        return self.work([partial(_ask_all, requests, stage)], **shown)[0]
 
     def work(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
         """What methods return, in their order; they are worked on side by side.
@@ -238,7 +238,10 @@ class Backbone:
                 backbone=self.name,
             )
         stage = next(iter(totals or {}), "work")
-        with connected(self.scheduler) as client, StageProgress(None, stage, self.ledger, enabled=progress) as shown:
+        with (
+            connect_cluster(self.scheduler) as client,
+            StageProgress(None, stage, self.ledger, enabled=progress) as shown,
+        ):
             part, seats = share(self.entry, workers_of(client))
             work = partial(_map, method, part, self.cache, self.patience, self._forced)
             rest = iter(items)
@@ -311,7 +314,7 @@ def _request(question: Asked, settings: Mapping[str, Any]) -> Request:
     return replace(request, **settings) if settings else request
 
 
-async def _asked(requests: Sequence[Request], stage: str, ask: Ask) -> list[Answer]:
+async def _ask_all(requests: Sequence[Request], stage: str, ask: Ask) -> list[Answer]:
     """Questions as a method."""
     return list(await ask(requests, stage))
 

@@ -168,7 +168,7 @@ class CachedEmbedder:
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
         """One row a text, of length one; equal texts are encoded once."""
-        texts = _checked(texts)
+        texts = _check_texts(texts)
         about = {"embedding": self.name, "at": self._address, "kind": kind}
         keys = [digest({**about, "text": text}) for text in texts]
         found = self._cache.get_vectors(dict.fromkeys(keys))
@@ -225,7 +225,7 @@ class CharacterTfidf:
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
         """One row a text; the first texts given fix which runs count, and how much."""
-        texts = _checked(texts)
+        texts = _check_texts(texts)
         if not texts:
             return np.zeros((0, 0), np.float32)
         if self._vectorizer is None:
@@ -277,13 +277,13 @@ class EmbeddingEndpoint:
         if not event_loop.is_on_background_loop():
             return event_loop.run_on_loop(self._ask(texts, self._client))
         with ThreadPoolExecutor(1) as aside:
-            return aside.submit(asyncio.run, self._apart(texts)).result()
+            return aside.submit(asyncio.run, self._ask_on_own_loop(texts)).result()
 
     def refuse(self, texts: list[str], kind: Kind) -> Vectors:
         """Refuse to ask, where questions are only written down."""
         raise BackboneError(f"In a dry run backbone {self.entry.name!r} is not asked.", backbone=self.entry.name)
 
-    async def _apart(self, texts: list[str]) -> Vectors:
+    async def _ask_on_own_loop(self, texts: list[str]) -> Vectors:
         """On a loop of its own, with a connection of its own."""
         transport = Transport(self.entry)
         try:
@@ -322,7 +322,7 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
     return np.asarray(rows / np.where(length > 0, length, 1), dtype=np.float32)
 
 
-def _checked(texts: Sequence[str]) -> list[str]:
+def _check_texts(texts: Sequence[str]) -> list[str]:
     if isinstance(texts, str):
         raise TypeError("embed takes a list of texts; for a single one write embed([text])")
     wrong = [Problem(f"texts[{i}]", f"is {t!r}, expected text") for i, t in enumerate(texts) if not isinstance(t, str)]

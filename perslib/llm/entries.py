@@ -139,7 +139,7 @@ def entry(name: str, **overrides: Any) -> BackboneEntry:
         raise UnknownName("backbone", name, known)
     place = f"backbone({name!r})"
     problems: list[Problem] = []
-    checked = _checked(overrides, place, problems)
+    checked = _check_entry(overrides, place, problems)
     found = replace(known[name], **checked) if not problems else known[name]
     if not found.model:
         problems.append(Problem(place, "has no model; give one: " + f"backbone({name!r}, model=…)"))
@@ -158,7 +158,7 @@ def restore_entry(record: Any, place: str) -> BackboneEntry:
         given = {"in": prices.get("input"), "cached": prices.get("cached"), "out": prices.get("output")}
         table["prices"] = {kind: price for kind, price in given.items() if price is not None}
     problems = [] if isinstance(name, str) and name else [Problem(place, f"has no name of a backbone: {name!r}")]
-    checked = _checked(table, place, problems)
+    checked = _check_entry(table, place, problems)
     if problems:
         raise DataError(problems)
     return BackboneEntry(name=str(name), **checked)
@@ -178,7 +178,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         if not isinstance(table, dict):
             problems.append(Problem(f"{path}", f"{name} stands outside any [backbone] table"))
             continue
-        tables[name] = _checked(table, f"{path} [{name}]", problems)
+        tables[name] = _check_entry(table, f"{path} [{name}]", problems)
     if problems:
         raise DataError(problems)
     return tables
@@ -202,7 +202,7 @@ def _unsendable(value: Any, place: str) -> list[Problem]:
 _MAY_BE_NONE = {field.name for field in fields(BackboneEntry) if field.default is None}
 
 
-def _checked(table: Mapping[str, Any], place: str, problems: list[Problem]) -> dict[str, Any]:
+def _check_entry(table: Mapping[str, Any], place: str, problems: list[Problem]) -> dict[str, Any]:
     """The fields of one table in the types of `BackboneEntry`; what is wrong goes to `problems`."""
     prices = table.get("prices")
     plain = {name: value for name, value in table.items() if value is not None or name not in _MAY_BE_NONE}

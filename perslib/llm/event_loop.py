@@ -48,7 +48,7 @@ def start_on_loop(work: Coroutine[Any, Any, T], stopped: threading.Event | None 
     if is_on_background_loop():
         work.close()
         raise RuntimeError("A plain call inside perslib's own event loop would wait for itself: await it")
-    return asyncio.run_coroutine_threadsafe(_announced(work, stopped or threading.Event()), background())
+    return asyncio.run_coroutine_threadsafe(_announce_end(work, stopped or threading.Event()), background())
 
 
 def run_on_loop(work: Coroutine[Any, Any, T]) -> T:
@@ -104,7 +104,7 @@ def run_with_answers(method: Method[T], *batches: Sequence[Answer]) -> T:
     return compute(method, ask)
 
 
-async def _announced(work: Coroutine[Any, Any, T], stopped: threading.Event) -> T:
+async def _announce_end(work: Coroutine[Any, Any, T], stopped: threading.Event) -> T:
     try:
         return await work
     finally:

@@ -41,7 +41,7 @@ Listing = Callable[[], Awaitable[Mapping[str, Any]]]
 async def probe_endpoint(backbone: str, endpoint: str, model: str, send: Send, models: Listing) -> Probe:
     """Ask the endpoint, nine small calls at most; `send(request, form)` leaves out what it does not take."""
 
-    async def tried(
+    async def try_request(
         messages: list[dict[str, str]], form: dict[str, Any] | None = None, **options: Any
     ) -> Answer | None:
         try:
@@ -56,18 +56,18 @@ async def probe_endpoint(backbone: str, endpoint: str, model: str, send: Send, m
             raise  # trouble of the moment says nothing of what the endpoint can do
 
     plain = await send(Request(_PROSE, max_tokens=40, temperature=0.6), None)
-    schema = await tried(_PROSE, response_format(_SCHEMA, "schema"), max_tokens=600)
-    mode = await tried(_PROSE_JSON, response_format(_SCHEMA, "json"), max_tokens=600)
+    schema = await try_request(_PROSE, response_format(_SCHEMA, "schema"), max_tokens=600)
+    mode = await try_request(_PROSE_JSON, response_format(_SCHEMA, "json"), max_tokens=600)
     top = 0
     for wanted in (20, 5):
-        reply = await tried(_PROSE, max_tokens=1, top_logprobs=wanted)
+        reply = await try_request(_PROSE, max_tokens=1, top_logprobs=wanted)
         if reply is not None and reply.logprobs:
             top = len(reply.logprobs[0]["top"])
             break
-    draws = [await tried(_DRAW, max_tokens=24, temperature=1.0, seed=seed) for seed in (7, 7, 8)]
+    draws = [await try_request(_DRAW, max_tokens=24, temperature=1.0, seed=seed) for seed in (7, 7, 8)]
     now = datetime.now(UTC).isoformat(timespec="seconds")
     # It begins with the time, so that no prefix cache has read it before.
-    long = await tried([{"role": "user", "content": f"{now} {_LONG}"}], max_tokens=1)
+    long = await try_request([{"role": "user", "content": f"{now} {_LONG}"}], max_tokens=1)
     return Probe(
         backbone=backbone,
         endpoint=endpoint,
@@ -103,7 +103,7 @@ def estimate_seconds(entry: BackboneEntry, tokens_in: int, tokens_out: int, call
     cache = Cache(policy="only")
     records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
     found = read_probe(entry)
-    pace = pace_of([Answer.restored(record) for record in records]) or (found and found.pace)
+    pace = pace_of([Answer.from_record(record) for record in records]) or (found and found.pace)
     if not pace:
         return None
     return float(np.dot(pace, [tokens_in, tokens_out])) / max(1, min(entry.at_once, calls))

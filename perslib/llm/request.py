@@ -142,12 +142,12 @@ class Answer:
         """Whether there is a usable answer."""
         return self.error is None
 
-    def stored(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """The answer as plain JSON data, for the cache."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
-    def restored(cls, record: Mapping[str, Any]) -> Answer:
+    def from_record(cls, record: Mapping[str, Any]) -> Answer:
         """An answer read from the cache; fields of other versions are ignored or defaulted."""
         known = {name: record[name] for name in _FIELDS if name in record}
         known.update(cached=True, retries=0, earlier=tuple(record.get("earlier") or ()))
@@ -214,13 +214,13 @@ def wrap_ask(
 
     own_stage, own_rank = stage, rank
 
-    async def asked(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
+    async def ask_stage(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:
         stage, rank = own_stage or stage, rank if own_rank is None else own_rank
         answers = await ask([change(request) for request in requests], stage, rank)
         hear(answers)
         return answers
 
-    return asked
+    return ask_stage
 
 
 async def no_model(requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> Sequence[Answer]:

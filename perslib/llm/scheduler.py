@@ -96,7 +96,7 @@ class QuestionScheduler(Generic[T]):
         for key, request in zip(keys, requests):
             if key not in stored:
                 question = QueuedRequest(rank, next(self._numbers), key, request, stage, asking.has_made_up)
-                answers.append(self._queued(question, key in ours))
+                answers.append(self._queue_question(question, key in ours))
             else:
                 answers.append(self._count_again(stored[key], stage) if key in seen else stored[key])
                 seen.add(key)
@@ -114,7 +114,7 @@ class QuestionScheduler(Generic[T]):
         """Count the answer to a question that was asked already: a hit."""
         return self.account.count(answer.with_(cached=True, retries=0), stage)
 
-    def _queued(self, question: QueuedRequest, is_ours: bool) -> asyncio.Future[Answer]:
+    def _queue_question(self, question: QueuedRequest, is_ours: bool) -> asyncio.Future[Answer]:
         """The answer to come; where an equal question is on its way, the one that it gets."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         if question.key not in self._waiting:

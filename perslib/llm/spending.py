@@ -30,7 +30,7 @@ class Account:
                 "its entry in backbones.toml, or leave the cap out.",
                 backbone=self.entry.name,
             )
-        self._spent_before, self._ended = self._spent(), 0
+        self._spent_before, self._ended = self._sum_cost(), 0
         self._under_way: list[float] = []
         self._one_ended = asyncio.Event()
 
@@ -67,7 +67,7 @@ class Account:
 
     async def is_spent(self) -> bool:
         """Whether the cap is reached; where only calls under way may reach it, wait and see."""
-        while self.cap is not None and self._spent() + self._cost_under_way() >= self.cap:
+        while self.cap is not None and self._sum_cost() + self._cost_under_way() >= self.cap:
             if not self._under_way:
                 return True
             self._one_ended.clear()
@@ -77,16 +77,16 @@ class Account:
     def describe_end(self, answered: int, wanted: int) -> BudgetReached:
         """Return the error that ends a run at its cap."""
         return BudgetReached(
-            f"Stopped at the spending cap of ${self.cap:,.2f}: ${self._spent():,.2f} spent, {answered:,} of "
+            f"Stopped at the spending cap of ${self.cap:,.2f}: ${self._sum_cost():,.2f} spent, {answered:,} of "
             f"{wanted:,} requests answered. The answers are in the cache; the same run with a higher cap goes on.",
             backbone=self.entry.name,
         )
 
-    def _spent(self) -> float:
+    def _sum_cost(self) -> float:
         return self.ledger.total.cost or 0.0
 
     def _cost_under_way(self) -> float:
         """Calls under way count with the mean cost of those that ended, and before one has, with what they may cost."""
         if self._ended:
-            return len(self._under_way) * (self._spent() - self._spent_before) / self._ended
+            return len(self._under_way) * (self._sum_cost() - self._spent_before) / self._ended
         return sum(self._under_way)

@@ -94,17 +94,17 @@ class UserMemory:
         lack = "no rated history" if self.is_empty else self.error and f"scores only: {self.error}"
         return ", ".join(part for part in (self.system, self.update, lack) if part)
 
-    def said(self, target: Target) -> tuple[Statement, ...]:
+    def select_statements(self, target: Target) -> tuple[Statement, ...]:
         """The statements that bear on this reply: here, all."""
         return self.statements
 
     def recall(self, target: Target) -> list[dict[str, Any]] | str:
         """What a judge of this reply is shown."""
-        return [{"id": s.id, "field": s.field, "text": s.text, "task": s.task} for s in self.said(target)]
+        return [{"id": s.id, "field": s.field, "text": s.text, "task": s.task} for s in self.select_statements(target)]
 
-    def cited(self, target: Target) -> tuple[str, ...]:
+    def list_cited_turns(self, target: Target) -> tuple[str, ...]:
         """Ids of the turns that what is shown for this reply rests on."""
-        return tuple(dict.fromkeys(turn for statement in self.said(target) for turn in statement.turns))
+        return tuple(dict.fromkeys(turn for statement in self.select_statements(target) for turn in statement.turns))
 
     def describe_target(self, target: Target) -> str | None:
         """What the memory says of this very reply, where it says anything; shown after the reply."""

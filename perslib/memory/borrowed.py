@@ -1,7 +1,7 @@
 """Whose memory is it? Another user's evidence in place of the user's own, for any memory and any judge.
 
-    borrowed(Structured("en"), pool, "nearest")       a memory built from the nearest other user's history
-    borrowed(LearnedJudge(), pool, "random")          a judge that is shown another user's history
+    lend_history(Structured("en"), pool, "nearest")       a memory built from the nearest other user's history
+    lend_history(LearnedJudge(), pool, "random")          a judge that is shown another user's history
 
 A judge is personal by what the user's own memory gives it beyond the nearest other user's. Who is near is decided by
 the shares of scores in both users' other scenarios, never by anything of the scenario that is judged.

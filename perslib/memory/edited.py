@@ -31,7 +31,7 @@ from perslib.memory.base import Counts, MemorySystem, OnAnother, Statement, User
 from perslib.memory.measured import MeasuredMemory, MeasuredSystem
 from perslib.memory.preferences import PreferenceMemory
 from perslib.paths import workspace
-from perslib.schemas import unfit
+from perslib.schemas import find_unstorable
 
 EDITED = "edited by hand"
 
@@ -62,14 +62,14 @@ class Draft:
         return cls(memory, tuple(DraftStatement(s) for s in memory.statements), memory.counts)
 
     @property
-    def changed(self) -> bool:
+    def is_changed(self) -> bool:
         """Whether it says anything else than the memory that was built."""
-        return self._said() != self.built.statements or self.counts != self.built.counts
+        return self._list_statements() != self.built.statements or self.counts != self.built.counts
 
     @property
     def memory(self) -> UserMemory:
         """What a judge is shown."""
-        return self.make_draft_memory(self._said())
+        return self.make_draft_memory(self._list_statements())
 
     def make_draft_memory(self, statements: Sequence[Statement]) -> UserMemory:
         """The memory with these statements; marked as edited if that is not what was built."""
@@ -80,7 +80,7 @@ class Draft:
     def without(self, id: str) -> UserMemory:
         """The memory but for one statement."""
         self._at(id)
-        return self.make_draft_memory([s for s in self._said() if s.id != id])
+        return self.make_draft_memory([s for s in self._list_statements() if s.id != id])
 
     def edit(self, id: str, text: str) -> Draft:
         """Other words for a statement; it keeps the turns it rests on. No words take it back to what was built."""
@@ -161,7 +161,7 @@ class Draft:
         """The draft before the last edit; the first one is its own."""
         return self.before or self
 
-    def _said(self) -> tuple[Statement, ...]:
+    def _list_statements(self) -> tuple[Statement, ...]:
         return tuple(line.statement for line in self.lines if line.on)
 
     def _at(self, id: str) -> int:
@@ -210,7 +210,7 @@ def saved_names() -> list[str]:
 
 def save_draft(draft: Draft, name: str) -> Path:
     """Keep a draft under a name, beside those of other users and scenarios; an older one is replaced."""
-    if not draft.changed:
+    if not draft.is_changed:
         raise DataError("Nothing was edited: this is the memory as it was built")
     memory = draft.built
     path = _path(name, memory.user, memory.scenario)
@@ -239,7 +239,7 @@ def read_draft(name: str, block: Block) -> Draft | None:
     if not path.is_file():
         return None
     record: Any = parse_json(path.read_bytes(), str(path))
-    if problem := record if isinstance(record, Problem) else next(unfit(record, str(path)), None):
+    if problem := record if isinstance(record, Problem) else next(find_unstorable(record, str(path)), None):
         raise DataError(problem, "Mend the memory, or delete it and save it anew.")
     try:
         return _draft(record, block)
@@ -276,24 +276,24 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
     built: UserMemory
     if record["trait_of"]:  # measured anew in the user's turns: a file keeps what is said, not what is counted
         again = MeasuredSystem(record["language"]).measure(block)
-        built = replace(made(MeasuredMemory, said), traits=again.traits)
+        built = replace(make_value(MeasuredMemory, said), traits=again.traits)
     elif record.get("ranges"):
         ranges = {trait: (float(low), float(high)) for trait, (low, high) in record["ranges"].items()}
-        built = replace(made(PreferenceMemory, said), ranges=ranges)
+        built = replace(make_value(PreferenceMemory, said), ranges=ranges)
     elif further := next((name for name in saved_memory if record.get(name)), ""):
-        built = saved_memory[further](made(UserMemory, said), record[further])
+        built = saved_memory[further](make_value(UserMemory, said), record[further])
     else:
-        built = made(UserMemory, said)
-    return Draft(built, made(tuple[DraftStatement, ...], record["lines"]), as_counts(record["counts"]))
+        built = make_value(UserMemory, said)
+    return Draft(built, make_value(tuple[DraftStatement, ...], record["lines"]), as_counts(record["counts"]))
 
 
-def made(kind: Any, data: Any) -> Any:
+def make_value(kind: Any, data: Any) -> Any:
     """A value of a type hint from JSON data: dataclasses from objects, tuples from lists, the rest as it is."""
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        return kind(**{f.name: made(hints[f.name], data[f.name]) for f in fields(kind) if f.name in data})
+        return kind(**{f.name: make_value(hints[f.name], data[f.name]) for f in fields(kind) if f.name in data})
     if get_origin(kind) is tuple:
         each = get_args(kind)
         kinds = [each[0]] * len(data) if each[-1] is Ellipsis else each
-        return tuple(made(k, value) for k, value in zip(kinds, data, strict=True))
+        return tuple(make_value(k, value) for k, value in zip(kinds, data, strict=True))
     return data

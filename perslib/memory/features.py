@@ -155,7 +155,7 @@ class TurnContext:
 
 
 @lru_cache(maxsize=KEPT)
-def read(said: TurnContext) -> np.ndarray:
+def measure_traits(said: TurnContext) -> np.ndarray:
     """The features of one turn, in the order of `NAMES`."""
     found = {**_reply(said.reply), **_request(said.request), **_between(said)}
     return np.array([found[name] for name in NAMES])
@@ -170,16 +170,16 @@ def read_evidence_turns(turns: pd.DataFrame) -> list[TurnContext]:
     """Turns of a block's evidence as they were said, row by row."""
     before = list_messages_before(turns, sys.maxsize)
     names = ("request", "response", "task", "assistant", "scenario", "session")
-    return list(map(_said, *(turns[name].to_numpy(object) for name in names), before))
+    return list(map(_make_context, *(turns[name].to_numpy(object) for name in names), before))
 
 
 def read_target_turn(target: Target) -> TurnContext:
     """A target as it was said."""
     where = target.task, target.assistant, target.scenario, target.session
-    return _said(target.request, target.response, *where, target.prefix)
+    return _make_context(target.request, target.response, *where, target.prefix)
 
 
-def _said(
+def _make_context(
     request: Any, reply: str, task: Any, assistant: Any, scenario: str, session: str, prefix: Sequence[Message]
 ) -> TurnContext:
     """A turn as it was said after these messages; a request is the last of them."""

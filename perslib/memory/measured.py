@@ -22,7 +22,7 @@ import pandas as pd
 from perslib.corpus import Block, Corpus, Target
 from perslib.llm import Ask
 from perslib.memory.base import MemorySystem, Statement, UserMemory, make_counts_memory
-from perslib.memory.features import NAMES, TurnContext, read, read_evidence_turns, read_target_turn
+from perslib.memory.features import NAMES, TurnContext, measure_traits, read_evidence_turns, read_target_turn
 from perslib.memory.retrieval import turn_id
 from perslib.paths import read_toml
 from perslib.prompts import read_phrases
@@ -63,13 +63,13 @@ class MeasuredMemory(UserMemory):
         """
         if self.traits is None or not self.traits.told:
             return None
-        words, values = read_phrases("measured", self.language), _measured([read_target_turn(target)])[0]
+        words, values = read_phrases("measured", self.language), _measure_turns([read_target_turn(target)])[0]
         said = [
             words["is"].format(
                 trait=read_phrases("traits", self.language)[name],
                 value=(words["yes"] if values[i] > 0.5 else words["no"])
                 if TRAITS[name] == "mark"
-                else _shown(name, values[i]),
+                else _format_trait(name, values[i]),
             )
             for name, i in self.traits.told
         ]
@@ -117,7 +117,7 @@ class MeasuredSystem(MemorySystem):
     def _statements(self, traits: Traits, ids: list[str], first: int) -> Iterator[Statement]:
         for name, i in traits.told:
             high, low, cut = traits.contrast(i, name)
-            filled = {"high": _compared(name, high), "low": _compared(name, low), "cut": cut}
+            filled = {"high": _format_compared(name, high), "low": _format_compared(name, low), "cut": cut}
             cited = tuple(ids[k] for k in traits.find_extreme_turns(i))
             said, named = read_phrases("measured", self.language), read_phrases("traits", self.language)
             text = said[TRAITS[name]].format(trait=named[name], **filled)
@@ -129,7 +129,7 @@ class Traits:
     """The traits of a user's rated replies and the ridge regression of the scores on them."""
 
     def __init__(self, said: list[TurnContext], scores: Array):
-        self.values, self.scores = _measured(said), scores
+        self.values, self.scores = _measure_turns(said), scores
         self._mean, self._spread = self.values.mean(0), np.maximum(self.values.std(0), 0.05)
         self._z = (self.values - self._mean) / self._spread
         n, off = len(scores), scores - scores.mean()
@@ -146,7 +146,7 @@ class Traits:
         if TRAITS[name] == "hidden" or not beyond or self.correlations[i] * self.weights[i] <= 0:
             return False
         high, low, _ = self.contrast(i, name)
-        return (high - low) * self.correlations[i] > 0 and _compared(name, high) != _compared(name, low)
+        return (high - low) * self.correlations[i] > 0 and _format_compared(name, high) != _format_compared(name, low)
 
     def score(self, values: Array) -> float:
         """What the traits of a reply speak for, on the scale 1 to 5."""
@@ -181,15 +181,15 @@ def split_scores(scores: Array) -> int:
     return min(cuts, key=lambda s: abs((scores >= s).mean() - 0.5), default=4)
 
 
-def _measured(said: list[TurnContext]) -> Array:
-    return np.array([read(s)[_COLUMNS] for s in said])
+def _measure_turns(said: list[TurnContext]) -> Array:
+    return np.array([measure_traits(s)[_COLUMNS] for s in said])
 
 
-def _compared(trait: str, value: float) -> str:
+def _format_compared(trait: str, value: float) -> str:
     """What is compared in a sentence: for a mark mean scores, else the trait itself."""
-    return f"{value:.1f}" if TRAITS[trait] == "mark" else _shown(trait, value)
+    return f"{value:.1f}" if TRAITS[trait] == "mark" else _format_trait(trait, value)
 
 
-def _shown(trait: str, value: float) -> str:
+def _format_trait(trait: str, value: float) -> str:
     """A trait's value for reading: logs as the numbers they stand for, shares in per cent."""
     return f"{value:.0%}" if TRAITS[trait] == "share" else f"{np.expm1(value):.0f}"

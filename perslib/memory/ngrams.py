@@ -31,7 +31,7 @@ def count_ngrams(texts: Sequence[str], size: int) -> sparse.csr_array:
     return found
 
 
-def weigh_columns(counts: sparse.csr_array) -> npt.NDArray[np.float64]:
+def weigh_ngrams(counts: sparse.csr_array) -> npt.NDArray[np.float64]:
     """Return ln((1 + n) / (1 + df)) + 1 for each column: the weight of an n-gram that df of n texts have."""
     weights: npt.NDArray[np.float64] = (
         np.log((1 + counts.shape[0]) / (1 + np.bincount(counts.indices, minlength=counts.shape[1]))) + 1

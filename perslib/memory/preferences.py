@@ -41,7 +41,7 @@ class PreferenceMemory(UserMemory):
 
     def with_statements(self, statements: Sequence[Statement]) -> PreferenceMemory:
         """The memory saying this instead; where words do not say what trait and points say, the words count."""
-        return replace(self, statements=tuple(map(self._understood, statements)))
+        return replace(self, statements=tuple(map(self._understand, statements)))
 
     def scale(self, statement: Statement, by: float) -> Statement:
         """The statement so many times as strong, in new words."""
@@ -84,7 +84,7 @@ class PreferenceMemory(UserMemory):
         uncertain = phrases["uncertain"] if ends[0] < 0 else ""
         return str(text + phrases["between"].format(least=least, most=most) + uncertain)
 
-    def _understood(self, statement: Statement) -> Statement:
+    def _understand(self, statement: Statement) -> Statement:
         """A statement of a preference whose trait and points are those of its words."""
         if statement.text == self.word(statement) or statement.field == "unknown":
             return statement

@@ -252,7 +252,7 @@ def _count(texts: list[str], low: int, high: int) -> sparse.csr_array:
     # n-gram and text as one number, its digits the letters (0 for none) and the text: numbers sort as n-grams do.
     padded = np.concatenate([code + 1, np.zeros(high, np.int64)])
     digits = (np.where(i < size, padded[start + i], 0) for i in range(high))
-    packed = _packed([*((digit, len(letters) + 1) for digit in digits), (text_of[start], len(texts))])
+    packed = _pack_digits([*((digit, len(letters) + 1) for digit in digits), (text_of[start], len(texts))])
     packed.sort()
     first = np.flatnonzero(np.diff(packed, prepend=-1))
     gram, text = np.divmod(packed[first], len(texts))
@@ -262,7 +262,7 @@ def _count(texts: list[str], low: int, high: int) -> sparse.csr_array:
     return sparse.csc_array((counts, text, columns), shape).tocsr()
 
 
-def _packed(digits: Sequence[tuple[Places, int]]) -> Places:
+def _pack_digits(digits: Sequence[tuple[Places, int]]) -> Places:
     """One number for each row of digits, in the order of the rows; each digit comes with its base."""
     packed, bound = np.zeros(len(digits[0][0]), np.int64), 1
     for digit, base in digits:

@@ -45,7 +45,7 @@ class PromptTurns:
         return sum(count_tokens(text) + 12 for text in texts)
 
 
-def shown(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> PromptTurns:
+def select_prompt_turns(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> PromptTurns:
     """The part of the turns that a memory is built from, cut to size."""
     check_names("evidence", evidence, ["published", "full"])
     if evidence == "published":
@@ -163,7 +163,7 @@ class Structured(MemorySystem):
         turns = known[known["score"].notna()] if block.labelled else block.evidence
         if turns.empty:
             return memory
-        part = shown(turns, self.evidence, self.budget)
+        part = select_prompt_turns(turns, self.evidence, self.budget)
         fields: dict[str, Any] = {"conversations": part.sessions}
         if block.labelled:
             scores = {"average": memory.average, "counts": list(memory.counts)}

@@ -20,7 +20,7 @@ from jinja2 import FunctionLoader, Template
 
 from perslib.errors import DataError, Problem, PromptError, UnknownName
 from perslib.llm.request import Message, Request
-from perslib.paths import bundled, workspace
+from perslib.paths import find_bundled, workspace
 from perslib.prompts.fencing import make_visible
 from perslib.prompts.file import ENVIRONMENT, Sources, read_prompt_file, suggest_names
 
@@ -173,7 +173,7 @@ def _list_folders(folder: str | Path | None) -> list[Path]:
             folders.append(Path(value).expanduser().resolve())
             if not folders[-1].is_dir():
                 raise PromptError(f"The folder of prompts {folders[-1]} does not exist (given by {source})")
-    return list(dict.fromkeys([*folders, workspace() / "prompts", bundled("prompts")]))
+    return list(dict.fromkeys([*folders, workspace() / "prompts", find_bundled("prompts")]))
 
 
 def _list_languages(shelves: Sequence[Path]) -> list[str]:
@@ -214,7 +214,7 @@ def read_phrases(group: str, language: str) -> Mapping[str, Any]:
 
 @cache
 def _load_phrases(language: str) -> dict[str, dict[str, Any]]:
-    file = bundled("prompts", language, "phrases.toml")
+    file = find_bundled("prompts", language, "phrases.toml")
     return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 

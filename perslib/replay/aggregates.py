@@ -18,15 +18,17 @@ from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.replay.judging import judged_by_themselves
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.score_arrays import SCORE, Groups, Scores, aligned, by_judge
-from perslib.stats import SEED, Estimate, classical_mean, estimate, ppi_mean, to_scale
+from perslib.replay.score_arrays import SCORE, CandidateScores, Groups, align_column, by_judge
+from perslib.stats import SEED, MeanEstimate, classical_mean, estimate, ppi_mean, to_scale
 from perslib.stats.resample.leave_out import count_carriers, drop_if_few, name_bounds
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4
 
 
-def summary(verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFrame | None = None) -> pd.DataFrame:
+def summarize_candidates(
+    verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """One row a judge, backbone and candidate.
 
     - candidate; turns (scored), unscored (judged without a score: in no average, and counted here), users, tasks,
@@ -47,13 +49,13 @@ def summary(verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFra
 
 def _summaries(
     verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None
-) -> Iterator[tuple[Scores, list[dict[str, Any]]]]:
+) -> Iterator[tuple[CandidateScores, list[dict[str, Any]]]]:
     """Each judge's scores, and the rows of its candidates."""
     for of in by_judge(verdicts, score, inclusion):
         yield of, [{**of.judged_by, "candidate": c, **_row(of, i)} for i, c in enumerate(of.candidates)]
 
 
-def _row(of: Scores, place: int) -> dict[str, Any]:
+def _row(of: CandidateScores, place: int) -> dict[str, Any]:
     score = of.score[:, place]
     known, whole, groups = np.isfinite(score), to_scale(score), Groups(of, score)
     blocks = groups.turns > 0
@@ -96,7 +98,7 @@ def official_interval(user_means: Mapping[str, float] | pd.Series) -> tuple[floa
     return drawn[25], drawn[975]
 
 
-def rank_sets(
+def summarize_rank_sets(
     verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFrame | None = None, seed: int = SEED
 ) -> pd.DataFrame:
     """The summary of each candidate with the ranks that the data do not rule out, the highest user macro first.
@@ -105,7 +107,7 @@ def rank_sets(
     candidate without any score has no rank, is not tied for first, and rules out no rank of others.
 
     Columns: judge, backbone, candidate, rank_set (as text, "1–3"), rank (by user macro as observed), best_rank,
-    worst_rank, tied_first, and those of `summary`. With fewer than five users nothing is ruled out.
+    worst_rank, tied_first, and those of `summarize_candidates`. With fewer than five users nothing is ruled out.
     """
     rows: list[dict[str, Any]] = []
     parts: list[pd.DataFrame] = []
@@ -185,11 +187,11 @@ def prediction_powered(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataF
         rated = labels.dropna(subset="score")
         names = rated["candidate"] if "candidate" in rated else pd.Series(ORIGINAL, rated.index)
         in_all = names.astype("str").fillna(ORIGINAL).value_counts()
-        scores = zip(of.candidates, aligned(labels, "score", of).T, of.score.T, of.judged.T)
+        scores = zip(of.candidates, align_column(labels, "score", of).T, of.score.T, of.judged.T)
         for candidate, gold, judged, asked in scores:
             few = asked & np.isfinite(gold)
             rest = asked & ~few
-            alone = both = Estimate(np.nan, np.nan, np.nan, np.nan, 0, int(rest.sum()), 0)
+            alone = both = MeanEstimate(np.nan, np.nan, np.nan, np.nan, 0, int(rest.sum()), 0)
             if few.any():
                 alone = classical_mean(gold[few], cluster=of.user[few])
                 clusters = {"cluster": of.user[few], "cluster_unlabelled": of.user[rest]}

@@ -25,7 +25,7 @@ from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.backbone import WorkOptions as Display
 from perslib.memory import MemorySystem
 from perslib.prompts import list_languages
-from perslib.replay.contexts import Context, Shown, make_context
+from perslib.replay.contexts import Context, ContextMessage, make_context
 from perslib.replay.replies import blocks_of, known_turns
 
 NO_REQUEST = "not asked: the conversation up to this turn does not end with a message of the user"
@@ -66,18 +66,18 @@ class Candidate:
             if value is not None and value < 1:
                 raise DataError(Problem(name, f"is {value}, expected 1 or more"))
 
-    def called(self, backbone: str) -> str:
+    def name_with(self, backbone: str) -> str:
         """The candidate's name with this backbone."""
         usual = backbone if self.shows.name == "prefix" else f"{backbone} · {self.shows.name}"
         return self.name or usual
 
     async def reply(self, block: Block, ask: Ask) -> list[dict[str, Any]]:
         """What it answers to the targets of a block: one row of the replies frame each, who answers left out."""
-        given = self.shows.given(block)
+        given = self.shows.hide_labels(block)
         settings = {name: getattr(self, name) for name in ("temperature", "max_tokens", "seed")}
         requests, rows = [], []
         for target, shown in zip(given, await self.shows.show(given, ask), strict=True):
-            shown = shown if target.request is not None else Shown()
+            shown = shown if target.request is not None else ContextMessage()
             shown = replace(shown, system="\n\n".join(filter(None, (self.system, shown.system))) or None)
             key = {column: getattr(target, column) for column in TURN}
             rows.append({**key, **settings, "context": self.shows.name, **vars(shown), "error": NO_REQUEST})
@@ -90,11 +90,11 @@ class Candidate:
         answers = await ask(requests, "candidate") if requests else ()
         asked = [row for target, row in zip(given, rows) if target.request is not None]
         for row, answer in zip(asked, answers, strict=True):
-            row |= _said(answer)
+            row |= _read_answer(answer)
         return rows
 
 
-def generated(
+def generate_replies(
     candidate: Candidate, corpus: Corpus, replay_turns: pd.DataFrame, backbone: Backbone, **display: Unpack[Display]
 ) -> pd.DataFrame:
     """A candidate's replies to the replayed turns: the replies frame, in the order of `replay_turns`.
@@ -109,7 +109,7 @@ def generated(
     columns = ["candidate", *TURN, "records"]
     rows = pd.DataFrame([row for of_block in found for row in of_block], columns=None if found else columns)
     rows = rows.assign(
-        candidate=candidate.called(backbone.name),
+        candidate=candidate.name_with(backbone.name),
         backbone=backbone.name,
         family=candidate.family or family_of(backbone.model),
     )
@@ -122,8 +122,8 @@ def family_of(model: str) -> str | None:
     return first[0].lower() if first else None
 
 
-def _said(answer: Answer) -> dict[str, Any]:
-    text = unwrapped(answer.text)
+def _read_answer(answer: Answer) -> dict[str, Any]:
+    text = remove_code_fence(answer.text)
     error = answer.error
     if error is None and not text.strip():
         cut = answer.finish == "length"
@@ -136,7 +136,7 @@ def _said(answer: Answer) -> dict[str, Any]:
     }
 
 
-def unwrapped(text: str) -> str:
+def remove_code_fence(text: str) -> str:
     """A reply without the code fence around all of it; fences within, and ones that end earlier, stay."""
     lines = text.strip().split("\n")
     opening = re.fullmatch(r"(`{3,}|~{3,})[^`\n]*", lines[0])

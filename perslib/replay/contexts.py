@@ -9,7 +9,7 @@
 
 Any other memory system of `perslib.memory` that can do without scores is a context, too, `memory: …` with its name.
 
-No context can pass on a label: all of them get the block from `Context.given`, which has none.
+No context can pass on a label: all of them get the block from `Context.hide_labels`, which has none.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RECORDS, BEFORE, MESSAGE, REPLY = 4, 4, 350, 700
 
 
 @dataclass(frozen=True)
-class Shown:
+class ContextMessage:
     """What one target's candidate is told beforehand."""
 
     system: str | None = None
@@ -57,7 +57,7 @@ class Shown:
 
 
 class Context:
-    """A way to brief candidates. `given` is all it ever learns of a block."""
+    """A way to brief candidates. `hide_labels` gives all it ever learns of a block."""
 
     name: str
     sees_profile = False
@@ -65,21 +65,21 @@ class Context:
     def __init__(self, language: str = "en", prompts: str | Path | None = None):
         self.language, self.prompts = language, prompts
 
-    def given(self, block: Block) -> Block:
+    def hide_labels(self, block: Block) -> Block:
         """The block without labels and recorded replies; of the profile six fields where it is shown, else nothing."""
         fields: Literal["published", "none"] = "published" if self.sees_profile else "none"
-        return replace(block.unlabelled(), profile=select_profile_fields(block.profile, fields))
+        return replace(block.hide_labels(), profile=select_profile_fields(block.profile, fields))
 
-    async def show(self, block: Block, ask: Ask) -> list[Shown]:
+    async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
         """What is shown for each target of the block."""
-        return [Shown()] * len(block)
+        return [ContextMessage()] * len(block)
 
-    def said(self, name: str, **fields: Any) -> Shown:
+    def render_message(self, name: str, **fields: Any) -> ContextMessage:
         """What a prompt of this name says."""
         request = prompt(name, self.language, self.prompts).render(**fields)
         if [message["role"] for message in request.messages] != ["system"]:
             raise PromptError(f"{request.prompt}: the conversation follows, so this prompt has # system alone")
-        return Shown(request.messages[0]["content"], request.prompt)
+        return ContextMessage(request.messages[0]["content"], request.prompt)
 
 
 context: Registry[Context] = Registry("context")
@@ -94,14 +94,17 @@ class Prefix(Context):
 
 
 @context("task")
-class Task(Context):
+class TaskContext(Context):
     """The background of the task."""
 
     name = "task"
 
-    async def show(self, block: Block, ask: Ask) -> list[Shown]:
+    async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
         """The task of each target's session."""
-        return [self.said("candidate_task", task=t.task) if t.task else Shown(memory="no task") for t in block]
+        return [
+            self.render_message("candidate_task", task=t.task) if t.task else ContextMessage(memory="no task")
+            for t in block
+        ]
 
 
 @context("profile")
@@ -111,43 +114,49 @@ class Profile(Context):
     name = "profile"
     sees_profile = True
 
-    async def show(self, block: Block, ask: Ask) -> list[Shown]:
+    async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
         """The same for all targets."""
         known = any(value not in (None, "", [], ()) for value in block.profile.values())
-        shown = self.said("candidate_profile", profile=block.profile) if known else Shown(memory="no profile")
+        shown = (
+            self.render_message("candidate_profile", profile=block.profile)
+            if known
+            else ContextMessage(memory="no profile")
+        )
         return [shown] * len(block)
 
 
 @context("tfidf")
-class Retrieved(Context):
+class RetrievalContext(Context):
     """Raw exchanges from the user's other scenarios that resemble what is asked now, without their scores."""
 
     name = "tfidf"
     strategy: Literal["topk", "diverse"] = "topk"
 
-    async def show(self, block: Block, ask: Ask) -> list[Shown]:
+    async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
         """Index the block's history and look up every target."""
         retrieval = Retrieval(DIALOGUES, among="all")
         history = retrieval.history(block)
         if history.empty:
-            return [Shown(memory=f"{self.name}, no history")] * len(block)
+            return [ContextMessage(memory=f"{self.name}, no history")] * len(block)
         before, rows, found = list_messages_before(history, BEFORE), history.to_dict("records"), []
         for near in retrieval.nearest(block, RECORDS, self.strategy):
             records = [_record(n, rows[i], before[i]) for n, (i, _) in enumerate(near, 1)]
             ids = tuple(turn_id(*(rows[i][c] for c in ("scenario", "session", "turn"))) for i, _ in near)
-            found.append(replace(self.said("candidate_records", records=records), memory=self.name, records=ids))
+            found.append(
+                replace(self.render_message("candidate_records", records=records), memory=self.name, records=ids)
+            )
         return found
 
 
 @context("diverse")
-class Diverse(Retrieved):
+class DiverseContext(RetrievalContext):
     """The same, in turns from each of the other scenarios."""
 
     name = "diverse"
     strategy = "diverse"
 
 
-class Remembered(Context):
+class MemoryContext(Context):
     """What a memory system makes of the user's other scenarios when it gets no label."""
 
     def __init__(self, memory: MemorySystem, language: str = "en", prompts: str | Path | None = None):
@@ -156,16 +165,20 @@ class Remembered(Context):
             raise _speechless(memory.name)
         self.memory, self.name = memory, f"memory: {memory.name}"
 
-    async def show(self, block: Block, ask: Ask) -> list[Shown]:
+    async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
         """Build the memory; it sees none of the block's targets."""
         memory = await self.memory.build(replace(block, targets=block.targets.iloc[:0]), ask)
         past, told = not block.evidence.empty, [memory.recall(target) for target in block]
         if past and memory.error is None and not memory.statements and not any(told):
             raise _speechless(memory.system)
         lack = (memory.error or "nothing that bears on this turn") if past else "no history"
-        nothing = Shown(memory=f"{memory.system}, {lack}")
+        nothing = ContextMessage(memory=f"{memory.system}, {lack}")
         return [
-            replace(self.said("candidate_memory", memory=of), memory=memory.system, records=memory.cited(target))
+            replace(
+                self.render_message("candidate_memory", memory=of),
+                memory=memory.system,
+                records=memory.list_cited_turns(target),
+            )
             if of
             else nothing
             for of, target in zip(told, block)
@@ -185,7 +198,7 @@ def make_context(
         if not is_memory(name):
             raise UnknownName("context", which, [*context, *memories])
         which = make_memory(name, language, prompts=prompts, **memory)
-    return Remembered(which, language, prompts)
+    return MemoryContext(which, language, prompts)
 
 
 def _record(number: int, row: dict[str, Any], before: tuple[dict[str, str], ...]) -> dict[str, Any]:

@@ -20,20 +20,20 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
-from perslib.judge.base import frame, judged_by
-from perslib.judge.evaluate import fit as fit_judge
-from perslib.judge.evaluate import verdicts_on
+from perslib.judge.base import make_judge_columns, make_verdict_frame
+from perslib.judge.evaluate import fit_judge as fit_judge
+from perslib.judge.evaluate import judge_blocks
 from perslib.llm import Backbone
 from perslib.llm.backbone import WorkOptions
 from perslib.replay.replies import KEY, ORIGINAL, blocks_of, check_single, is_among, known_turns
-from perslib.stats import SEED, calibrated, histories
+from perslib.stats import SEED, calibrate_verdicts, histories
 from perslib.stats.resample.leave_out import Bools, Ints
 
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("cdf", "mean_shift")
 
 
-def scored(
+def judge_candidates(
     judge: Judge,
     corpus: Corpus,
     replies: pd.DataFrame,
@@ -62,18 +62,18 @@ def scored(
         targets = block.targets.assign(response=replies.loc[rows, "response"].to_numpy())
         blocks.append(replace(block, targets=targets))
         order += rows
-    if fit and judge.sees.train:
+    if fit and judge.inputs.train:
         fit_judge(judge, corpus, (block for block, _ in blocks_of(corpus, replies)), backbone, **shown)
-    found = verdicts_on(judge, blocks, backbone, **shown)
-    verdicts = frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
+    found = judge_blocks(judge, blocks, backbone, **shown)
+    verdicts = make_verdict_frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
     every = replies[KEY].merge(verdicts, how="left", on=KEY, validate="1:1")
-    missing: dict[str, Any] = {**judged_by(judge, corpus, backbone), "mode": "unscored"}
+    missing: dict[str, Any] = {**make_judge_columns(judge, corpus, backbone), "mode": "unscored"}
     missing["error"] = "no reply: " + replies["error"].fillna("it is empty")
     told = {name: every[name].where(is_given, value) for name, value in missing.items()}
     return coerce(every.assign(**told), "verdicts")
 
 
-def reference(
+def judge_recorded_replies(
     judge: Judge,
     corpus: Corpus,
     turns: pd.DataFrame,
@@ -95,7 +95,7 @@ def reference(
         places = whole.groupby(BLOCK, sort=False).indices.values()
         whole = whole.iloc[[i for own in places for i in own[_draw(replayed[own], most)]]]
     recorded = whole.assign(candidate=ORIGINAL)
-    verdicts = scored(judge, corpus, recorded, backbone, fit=fit)
+    verdicts = judge_candidates(judge, corpus, recorded, backbone, fit=fit)
     return coerce(verdicts.assign(candidate=None), "verdicts")
 
 
@@ -105,11 +105,11 @@ def _draw(replayed: Bools, most: int) -> Ints:
     return np.sort(lot[np.argsort(~replayed[lot], kind="stable")][:most])
 
 
-def on_reference(verdicts: pd.DataFrame, reference: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
+def calibrate_on_reference(verdicts: pd.DataFrame, reference: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """The verdicts with `real` (the mean of the distribution where there is one, else the score) and a column a
     calibration by the recorded replies' scores."""
     new, old = (v.assign(real=v["expected"].fillna(v["raw"])) for v in (verdicts, reference))
-    return calibrated(new, histories(corpus), CALIBRATIONS, reference=old, score="real")
+    return calibrate_verdicts(new, histories(corpus), CALIBRATIONS, reference=old, score="real")
 
 
 def judged_by_themselves(

@@ -14,7 +14,7 @@ import pandas as pd
 
 from perslib.corpus import TURN
 from perslib.replay.replies import ORIGINAL
-from perslib.replay.score_arrays import SCORE, Groups, Scores, by_judge
+from perslib.replay.score_arrays import SCORE, CandidateScores, Groups, by_judge
 from perslib.stats import FEWEST_FLIPPED, SEED, estimate, holm, own_family_preference, sign_flip
 from perslib.stats.compare.paired import EXACT
 from perslib.stats.resample.leave_out import name_bounds, ratio
@@ -25,7 +25,7 @@ _GROUPS = {"": "turn", "user_": "user", "task_": "task", "block_": "block"}
 _RATES = ("win", "tie", "lose", "non_tie_win_rate", "mean_delta")
 
 
-def against(
+def compare_candidate_scores(
     verdicts: pd.DataFrame,
     other: str | None = ORIGINAL,
     *,
@@ -47,7 +47,7 @@ def against(
     - mean_delta_p: of "mean_delta is zero", by flipping the sign of all of a user's differences together;
       mean_delta_p_holm: corrected for all pairs of this judge
 
-    `inclusion` as in `summary`. A candidate with the same scores as `other` comes out as all ties with p = 1.
+    `inclusion` as in `summarize_candidates`. A candidate with the same scores as `other` comes out as all ties with p = 1.
     Where there is nobody to compare, the table has these columns and no row.
     """
     rows: list[dict[str, Any]] = []
@@ -69,7 +69,7 @@ def against(
     return pd.DataFrame(columns=list(kinds)).astype(kinds)
 
 
-def differences(verdicts: pd.DataFrame, candidate: str, other: str) -> pd.DataFrame:
+def list_turn_differences(verdicts: pd.DataFrame, candidate: str, other: str) -> pd.DataFrame:
     """By how much the candidate's score is above the other's on each common turn: keys and `difference`.
 
     What `perslib.stats.users_needed` reads; with several judges, one after another, named.
@@ -82,7 +82,7 @@ def differences(verdicts: pd.DataFrame, candidate: str, other: str) -> pd.DataFr
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 
 
-def _pair(of: Scores, candidate: str, other: str, seed: int) -> dict[str, Any]:
+def _pair(of: CandidateScores, candidate: str, other: str, seed: int) -> dict[str, Any]:
     a, b = of.column(candidate), of.column(other)
     has, has_other = np.isfinite(of.score[:, [a, b]]).T
     common, asked = has & has_other, of.judged[:, [a, b]].any(axis=1)

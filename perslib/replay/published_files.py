@@ -17,9 +17,9 @@ from perslib.corpus import TURN, Corpus, Target, coerce
 from perslib.corpus.schema import KEYS, SCHEMA
 from perslib.memory import turn_id
 from perslib.replay.candidates import family_of
-from perslib.replay.published_lines import CONTEXTS, Line, Record, keep_last, read_lines, sample_id, targets_of
+from perslib.replay.published_lines import CONTEXTS, PublishedLine, Record, keep_last, read_lines, sample_id, targets_of
 from perslib.replay.replies import known_turns
-from perslib.schemas import unfit
+from perslib.schemas import find_unstorable
 
 EMPTY = "empty reply"
 #: How a reply came about, as far as a line says it under the names of our frame; published lines can carry it, too.
@@ -61,7 +61,7 @@ def read_replies(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame
     return replies
 
 
-def _whose(line: Line) -> str:
+def _whose(line: PublishedLine) -> str:
     """Whose reply it is; a name in `candidate_name`, a key of ours, stays as it is."""
     name: str = line.said["candidate"]
     return name if line.record.get("candidate_name") else _candidate(name, _context(line))
@@ -77,13 +77,13 @@ def _candidate(name: str, context: str) -> str:
     return name if said else f"{name} ({context})"
 
 
-def _context(line: Line) -> str:
+def _context(line: PublishedLine) -> str:
     """What the candidate was shown beside the prefix; "recorded" where the line does not say."""
     mode = line.said.get("context")
     return CONTEXTS.get(mode, mode) if isinstance(mode, str) and mode else "recorded"
 
 
-def _origin(line: Line) -> Record:
+def _origin(line: PublishedLine) -> Record:
     """How the reply came about, as far as the line says."""
     origin: Record = {"context": _context(line)}
     snippets = line.record.get("dialogue_memory_top_k")
@@ -93,7 +93,7 @@ def _origin(line: Line) -> Record:
         value, kind = line.record.get(column), SCHEMA["replies"][column].kind
         if kind == "integer" and isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, _KINDS[kind]) and not isinstance(value, bool) and not any(unfit(value, "")):
+        if isinstance(value, _KINDS[kind]) and not isinstance(value, bool) and not any(find_unstorable(value, "")):
             origin[column] = value
     listed = line.record.get("dialogue_memory_records")
     if ids := [id for shown in (listed if isinstance(listed, list) else []) if (id := _source(shown))]:
@@ -205,7 +205,7 @@ def _read_verdicts(path: Path | str, corpus: Corpus | None, kind: Literal["score
     return coerce(verdicts, "verdicts", Path(path).name)
 
 
-def _verdict(line: Line) -> Record:
+def _verdict(line: PublishedLine) -> Record:
     said = line.said
     raw, method = said["raw"], line.record.get("calibration_method")
     error = NO_SCORE if raw is None else None
@@ -220,7 +220,7 @@ def _verdict(line: Line) -> Record:
     return {**verdict, **scores, "satisfied": round(raw) >= 4}
 
 
-def _judge(line: Line) -> Record:
+def _judge(line: PublishedLine) -> Record:
     """Which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
     said = line.said
     model, baseline, memory = said.get("model"), line.record.get("baseline_name"), said.get("memory_model")

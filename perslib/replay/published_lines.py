@@ -40,7 +40,7 @@ NAMES: dict[str, list[str]] = _PUBLISHED["names"]
 CONTEXTS: dict[str, str] = _PUBLISHED["contexts"]
 
 
-class Line(NamedTuple):
+class PublishedLine(NamedTuple):
     """A line that was read: where it stands, its turn, what it says under our names, and all of it."""
 
     place: str
@@ -51,7 +51,7 @@ class Line(NamedTuple):
 
 def read_lines(
     path: Path | str, kind: Kind, corpus: Corpus | None = None, *, columns: Sequence[str] = TURN
-) -> list[Line]:
+) -> list[PublishedLine]:
     """Read JSON lines, or a CSV file whose header has these columns; what is wrong with any line is one error."""
     path = Path(path)
     if not path.is_file():
@@ -64,11 +64,11 @@ def read_lines(
         whole = whole_characters(raw.decode("latin-1")).encode("latin-1") if kind in APPENDED else raw
         lines = json_lines(whole, path.name)
     targets = None if corpus is None else cache(partial(targets_of, corpus))  # blocks are cut once
-    found: list[Line] = []
+    found: list[PublishedLine] = []
     problems: list[Problem] = []
     value: Any
     for place, value, _ in lines:
-        said = _named(value) if isinstance(value, dict) else value
+        said = _rename_fields(value) if isinstance(value, dict) else value
         wrong = [value] if isinstance(value, Problem) else check(said, schema, place)
         if not wrong:
             turn = said["user"], said["scenario"], said["session"].removesuffix(".json"), int(said["turn"])
@@ -76,7 +76,7 @@ def read_lines(
             if targets and not misfit:
                 misfit = _unlike(value, turn, targets(*turn[:2]).get(turn[2:]))
             wrong = [Problem(place, misfit)] if misfit else []
-            found.append(Line(place, dict(zip(TURN, turn)), said, value))
+            found.append(PublishedLine(place, dict(zip(TURN, turn)), said, value))
         problems += wrong
     if problems:
         raise DataError(problems, REMEDY)
@@ -86,7 +86,7 @@ def read_lines(
 
 
 def keep_last(
-    rows: Sequence[Record], lines: Sequence[Line], keys: Sequence[str], *, strict: bool = False
+    rows: Sequence[Record], lines: Sequence[PublishedLine], keys: Sequence[str], *, strict: bool = False
 ) -> pd.DataFrame:
     """The rows that lines were made to, each turn's added; of rows that agree in `keys` the last.
 
@@ -103,7 +103,7 @@ def keep_last(
     return frame
 
 
-def _named(record: Record) -> Record:
+def _rename_fields(record: Record) -> Record:
     """What a line says under our names, the parts of its turn as texts; what it has no key for is not there."""
     said = {}
     for column, names in NAMES.items():

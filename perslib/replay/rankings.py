@@ -14,7 +14,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError, Problem
-from perslib.replay.score_arrays import SCORE, Floats, Scores, aligned, by_judge
+from perslib.replay.score_arrays import SCORE, CandidateScores, Floats, align_column, by_judge
 from perslib.stats import LEVEL, SEED, ratio, resample_users
 from perslib.stats.compare.best_reply import signs_of_pairs, tau
 from perslib.stats.compare.paired import EXACT
@@ -39,7 +39,7 @@ def ranking_views(
     for (name, one), (other, two) in combinations(_views(verdicts, scores, inclusion), 2):
         shared, users = [c for c in one if c in two], one.index.union(two.index)
         weights = resample_users(len(users), seed=seed)
-        a, b = (_resampled(means[shared].reindex(users), weights) for means in (one, two))
+        a, b = (_resample_macros(means[shared].reindex(users), weights) for means in (one, two))
         rows.append({"view": name, "other": other, "users": len(users), **_compare(a, b, shared)})
     counts, taus = ["view", "other", "candidates", "users"], ["tau", "tau_low", "tau_high"]
     return pd.DataFrame(rows, columns=[*counts, *taus, "best_agrees", "worst_agrees"])
@@ -87,19 +87,19 @@ def against_truth(
     """
     rows = []
     for of in by_judge(scored, SCORE):
-        true = aligned(truth, true_score, of, "truth")
+        true = align_column(truth, true_score, of, "truth")
         both = np.isfinite(true) & np.isfinite(of.score)
         users = len(np.unique(of.user[both.any(axis=1)]))
         weights = resample_users(len(np.unique(of.user)), seed=seed)
         means = (of.user_means(np.where(both, scores, np.nan)) for scores in (of.score, true))
-        ours, theirs = (_resampled(own, weights) for own in means)
+        ours, theirs = (_resample_macros(own, weights) for own in means)
         left_out = int((np.isfinite(of.score) & ~both).sum())
         counts = {"users": users, "turns": int(both.sum()), "left_out": left_out}
         rows.append({**of.judged_by, **counts, **_compare(ours, theirs, of.candidates)})
     return pd.DataFrame(rows)
 
 
-def _resampled(means: pd.DataFrame, weights: Floats) -> Floats:
+def _resample_macros(means: pd.DataFrame, weights: Floats) -> Floats:
     """Resampled user macros, candidates × resamples, from the users' means."""
     values = means.to_numpy().T
     return ratio(np.nan_to_num(values) @ weights, np.isfinite(values) @ weights)
@@ -149,7 +149,7 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
     scores = pd.DataFrame(of.score, columns=of.candidates)
     low, high, number = scores.min(axis=1), scores.max(axis=1), scores.notna().sum(axis=1)
 
-    def named(which: pd.DataFrame) -> pd.Series:
+    def name_members(which: pd.DataFrame) -> pd.Series:
         return pd.Series([tuple(which.columns[row]) for row in which.to_numpy()], which.index, dtype=object)
 
     found = of.turns.assign(
@@ -158,8 +158,8 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
         mean=scores.mean(axis=1),
         lowest=low,
         highest=high,
-        best=named(scores.ge(high - EXACT, axis=0)),
-        worst=named(scores.le(low + EXACT, axis=0)),
+        best=name_members(scores.ge(high - EXACT, axis=0)),
+        worst=name_members(scores.le(low + EXACT, axis=0)),
         scored=number,
         unscored=(scores.isna() & of.judged).sum(axis=1),
     )
@@ -172,7 +172,7 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
     return ordered.iloc[chosen].reset_index(drop=True)
 
 
-def scores_of_one_judge(verdicts: pd.DataFrame, score: str = SCORE) -> Scores:
+def scores_of_one_judge(verdicts: pd.DataFrame, score: str = SCORE) -> CandidateScores:
     """One judge's scores; an error where the verdicts are of none or of several."""
     judges = list(by_judge(verdicts, score))
     if len(judges) == 1:

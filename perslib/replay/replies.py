@@ -31,7 +31,9 @@ def originals(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
     return _blanks(coerce(said.assign(candidate=ORIGINAL, context="recorded"), "replies"))
 
 
-def recorded(replies: pd.DataFrame | Iterable[Mapping[str, Any]], replay_turns: pd.DataFrame) -> pd.DataFrame:
+def select_recorded_replies(
+    replies: pd.DataFrame | Iterable[Mapping[str, Any]], replay_turns: pd.DataFrame
+) -> pd.DataFrame:
     """Recorded replies, from a frame or records with `candidate`, the keys of the turn and `response`.
 
     Columns that the replies frame does not know are left out (a synthetic corpus keeps the truth there), and so are
@@ -53,7 +55,7 @@ def recorded(replies: pd.DataFrame | Iterable[Mapping[str, Any]], replay_turns: 
     return kept
 
 
-def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool = False) -> pd.DataFrame:
+def align_replies(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool = False) -> pd.DataFrame:
     """Replies that can be compared: each candidate has one row for each replayed turn, in the order of the turns.
 
     Anything else is an error that names the turns. With `common` the turns stay that all candidates have, and replies
@@ -70,11 +72,11 @@ def checked(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool =
         turns, replies = _common(replies, turns), replies[known]
     else:
         problems = [
-            Problem(str(name), f"answers turns that are not replayed: {_named(own)}")
+            Problem(str(name), f"answers turns that are not replayed: {_name_turns(own)}")
             for name, own in replies[~known].groupby("candidate", sort=False)
         ]
         problems += [
-            Problem(str(name), f"has no reply to {_named(missing)}")
+            Problem(str(name), f"has no reply to {_name_turns(missing)}")
             for name, own in replies.groupby("candidate", sort=False)
             if len(missing := turns[~is_among(turns, own)])
         ]
@@ -96,7 +98,7 @@ def check_single(replies: pd.DataFrame) -> None:
         if len(ways) > 1:
             problems.append(Problem(str(name), f"two candidates of one name, asked as {' and '.join(ways)}"))
         elif len(twice := own[own.duplicated(TURN)]):
-            turns = _named(twice.drop_duplicates(TURN))
+            turns = _name_turns(twice.drop_duplicates(TURN))
             problems.append(Problem(str(name), f"more than one reply to {turns}"))
     if problems:
         raise DataError(
@@ -111,9 +113,9 @@ def known_turns(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
     turns = coerce(replay_turns, "replay_turns")
     problems = []
     if len(twice := duplicates(turns, "replay_turns")):
-        problems.append(Problem("replay set", f"occurs more than once: {_named(twice)}"))
+        problems.append(Problem("replay set", f"occurs more than once: {_name_turns(twice)}"))
     if not (known := is_among(turns, corpus.turns)).all():
-        problems.append(Problem("replay set", f"not in {corpus.name}: {_named(turns[~known])}"))
+        problems.append(Problem("replay set", f"not in {corpus.name}: {_name_turns(turns[~known])}"))
     if problems:
         raise DataError(problems, "Draw the replay set anew from this corpus, and take the replies to it.")
     return turns
@@ -147,7 +149,7 @@ def is_among(frame: pd.DataFrame, turns: pd.DataFrame) -> Bools:
     return np.asarray(rows.isin(known))
 
 
-def _named(turns: pd.DataFrame) -> str:
+def _name_turns(turns: pd.DataFrame) -> str:
     """The first few turns by name, and how many there are."""
     first = ["/".join(map(str, row)) for row in turns[TURN].head(NAMED).itertuples(index=False)]
     more = len(turns) - len(first)

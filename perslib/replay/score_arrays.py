@@ -22,7 +22,7 @@ SCORE = "reference_cdf"
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class CandidateScores:
     """What one judge gave each candidate on each turn, and how much each turn counts."""
 
     #: judge and backbone, as far as the verdicts name them.
@@ -64,7 +64,7 @@ class Scores:
 
 def by_judge(
     verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None = None, *, place: str = "verdicts"
-) -> Iterator[Scores]:
+) -> Iterator[CandidateScores]:
     """The scores of each judge and backbone, in order of first appearance.
 
     A null candidate is the recorded reply. With `inclusion`, a replay set with the probabilities of its turns,
@@ -72,7 +72,7 @@ def by_judge(
     Errors call the frame by its `place`.
     """
     who = [c for c in ("judge", "backbone") if c in verdicts]
-    frame = keyed(verdicts[["candidate", *who, *TURN]], place).assign(score=scores_of(verdicts, score))
+    frame = normalize_turn_keys(verdicts[["candidate", *who, *TURN]], place).assign(score=scores_of(verdicts, score))
     frame["candidate"] = frame["candidate"].astype("str").fillna(ORIGINAL)
     if "corpus" in verdicts and verdicts["corpus"].nunique() > 1:
         raise DataError("The verdicts are on several corpora", "Compare candidates within one.")
@@ -81,7 +81,7 @@ def by_judge(
         candidates = list(dict.fromkeys(part["candidate"]))
         wide = part.assign(judged=True).pivot(index=TURN, columns="candidate", values=["score", "judged"])
         turns = wide.index.to_frame(index=False)
-        yield Scores(
+        yield CandidateScores(
             {c: None if pd.isna(n) else n for c, n in zip(who, names, strict=True)},
             candidates,
             turns,
@@ -91,7 +91,7 @@ def by_judge(
         )
 
 
-def keyed(frame: pd.DataFrame, place: str) -> pd.DataFrame:
+def normalize_turn_keys(frame: pd.DataFrame, place: str) -> pd.DataFrame:
     """The frame with the keys of a turn as documented: three texts and a whole number.
 
     Read from a file, a session "7" is now 7, now 7.0, where a column of numbers was guessed; it is one session.
@@ -107,7 +107,7 @@ def _text(key: Any) -> Any:
     return str(int(key)) if isinstance(key, float) and key.is_integer() else key
 
 
-def aligned(known: pd.DataFrame, column: str, of: Scores, place: str = "labels") -> Floats:
+def align_column(known: pd.DataFrame, column: str, of: CandidateScores, place: str = "labels") -> Floats:
     """What `column` of another frame on replies says of these ones: turns × candidates, NaN where it is silent.
 
     A frame without `candidate`, such as the turns of a corpus, is on the recorded replies.
@@ -129,7 +129,7 @@ class Groups:
     A missing value leaves its turn out.
     """
 
-    def __init__(self, of: Scores, values: Floats) -> None:
+    def __init__(self, of: CandidateScores, values: Floats) -> None:
         self.of, self.values = of, values
         self.turns = of.cells(of.weight * np.isfinite(values))
         self.total = of.cells(of.weight * np.nan_to_num(values))
@@ -171,7 +171,7 @@ def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:
     if inclusion is None:
         return np.ones(len(turns))
     check_names("column of the replay set", (*TURN, "inclusion"), inclusion)
-    drawn = keyed(inclusion, "replay set").set_index(TURN)["inclusion"]
+    drawn = normalize_turn_keys(inclusion, "replay set").set_index(TURN)["inclusion"]
     if drawn.index.has_duplicates:
         raise DataError("A turn stands twice in the replay set", "Give it each turn once.")
     wanted = pd.MultiIndex.from_frame(turns)

@@ -49,7 +49,7 @@ def stratified_set(corpus: Corpus, size: int = SIZE, split: str | None = "test",
     if size >= len(turns):
         return coerce(turns.assign(inclusion=1.0), "replay_turns")
     user, block = (turns.groupby(by, sort=False).ngroup().to_numpy() for by in ("user", BLOCK))
-    chosen, inclusion = draw(user, block, size, np.random.default_rng(seed))
+    chosen, inclusion = sample_turns(user, block, size, np.random.default_rng(seed))
     return coerce(turns.assign(inclusion=inclusion)[chosen], "replay_turns")
 
 
@@ -65,15 +65,15 @@ def check_size(size: int) -> None:
         raise DataError(Problem("size of the replay set", f"is {size}, expected 1 or more"))
 
 
-def draw(user: Ints, block: Ints, size: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
+def sample_turns(user: Ints, block: Ints, size: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
     """Which turns are drawn, and how likely each was, from the numbers (0, 1, …) of each turn's user and block."""
     held = np.bincount(block)
-    expected = _expected(held, size)
+    expected = _divide_among_blocks(held, size)
     owner = np.zeros(len(held), dtype=np.int64)
     owner[block] = user
     # Were a user's scenarios in a fixed order, every fourth block would be the same scenario.
     order = np.lexsort((rng.random(len(held)), owner))
-    drawn = _rounded(expected, order, rng)
+    drawn = _round_at_random(expected, order, rng)
     # The first n_h turns of a block in random order are a simple random sample of it.
     shuffled = np.lexsort((rng.random(len(block)), block))
     place = np.empty(len(block), dtype=np.int64)
@@ -81,7 +81,7 @@ def draw(user: Ints, block: Ints, size: int, rng: np.random.Generator) -> tuple[
     return place < drawn[block], (expected / held)[block]
 
 
-def _expected(held: Ints, size: int) -> Floats:
+def _divide_among_blocks(held: Ints, size: int) -> Floats:
     """How many turns each block gives on average, from how many it holds."""
     if size <= len(held):
         return np.full(len(held), size / len(held))
@@ -94,7 +94,7 @@ def _expected(held: Ints, size: int) -> Floats:
         least |= below
 
 
-def _rounded(expected: Floats, order: Ints, rng: np.random.Generator) -> Ints:
+def _round_at_random(expected: Floats, order: Ints, rng: np.random.Generator) -> Ints:
     """Each number rounded down, or up with the probability of its fraction, so that the sum stays what it is.
 
     Systematic sampling: fractions laid end to end in this order, one random start, a hit at each whole step.
@@ -151,11 +151,11 @@ def hard_set(corpus: Corpus, budget: int = SIZE, split: str | None = "test") -> 
             "Take stratified_set, which needs no ratings.",
         )
     turns = turns[turns["turn"] >= 1]
-    candidates = _best_of_blocks(_ranked(turns))
+    candidates = _best_of_blocks(_rank_turns(turns))
     return coerce(candidates.loc[_within(candidates, budget), [*TURN, "selection_score", "why"]], "replay_turns")
 
 
-def _ranked(turns: pd.DataFrame) -> pd.DataFrame:
+def _rank_turns(turns: pd.DataFrame) -> pd.DataFrame:
     """The turns that can be chosen, with ids, selection score and reasons, in the order of (−score, ids)."""
     gold, substantive = turns["score"].astype(int), _substantive(turns)
     specific = ~turns["reason"].fillna("").str.strip().str.lower().isin(_SAID["unspecific"])
@@ -205,7 +205,7 @@ def _within(candidates: pd.DataFrame, budget: int) -> list[int]:
     return sorted(chosen)
 
 
-def profiles(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: str | None = "test") -> pd.DataFrame:
+def describe_turn_sets(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: str | None = "test") -> pd.DataFrame:
     """Replay sets side by side, and "all", the split that they stand for: one column each, indexed by part and value.
 
     Parts "turns", "users", "blocks" and "rated" are counts, "mean gold" a mean; "mean gold, weighted" is the Hájek mean

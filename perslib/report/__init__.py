@@ -5,12 +5,33 @@ from perslib.report.page.page import answer, begin, say, section
 from perslib.report.run.batches import answer_in_batches, collect_questions
 from perslib.report.run.runner import compare_runs, rehearse_report, run_report
 from perslib.report.show.html import show_conversation, show_profile, show_table
-from perslib.report.show.style import CATEGORIES, OUTCOMES, SCORES, chinese_font, figure_style, literal
+from perslib.report.show.style import CATEGORIES, OUTCOMES, SCORES, chinese_font, escape_figure_text, figure_style
 from perslib.report.show.words import name_of
 from perslib.text import translate
 
 __all__ = [
-    "CATEGORIES", "OUTCOMES", "SCORES", "answer", "answer_in_batches", "begin", "chinese_font", "collect_questions", "compare_runs", "figure_style",
-    "literal", "name_of", "rehearse_report", "run_report", "save_figure", "save_replies", "save_table", "save_verdicts", "say", "section",
-    "show_conversation", "show_profile", "show_table", "translate",
+    "CATEGORIES",
+    "OUTCOMES",
+    "SCORES",
+    "answer",
+    "answer_in_batches",
+    "begin",
+    "chinese_font",
+    "collect_questions",
+    "compare_runs",
+    "escape_figure_text",
+    "figure_style",
+    "name_of",
+    "rehearse_report",
+    "run_report",
+    "save_figure",
+    "save_replies",
+    "save_table",
+    "save_verdicts",
+    "say",
+    "section",
+    "show_conversation",
+    "show_profile",
+    "show_table",
+    "translate",
 ]  # fmt: skip

@@ -25,23 +25,23 @@ from perslib.stats.calibrate.ordinal import fit_ordinal
 from perslib.stats.calibrate.short_histories import fit_population
 from perslib.stats.calibrate.thresholds import fit_thresholds
 from perslib.stats.calibrate.tilt import Tilted, fit_tilt
-from perslib.stats.calibrate.verdicts import calibrated, fallbacks, histories
-from perslib.stats.compare.best_reply import picks
+from perslib.stats.calibrate.verdicts import calibrate_verdicts, fallbacks, histories
+from perslib.stats.compare.best_reply import measure_best_replies
 from perslib.stats.compare.bradley_terry import bradley_terry
 from perslib.stats.compare.choices import order_effects, preferences
 from perslib.stats.compare.length import length_audit
 from perslib.stats.compare.own_family import centre_doubly, own_family_gaps, own_family_preference
 from perslib.stats.compare.paired import compare_paired, mcnemar
-from perslib.stats.compare.power import Components, cases_needed, components, power_of, users_needed
+from perslib.stats.compare.power import Components, cases_needed, estimate_components, power_of, users_needed
 from perslib.stats.compare.rank_sets import rank_sets, rank_sets_of_shares
-from perslib.stats.compare.tastes import tastes
+from perslib.stats.compare.tastes import compare_user_preferences
 from perslib.stats.detect.detection import compare_auroc, detection, escapes, measure_verdicts
 from perslib.stats.detect.probabilities import calibration_bins, reward_numbers, selective_risk
 from perslib.stats.detect.thresholds import at_learned_threshold, best_threshold
 from perslib.stats.ppi import (
     FEWEST_LABELLED,
-    Estimate,
-    Powered,
+    MeanEstimate,
+    PpiEstimates,
     UserSums,
     classical_mean,
     ppi_difference,
@@ -61,7 +61,7 @@ from perslib.stats.resample.leave_out import (
     interval,
     leave_out,
     mean_by,
-    pearson,
+    pearson_from_moments,
     ratio,
     resample_users,
 )
@@ -69,18 +69,89 @@ from perslib.stats.resample.sign_flips import holm, joint_sign_flip, sign_flip
 from perslib.stats.resample.wilson import wilson, with_wilson
 
 __all__ = [
-    "FEWEST_FLIPPED", "FEWEST_LABELLED", "FEWEST_USERS", "LEVEL", "METRICS", "SCORES", "SEED",
-    "Components", "Estimate", "Floats", "Powered", "Resamples", "Ties", "Tilted", "UserSums", "agreement", "agreement_between",
-    "at_learned_threshold", "best_threshold", "bradley_terry", "calibrated", "calibration_bins",
-    "cases_needed", "centre_doubly", "classical_mean", "cohen", "cohen_under", "compare_auroc", "compare_paired",
-    "components", "correlation", "coverage", "detection", "disagreements", "escapes", "estimate",
-    "fallbacks", "fit_conformal", "fit_isotonic", "fit_ordinal", "fit_population", "fit_thresholds",
-    "fit_tilt", "fleiss", "floats", "histories", "holm", "interval", "joint_sign_flip", "krippendorff",
-    "leave_out", "length_audit", "mcnemar", "mean_by", "measure", "measure_verdicts", "of_turns", "order_effects",
-    "own_family_gaps", "own_family_preference", "pearson", "picks", "power_of", "ppi_difference",
-    "ppi_mean", "ppi_of_sums", "preferences", "rank_sets", "rank_sets_of_shares",
-    "raters_agreement", "ratio", "reason_agreement", "reason_confusion", "reason_pairs",
-    "reliability", "resample_users", "reward_numbers",
-    "selective_risk", "sign_flip", "tastes", "to_scale", "users_needed", "wilson", "with_gold",
+    "FEWEST_FLIPPED",
+    "FEWEST_LABELLED",
+    "FEWEST_USERS",
+    "LEVEL",
+    "METRICS",
+    "SCORES",
+    "SEED",
+    "Components",
+    "Floats",
+    "MeanEstimate",
+    "PpiEstimates",
+    "Resamples",
+    "Ties",
+    "Tilted",
+    "UserSums",
+    "agreement",
+    "agreement_between",
+    "at_learned_threshold",
+    "best_threshold",
+    "bradley_terry",
+    "calibrate_verdicts",
+    "calibration_bins",
+    "cases_needed",
+    "centre_doubly",
+    "classical_mean",
+    "cohen",
+    "cohen_under",
+    "compare_auroc",
+    "compare_paired",
+    "compare_user_preferences",
+    "correlation",
+    "coverage",
+    "detection",
+    "disagreements",
+    "escapes",
+    "estimate",
+    "estimate_components",
+    "fallbacks",
+    "fit_conformal",
+    "fit_isotonic",
+    "fit_ordinal",
+    "fit_population",
+    "fit_thresholds",
+    "fit_tilt",
+    "fleiss",
+    "floats",
+    "histories",
+    "holm",
+    "interval",
+    "joint_sign_flip",
+    "krippendorff",
+    "leave_out",
+    "length_audit",
+    "mcnemar",
+    "mean_by",
+    "measure",
+    "measure_best_replies",
+    "measure_verdicts",
+    "of_turns",
+    "order_effects",
+    "own_family_gaps",
+    "own_family_preference",
+    "pearson_from_moments",
+    "power_of",
+    "ppi_difference",
+    "ppi_mean",
+    "ppi_of_sums",
+    "preferences",
+    "rank_sets",
+    "rank_sets_of_shares",
+    "raters_agreement",
+    "ratio",
+    "reason_agreement",
+    "reason_confusion",
+    "reason_pairs",
+    "reliability",
+    "resample_users",
+    "reward_numbers",
+    "selective_risk",
+    "sign_flip",
+    "to_scale",
+    "users_needed",
+    "wilson",
+    "with_gold",
     "with_wilson",
 ]  # fmt: skip

@@ -38,7 +38,7 @@ from perslib.stats.resample.leave_out import LEVEL, Floats, Ints, floats
 FEWEST_LABELLED = 5
 
 
-class Estimate(NamedTuple):
+class MeanEstimate(NamedTuple):
     """A mean with its interval, and what it rests on."""
 
     value: float
@@ -66,7 +66,7 @@ class UserSums(NamedTuple):
     judged_unlabelled: Floats
 
 
-class Powered(NamedTuple):
+class PpiEstimates(NamedTuple):
     """Estimates from `UserSums`, and the users' terms a and b that they vary by."""
 
     value: Floats
@@ -81,7 +81,7 @@ class Powered(NamedTuple):
         return np.asarray(stats.t.ppf((1 + level) / 2, self.freedom) * self.error)
 
 
-def ppi_of_sums(sums: UserSums, lam: float | None = None) -> Powered:
+def ppi_of_sums(sums: UserSums, lam: float | None = None) -> PpiEstimates:
     """`ppi_mean` of many samples at once: every axis but the last, which is users, is a sample of its own.
 
     `lam=0` is the classical mean. A tuned λ above 0 costs a degree of freedom.
@@ -104,7 +104,7 @@ def ppi_of_sums(sums: UserSums, lam: float | None = None) -> Powered:
     # What the fit of mean and λ took out of the squares is put back, as in a regression.
     squares = ((a - weight[..., None] * b) ** 2).sum(-1)
     value = mean_y[..., 0] - weight * (mean_f - mean_u)[..., 0]
-    return Powered(value, weight, np.sqrt(squares * clusters / freedom), freedom)
+    return PpiEstimates(value, weight, np.sqrt(squares * clusters / freedom), freedom)
 
 
 def ppi_mean(
@@ -116,7 +116,7 @@ def ppi_mean(
     cluster_unlabelled: npt.ArrayLike | None = None,
     level: float = LEVEL,
     lam: float | None = None,
-) -> Estimate:
+) -> MeanEstimate:
     """Mean over turns of what people would say on all of them, from gold on a few and a judge on these and others.
 
     `judged_unlabelled` are the judged turns without gold; `cluster` and `cluster_unlabelled` name each turn's
@@ -144,10 +144,10 @@ def ppi_mean(
     found = ppi_of_sums(UserSums(*sums, *(by_user(rest, v) for v in (np.ones(len(f) - n), f[rest]))), lam)
     value, half = float(found.value), float(found.half(level))
     users = len(np.unique(user[few]))
-    return Estimate(value, value - half, value + half, float(found.lam), n, len(f) - n, users)
+    return MeanEstimate(value, value - half, value + half, float(found.lam), n, len(f) - n, users)
 
 
-def classical_mean(gold: npt.ArrayLike, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL) -> Estimate:
+def classical_mean(gold: npt.ArrayLike, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL) -> MeanEstimate:
     """The mean of the gold scores alone, with the same kind of interval: what `ppi_mean` has to beat."""
     others = None if cluster is None else np.array([])
     return ppi_mean(gold, gold, [], cluster=cluster, cluster_unlabelled=others, level=level)
@@ -161,7 +161,7 @@ def ppi_difference(
     judged_unlabelled: npt.ArrayLike,
     judged_other_unlabelled: npt.ArrayLike,
     **options: Any,
-) -> Estimate:
+) -> MeanEstimate:
     """By how much one candidate satisfies more than another on the same turns: `ppi_mean` of the differences.
 
     `options` are those of `ppi_mean`.

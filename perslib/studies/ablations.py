@@ -19,8 +19,8 @@ import pandas as pd
 from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.errors import NotEnough, UnknownName
-from perslib.judge import Judge, LearnedJudge, Manner, Nearest, Personal, Supervised, evaluate, make_judge
-from perslib.judge.extent import FEWEST_REPLIES, Extent, listed, require_replies
+from perslib.judge import Judge, JudgeSettings, LearnedJudge, Nearest, Personal, Supervised, evaluate, make_judge
+from perslib.judge.extent import FEWEST_REPLIES, StudyScope, require_replies, split_names
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
@@ -102,7 +102,7 @@ def compare_tie_rules(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) ->
     user_histories, rng = stats.histories(corpus), np.random.default_rng(seed)
 
     def calibrate_cdf(frame: pd.DataFrame, ties: stats.Ties) -> pd.Series:
-        return stats.calibrated(frame, user_histories, ["cdf"], score="real", ties=ties)["cdf"]
+        return stats.calibrate_verdicts(frame, user_histories, ["cdf"], score="real", ties=ties)["cdf"]
 
     shuffled = (verdicts.assign(turn=rng.permutation(len(verdicts))) for _ in range(RANDOM_ORDERS))
     at_random = {f"random{draw}": calibrate_cdf(frame, "turn_index") for draw, frame in enumerate(shuffled)}
@@ -162,7 +162,7 @@ def judge_train_users(judges: Iterable[Judge], corpus: Corpus) -> pd.DataFrame:
                 compute(partial(judge.fit, corpus.of_users(train)))
             verdicts = judge.held_out.assign(judge=judge.name)
         else:
-            parts = _split_folds(train) if judge.sees.train else [train]
+            parts = _split_folds(train) if judge.inputs.train else [train]
             verdicts = pd.concat([evaluate(copy(judge), corpus, users=users) for users in parts])
             verdicts = stats.with_gold(verdicts, corpus, ["raw", "expected", *_P])
         frames.append(verdicts[["judge", *TURN, "gold", "raw", "expected", *_P]])
@@ -182,8 +182,8 @@ def calibrate_each_way(verdicts: pd.DataFrame, train_verdicts: pd.DataFrame, cor
     thresholds with the greatest kappa on the train users.
     """
     user_histories, shrunk = stats.histories(corpus), shrink_histories(corpus)
-    verdicts = stats.calibrated(verdicts, user_histories, score="real")
-    with_shrunk = stats.calibrated(verdicts, shrunk, ["cdf"], score="real", min_history=0)
+    verdicts = stats.calibrate_verdicts(verdicts, user_histories, score="real")
+    with_shrunk = stats.calibrate_verdicts(verdicts, shrunk, ["cdf"], score="real", min_history=0)
     verdicts = verdicts.assign(cdf_shrunk=with_shrunk["cdf"], cdf_shrunk_fallback=with_shrunk["cdf_fallback"])
     parts = []
     for judge, part in verdicts.groupby("judge", sort=False):
@@ -290,12 +290,12 @@ def describe_sets(coverages: pd.DataFrame) -> dict[str, Any]:
 # -- variants of the judge that asks -----------------------------------------------------------------------
 
 
-def parse_families(vary: str, look: Extent) -> list[str]:
+def parse_families(vary: str, look: StudyScope) -> list[str]:
     """Return the families that a parameter names, separated by commas; if it is empty, those that suit the backbone.
 
     Raise UnknownName for other names.
     """
-    names = listed(vary)
+    names = split_names(vary)
     for name in names:
         if name not in FAMILIES:
             raise UnknownName("thing to vary", name, FAMILIES)
@@ -303,34 +303,36 @@ def parse_families(vary: str, look: Extent) -> list[str]:
 
 
 def make_variants(
-    vary: Iterable[str], manner: Manner, memory: Mapping[str, Any], languages: Sequence[str] = ()
+    vary: Iterable[str], settings: JudgeSettings, memory: Mapping[str, Any], languages: Sequence[str] = ()
 ) -> dict[str, list[Judge]]:
     """Return the base and the variants of each family; each variant differs from the base in one setting.
 
     `memory` has the options of the base's memory, `languages` the languages that the model reads.
     """
 
-    def make_personal(name: str, moment: Manner = manner, built: Mapping[str, Any] = memory, **own: Any) -> Judge:
+    def make_personal(
+        name: str, moment: JudgeSettings = settings, built: Mapping[str, Any] = memory, **own: Any
+    ) -> Judge:
         return Personal(Structured(moment.language, **built), moment, name=name, **own)
 
     def full_evidence(budget: int) -> dict[str, Any]:
         return {"evidence": "full", "budget": budget}
 
-    other, in_other = _OTHER_LANGUAGE[manner.language]
-    written = replace(manner, written=not manner.written)
-    windows = {size: name for size, name in _WINDOWS.items() if size != manner.window}
+    other, in_other = _OTHER_LANGUAGE[settings.language]
+    written = replace(settings, with_rationale=not settings.with_rationale)
+    windows = {size: name for size, name in _WINDOWS.items() if size != settings.window}
     families: dict[str, list[Judge]] = {
-        "memory": [make_judge("no memory", manner)],
+        "memory": [make_judge("no memory", settings)],
         "evidence": [make_personal(f"evidence {n}", built=full_evidence(n)) for n in BUDGETS],
-        "window": [make_personal(name, replace(manner, window=size)) for size, name in windows.items()],
-        "language": [make_personal(in_other, replace(manner, language=other))],
-        "written": [make_personal("written analysis" if written.written else "score alone", written)],
-        "repeat": [make_personal(f"{SAMPLES} samples", replace(manner, samples=SAMPLES))],
+        "window": [make_personal(name, replace(settings, window=size)) for size, name in windows.items()],
+        "language": [make_personal(in_other, replace(settings, language=other))],
+        "written": [make_personal("written analysis" if written.with_rationale else "score alone", written)],
+        "repeat": [make_personal(f"{SAMPLES} samples", replace(settings, samples=SAMPLES))],
         "update": [make_personal(f"updated {moment}", update=moment) for moment in ("per session", "per turn")],
     }
     if memory["evidence"] != "full":  # on a first look, more variants would take too long
         named = ("measured", "scores only", "personal + measured")
-        families["memory"] += [make_judge(name, manner, **memory) for name in named]
+        families["memory"] += [make_judge(name, settings, **memory) for name in named]
         families["memory"].append(make_personal("full evidence", built=full_evidence(BUDGETS[1])))
     if languages and other not in languages:
         families["language"] = []

@@ -23,9 +23,9 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, NotEnough
-from perslib.judge import judgeable
-from perslib.report.run.manifest import Page, find_pages
-from perslib.report.run.results import rows_of
+from perslib.judge import arrange_by_rating_level
+from perslib.report.run.manifest import StoredPage, find_pages
+from perslib.report.run.results import read_page_rows
 from perslib.report.show.tables import format_number, widen
 from perslib.report.show.words import name_of
 from perslib.stats import agreement, compare_paired, holm
@@ -43,7 +43,7 @@ _COST_FIELDS = ("judgments", "unscored", "calls", "hits", "tokens_in", "tokens_o
 class Runs:
     """Pages that were rendered from one corpus, by names that distinguish them, and their verdicts."""
 
-    pages: dict[str, Page]
+    pages: dict[str, StoredPage]
     corpus: Corpus
     verdicts: pd.DataFrame
     """With the columns run and system (judge and run)."""
@@ -96,17 +96,17 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
     if corpus.digest not in digests:
         raise DataError(f"The corpus {pages_found[0].corpus} has changed since these runs", "Render their pages again.")
     pages = dict(zip(_name_runs(pages_found), pages_found))
-    parts = [rows_of(page, "verdicts").assign(run=name) for name, page in pages.items()]
+    parts = [read_page_rows(page, "verdicts").assign(run=name) for name, page in pages.items()]
     if not (parts := [part for part in parts if len(part)]):
         raise NotEnough("None of these runs has kept verdicts: pages 01 to 04, 09 and 12 do.")
     verdicts = pd.concat(parts, ignore_index=True)
     several = len(pages) > 1
     system = verdicts["judge"] + (" · " + verdicts["run"] if several else "")
     verdicts = verdicts.reindex(columns=[*dict.fromkeys([*verdicts, "candidate", "table"])])
-    return Runs(pages, judgeable(corpus), verdicts.assign(system=system))
+    return Runs(pages, arrange_by_rating_level(corpus), verdicts.assign(system=system))
 
 
-def _name_runs(pages: Sequence[Page]) -> list[str]:
+def _name_runs(pages: Sequence[StoredPage]) -> list[str]:
     """Return the shortest names that distinguish the runs: backbone, notebook, folder."""
     parts = pd.DataFrame([(page.backbone, page.name, str(page.root)) for page in pages])
     distinct = [column for column in parts if parts[column].nunique() > 1] or [0]

@@ -10,7 +10,7 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus, by_reply
 from perslib.errors import NotEnough, PerslibError
 from perslib.paths import read_csv
-from perslib.report.page.markup import literally
+from perslib.report.page.markup import escape_markdown
 from perslib.stats import correlation, mean_by, of_turns
 
 #: Turns from this number on, counted from 0, form one group.
@@ -174,32 +174,32 @@ def ask_backbone(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> p
 
     Columns: scenario, reply_begins, score (the user's), model_score, mode, seconds.
     """
-    from perslib.judge import Generic, Manner
+    from perslib.judge import Generic, JudgeSettings
     from perslib.judge.extent import require_model
     from perslib.llm import find_model
     from perslib.llm.entries import entries
     from perslib.replay import ORIGINAL
-    from perslib.replay import scored as judge_replies
+    from perslib.replay import judge_candidates as judge_replies
 
     entry = entries().get(name)
     if entry and entry.languages and corpus.language not in entry.languages:
         raise NotEnough(
             "Backbone **{name}** ({model}) does not read the language of this corpus, so it was not asked; "
             "choose another with `--backbone`.",
-            name=literally(name),
-            model=literally(entry.model),
+            name=escape_markdown(name),
+            model=escape_markdown(entry.model),
         )
     model = require_model(find_model(name))
     rows = _draw_few_turns(corpus, turns, seed)
     if rows.empty:
         raise NotEnough("No reply has a score, so there is nothing to ask about.")
-    judge, replies = Generic(manner=Manner(corpus.language, seed=None)), rows[[*TURN, "response"]]
+    judge, replies = Generic(settings=JudgeSettings(corpus.language, seed=None)), rows[[*TURN, "response"]]
     try:
         verdicts = judge_replies(judge, corpus, replies.assign(candidate=ORIGINAL), model, progress=False)
     except (PerslibError, ImportError) as error:
-        reason = literally(" ".join(str(error).split()))
+        reason = escape_markdown(" ".join(str(error).split()))
         raise NotEnough(
-            "Backbone **{name}** could not be asked: {reason}", name=literally(name), reason=reason
+            "Backbone **{name}** could not be asked: {reason}", name=escape_markdown(name), reason=reason
         ) from error
     table = rows[["scenario", "score"]].reset_index(drop=True)
     table.insert(1, "reply_begins", [_quote_start(text) for text in rows["response"]])

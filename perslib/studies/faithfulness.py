@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Block, Corpus
-from perslib.judge import Judge, Verdict, targets
+from perslib.judge import Judge, Verdict, select_blocks
 from perslib.judge.broken import cut_in_half, strip_structure
-from perslib.judge.evaluate import fit, verdicts_on
+from perslib.judge.evaluate import fit_judge, judge_blocks
 from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.preferences import columns_of, weigh_columns
 from perslib.llm import Backbone
@@ -55,7 +55,7 @@ def delete_cited_turns(
             drawn = {str(name) for name in rng.choice(others, len(cited), replace=False)}
             changed += [_without(one, cited), _without(one, drawn)]
             rows.append({**one.targets.iloc[0][TURN], "judge": judge.name, "cited": len(cited), "score": verdict.raw})
-    scores = [verdicts[0].raw for verdicts in verdicts_on(judge, changed, backbone)]
+    scores = [verdicts[0].raw for verdicts in judge_blocks(judge, changed, backbone)]
     frame = pd.DataFrame(rows, columns=[*TURN, "judge", "cited", "score"])
     return frame.assign(without_cited=scores[::2], without_others=scores[1::2]).dropna(subset="score")
 
@@ -63,9 +63,9 @@ def delete_cited_turns(
 def _judge_targets(
     judge: Judge, corpus: Corpus, backbone: Backbone | None, limit: int, seed: int
 ) -> Iterator[tuple[Block, Sequence[Verdict]]]:
-    blocks = list(targets(corpus, limit=limit, seed=seed))
-    fit(judge, corpus, blocks, backbone)
-    return zip(blocks, verdicts_on(judge, blocks, backbone))
+    blocks = list(select_blocks(corpus, limit=limit, seed=seed))
+    fit_judge(judge, corpus, blocks, backbone)
+    return zip(blocks, judge_blocks(judge, blocks, backbone))
 
 
 def _without(block: Block, names: Collection[str]) -> Block:
@@ -113,7 +113,7 @@ def edit_named_traits(
     """
     named, changed, edited = [], [], 0
     for block, verdicts in _judge_targets(judge, corpus, backbone, limit, seed):
-        if judge.sees.model and edited >= MOST_ASKED:
+        if judge.inputs.model and edited >= MOST_ASKED:
             break
         edited += len(block)
         replies = block.targets["response"]
@@ -133,7 +133,7 @@ def edit_named_traits(
                 named.append(
                     rows[TURN].assign(**about, is_named=[not gone.isdisjoint(traits[i]) for i in map(int, places)])
                 )
-    scores = [verdict.raw for verdicts in verdicts_on(judge, changed, backbone) for verdict in verdicts]
+    scores = [verdict.raw for verdicts in judge_blocks(judge, changed, backbone) for verdict in verdicts]
     columns = [*TURN, "judge", "edit", "score", "is_named"]
     frame = pd.concat(named, ignore_index=True) if named else pd.DataFrame(columns=columns)
     return frame.assign(edited=pd.array(scores, "Float64")).dropna(subset="edited")
@@ -171,7 +171,7 @@ def compare_to_planted(judge: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
 
     Columns: planted, traits, users, rho (rank correlation over test users) with rho_low and rho_high.
     """
-    blocks, truth = list(targets(corpus)), corpus.extras.get("truth_users")
+    blocks, truth = list(select_blocks(corpus)), corpus.extras.get("truth_users")
     columns = ["planted", "traits", "users", *name_bounds("rho")]
     if truth is None or not set(PLANTED) <= set(truth):
         return pd.DataFrame(columns=columns)

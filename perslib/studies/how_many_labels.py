@@ -114,7 +114,7 @@ def draw_studies(pool: Pool, users: int, draws: int, seed: int = stats.SEED) -> 
     return np.random.default_rng(seed).integers(0, len(pool.users), size=(draws, users))
 
 
-def estimate_means(pool: Pool, drawn_users: np.ndarray, labelled: int, judge: str, method: str) -> stats.Powered:
+def estimate_means(pool: Pool, drawn_users: np.ndarray, labelled: int, judge: str, method: str) -> stats.PpiEstimates:
     """Return an estimate of each candidate's mean (rows) in each study (columns) by one method.
 
     If all candidates answer the same turns, rows for the difference of every pair follow (`Pool.add_pairs`). With a
@@ -288,7 +288,7 @@ def _average_studies(by_study: pd.DataFrame, draws: int, k: int, worths: Iterabl
     return parts
 
 
-def _measure_by_study(pool: Pool, powered: stats.Powered, truth: Floats) -> pd.DataFrame:
+def _measure_by_study(pool: Pool, powered: stats.PpiEstimates, truth: Floats) -> pd.DataFrame:
     """Return the measures that each study has: studies × measures; `truth` has the true means that each aims at."""
     k, half = len(pool.candidates), powered.half(stats.LEVEL)
     contains_truth = np.where(np.isnan(half), np.nan, np.abs(powered.value - pool.add_pairs(truth)) <= half)

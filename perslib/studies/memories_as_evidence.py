@@ -20,8 +20,8 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
-from perslib.judge import Judge, Manner, Personal, make_judge, targets
-from perslib.judge.extent import Extent, listed, require_model, require_replies
+from perslib.judge import Judge, JudgeSettings, Personal, make_judge, select_blocks
+from perslib.judge.extent import StudyScope, require_model, require_replies, split_names
 from perslib.judge.noted_memories import note_memories
 from perslib.llm import Backbone, Embedder, embedder
 from perslib.llm.tokens import count_tokens
@@ -61,14 +61,14 @@ def list_memories() -> list[str]:
     return list(dict.fromkeys([NOTHING, "scores", "measured", RETRIEVAL, LOGS, *memories]))
 
 
-def choose_memories(names: str, look: Extent) -> list[str]:
+def choose_memories(names: str, look: StudyScope) -> list[str]:
     """Return the memories that a parameter names, "all", or if it is empty those that suit the backbone.
 
     "No memory" is always first. Raise UnknownName for other names.
     """
     names_known = list_memories()
     wanted = (
-        listed(names)
+        split_names(names)
         if names not in ("", "all")
         else FIRST_LOOK_MEMORIES
         if not names and look.is_short
@@ -80,13 +80,13 @@ def choose_memories(names: str, look: Extent) -> list[str]:
     return list(dict.fromkeys([NOTHING, *wanted]))
 
 
-def choose_embedder(name: str, corpus: Corpus, look: Extent, seed: int = 42) -> Embedder | str:
+def choose_embedder(name: str, corpus: Corpus, look: StudyScope, seed: int = 42) -> Embedder | str:
     """Return the embedder of the memories: the one named, otherwise the embedded model.
 
     If the embedded model would need too long, `tfidf` is used; its weights of characters come from replies to train
     users.
     """
-    judged = corpus.of_users({block.user for block in targets(corpus, limit=look.turns, seed=seed)})
+    judged = corpus.of_users({block.user for block in select_blocks(corpus, limit=look.turns, seed=seed)})
     texts = pd.concat([judged.turns["request"], judged.turns["response"], judged.events["content"]]).dropna()
     if name or texts.map(count_tokens).sum() <= MOST_EMBEDDED_TOKENS:
         return name or "auto"
@@ -101,18 +101,18 @@ def has_lookup(name: str) -> bool:
     return name in memories and getattr(memories[name], "looks_up", False)
 
 
-def make_memory_judge(name: str, manner: Manner, **memory: Any) -> Judge:
+def make_memory_judge(name: str, settings: JudgeSettings, **memory: Any) -> Judge:
     """Return the judge that is shown this memory; `memory` has options of `Structured`."""
     if name in (NOTHING, RETRIEVAL):
-        return make_judge(name, manner)
-    return Personal(make_memory(name, manner.language, **memory), manner, name=f"memory: {name}")
+        return make_judge(name, settings)
+    return Personal(make_memory(name, settings.language, **memory), settings, name=f"memory: {name}")
 
 
 def judge_memories(
     names: str,
     corpus: Corpus,
     model: Backbone | None,
-    look: Extent,
+    look: StudyScope,
     language: str,
     *,
     embedder: str = "",
@@ -131,7 +131,7 @@ def judge_memories(
     looking = [name for name in chosen if has_lookup(name)]
     used = choose_embedder(embedder, corpus, look, seed) if looking else embedder or "auto"
     options = {**look.memory, "embedder": used}
-    asking = [note_memories(make_memory_judge(name, look.manner(language), **options)) for name in chosen]
+    asking = [note_memories(make_memory_judge(name, look.make_settings(language), **options)) for name in chosen]
     asking_verdicts = verification.judge_test_users(
         [judge for judge, _ in asking], corpus, model, limit=look.turns, seed=seed
     )

@@ -14,8 +14,8 @@ from perslib.corpus.scale import gold_of
 from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.llm import Backbone
-from perslib.replay import scored
-from perslib.stats import SEED, floats, picks
+from perslib.replay import judge_candidates
+from perslib.stats import SEED, floats, measure_best_replies
 
 #: Controls, which read no reply: any reply, the longest, the model that others like most, and the user's own favourite.
 ANY_REPLY, LONGEST_REPLY, LIKED_BY_EVERYONE, LIKED_BY_USER = CONTROLS = (
@@ -122,7 +122,7 @@ def add_judge_scores(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone
     Raise NotEnough if the judge scored no reply.
     """
     frame = rated[["candidate", *TURN, "response"]]
-    verdicts = scored(judge, corpus, frame, backbone, progress=judge.sees.model)
+    verdicts = judge_candidates(judge, corpus, frame, backbone, progress=judge.inputs.model)
     expected, raw = floats(verdicts["expected"]), floats(verdicts["raw"])
     scores = np.where(np.isfinite(expected), expected, raw)
     if not np.isfinite(scores).any():
@@ -136,11 +136,11 @@ def add_judge_scores(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone
 
 
 def compare_picks(rated: pd.DataFrame, judges: Sequence[str], control: str = LIKED_BY_EVERYONE) -> pd.DataFrame:
-    """Return `perslib.stats.picks` of the controls and these judges, each against one control.
+    """Return `perslib.stats.measure_best_replies` of the controls and these judges, each against one control.
 
     The user's own past ratings have no τ: summed over conversations, they are what τ would compare them with.
     """
-    compared = picks(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], control)
+    compared = measure_best_replies(rated.assign(candidate=rated["model"]), [*CONTROLS, *judges], control)
     numbers = [c for c in compared if c.startswith(("value", "gain"))]
     compared.loc[(compared["judge"] == LIKED_BY_USER) & (compared["metric"] == "tau"), numbers] = np.nan
     return compared

@@ -13,9 +13,9 @@ from perslib.corpus.known_truth import satisfaction_of
 from perslib.corpus.scale import gold_of
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Judge
-from perslib.judge.extent import FEWEST_REPLIES, listed
+from perslib.judge.extent import FEWEST_REPLIES, split_names
 from perslib.llm import Backbone
-from perslib.replay import ORIGINAL, originals, read_labels, read_replies, recorded, scored
+from perslib.replay import ORIGINAL, judge_candidates, originals, read_labels, read_replies, select_recorded_replies
 from perslib.stats import floats, of_turns
 
 #: Default number of turns on which each candidate is judged.
@@ -39,9 +39,11 @@ def collect_ratings(
     if bool(replies) != bool(labels):
         raise PerslibError("Replies of candidates need people's labels, and labels need replies: give both or neither.")
     if labels:
-        replies_read = pd.concat([read_replies(file, corpus) for file in listed(replies)], ignore_index=True)
+        replies_read = pd.concat([read_replies(file, corpus) for file in split_names(replies)], ignore_index=True)
         turns = replies_read[TURN].drop_duplicates()
-        everyone = pd.concat([originals(corpus, turns), recorded(replies_read, turns)], ignore_index=True)
+        everyone = pd.concat(
+            [originals(corpus, turns), select_recorded_replies(replies_read, turns)], ignore_index=True
+        )
         rated = everyone.merge(read_labels(labels), on=["candidate", *TURN])
     elif (brought := corpus.extras.get("candidates", pd.DataFrame())).get("score", pd.Series()).notna().any():
         rated = brought.assign(gold=gold_of(brought, corpus.scale)).dropna(subset="gold")
@@ -71,7 +73,7 @@ def score_replies(rated: pd.DataFrame, judge: Judge, corpus: Corpus, backbone: B
     The score is the expected one, otherwise the raw one; an unscored reply gets the judge's mean. Raise DataError if
     the judge scored no reply.
     """
-    verdicts = scored(judge, corpus, rated[["candidate", *TURN, "response"]], backbone, progress=False)
+    verdicts = judge_candidates(judge, corpus, rated[["candidate", *TURN, "response"]], backbone, progress=False)
     score = floats(verdicts["expected"])
     score = np.where(np.isnan(score), floats(verdicts["raw"]), score)
     if np.isnan(score).all():

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus
-from perslib.corpus.schema import labels
+from perslib.corpus.schema import reason_labels
 from perslib.errors import NotEnough
-from perslib.judge import Judge, evaluate, targets
+from perslib.judge import Judge, evaluate, select_blocks
 from perslib.judge.extent import FEWEST_REPLIES
 from perslib.judge.noted_memories import Memories, collect_memories
 from perslib.llm import Backbone
@@ -30,8 +30,8 @@ from perslib.memory import UserMemory
 from perslib.memory.base import turns_by_id
 from perslib.prompts import read_phrases
 from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
-from perslib.stats.agreement.gold import Row, of_judges, with_gold
-from perslib.stats.agreement.reasons import order_of
+from perslib.stats.agreement.gold import JudgeKey, of_judges, with_gold
+from perslib.stats.agreement.reasons import order_reasons
 from perslib.studies.grounding import HABIT, Grounding, Grounds
 from perslib.text import LANGUAGES
 
@@ -46,9 +46,9 @@ def judge_with_memories(
 
     Judges that ask a model judge the same `limit` replies, others all.
     """
-    drawn = list(targets(corpus, limit=limit, seed=seed, has_score=True)) if limit is not None else None
+    drawn = list(select_blocks(corpus, limit=limit, seed=seed, has_score=True)) if limit is not None else None
     return collect_memories(
-        judges, lambda judge: evaluate(judge, corpus, backbone, blocks=drawn if judge.sees.model else None)
+        judges, lambda judge: evaluate(judge, corpus, backbone, blocks=drawn if judge.inputs.model else None)
     )
 
 
@@ -81,7 +81,7 @@ def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memori
     return frame.reset_index(drop=True)
 
 
-def _ground(row: Row, corpus: Corpus, rationales: pd.DataFrame) -> Grounding:
+def _ground(row: JudgeKey, corpus: Corpus, rationales: pd.DataFrame) -> Grounding:
     """The statistics of one judge's rationales.
 
     A judge that computes them measures traits and assistants in the reply: their names are near.
@@ -299,7 +299,7 @@ def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
         both = pairs[pairs["score"] <= 3]
         users = Resamples(both["user"])
         reasons_there = {*both["gold_reason"], *both["reason"]}
-        for reason in (r for r in order_of(corpus) if r in reasons_there):
+        for reason in (r for r in order_reasons(corpus) if r in reasons_there):
             is_given, is_named = both["gold_reason"].eq(reason), both["reason"].eq(reason)
             counts = {"given": is_given.sum(), "named": is_named.sum()}
             shares = {"given_share": is_given.mean(), "named_share": is_named.mean()}
@@ -311,5 +311,5 @@ def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
 
 def select_detail_bias(bias: pd.DataFrame) -> pd.DataFrame:
     """Return the rows on *insufficient detail* that have a ratio, indexed by judge; the paper's ratio is above 1."""
-    detail = {labels(language)["insufficient detail"] for language in LANGUAGES}
+    detail = {reason_labels(language)["insufficient detail"] for language in LANGUAGES}
     return bias[bias["reason"].isin(detail) & np.isfinite(bias["ratio"].astype(float))].set_index("judge")

@@ -17,7 +17,7 @@ from perslib import replay
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
 from perslib.judge import Judge
-from perslib.judge.extent import FEWEST_REPLIES, Extent, listed
+from perslib.judge.extent import FEWEST_REPLIES, StudyScope, split_names
 from perslib.judge.noted_memories import Memories, collect_memories
 from perslib.llm import Backbone
 from perslib.replay.score_arrays import SCORE
@@ -76,7 +76,7 @@ class Replay:
 def collect_replies(
     corpus: Corpus,
     backbone: Backbone | None,
-    look: Extent,
+    look: StudyScope,
     *,
     selection: str = "",
     turns_file: str = "",
@@ -118,8 +118,8 @@ def collect_replies(
     turns = _unite(sets)
     replies, left_out = replay.originals(corpus, turns), 0
     if not known_replies.empty:
-        both = pd.concat([replies, replay.recorded(known_replies, turns)], ignore_index=True)
-        replies = replay.checked(both, turns, common=common)
+        both = pd.concat([replies, replay.select_recorded_replies(known_replies, turns)], ignore_index=True)
+        replies = replay.align_replies(both, turns, common=common)
         left_out = int(replies.attrs.get("left_out", 0))
     if left_out:
         sets = _restrict(sets, replies[TURN].drop_duplicates())
@@ -127,8 +127,8 @@ def collect_replies(
         sets = {n: t.assign(inclusion=pd.array([pd.NA] * len(t), "Float64")) for n, t in sets.items()}
     answered_turns = _select_answered_turns(sets, look, seed)
     candidates = make_candidates(contexts, language, look)
-    new = [replay.generated(candidate, corpus, answered_turns, backbone) for candidate in candidates if backbone]
-    in_contexts = replay.checked(
+    new = [replay.generate_replies(candidate, corpus, answered_turns, backbone) for candidate in candidates if backbone]
+    in_contexts = replay.align_replies(
         pd.concat([replies.merge(answered_turns[TURN], on=TURN), *new], ignore_index=True), answered_turns
     )
     everywhere = in_contexts if len(answered_turns) == len(_unite(sets)) else replies
@@ -156,14 +156,14 @@ def _unite(sets: Sets) -> pd.DataFrame:
 
 def _read_known_replies(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
     """Return the existing replies (empty without any), and the number of repeated lines in files."""
-    from_files = [replay.read_replies(file, corpus) for file in listed(files)]
+    from_files = [replay.read_replies(file, corpus) for file in split_names(files)]
     if from_files:
         return pd.concat(from_files, ignore_index=True), sum(len(k.attrs.get("left_out", ())) for k in from_files)
     brought = corpus.extras.get("candidates", pd.DataFrame(columns=["candidate", *TURN, "response"]))
     return brought[brought["user"].isin(corpus.split().get("test", corpus.users["user"]))], 0
 
 
-def _select_answered_turns(sets: Sets, look: Extent, seed: int) -> pd.DataFrame:
+def _select_answered_turns(sets: Sets, look: StudyScope, seed: int) -> pd.DataFrame:
     """Return the turns that the backbone answers.
 
     These are all drawn turns. Of recorded or listed turns, the limit determines how many are drawn at random. On a
@@ -178,7 +178,7 @@ def _select_answered_turns(sets: Sets, look: Extent, seed: int) -> pd.DataFrame:
     return turns.sample(look.turns, random_state=seed).sort_index()
 
 
-def make_candidates(contexts: str, language: str, look: Extent) -> list[replay.Candidate]:
+def make_candidates(contexts: str, language: str, look: StudyScope) -> list[replay.Candidate]:
     """Return the candidates that a parameter names by their contexts: "" those that suit the backbone, "none" none.
 
     Contexts are prefix, task, profile, tfidf, diverse, and any memory that can be written without scores.
@@ -187,7 +187,7 @@ def make_candidates(contexts: str, language: str, look: Extent) -> list[replay.C
     settings: dict[str, Any] = {"language": language, "max_tokens": 1024}
     if look.is_short:
         settings |= {"max_tokens": LOOK_TOKENS, "window": look.window}
-    names = [] if named == "none" else listed(named)
+    names = [] if named == "none" else split_names(named)
     made_contexts = [replay.make_context(name, language, **look.memory) for name in names]
     return [replay.Candidate(context=context, **settings) for context in made_contexts]
 
@@ -227,11 +227,14 @@ def judge_replies(
         marks = replies[["candidate", *TURN]].assign(chance=np.nan, unanswered=None)
 
     def judge_all(judge: Judge) -> pd.DataFrame:
-        verdicts, bound = replay.scored(judge, corpus, replies, backbone), most if judge.sees.model else None
-        reference = replay.reference(judge, corpus, turns, backbone, most=bound, fit=False)
-        as_read = replay.on_reference(verdicts, reference, corpus)
+        verdicts, bound = (
+            replay.judge_candidates(judge, corpus, replies, backbone),
+            most if judge.inputs.model else None,
+        )
+        reference = replay.judge_recorded_replies(judge, corpus, turns, backbone, most=bound, fit=False)
+        as_read = replay.calibrate_on_reference(verdicts, reference, corpus)
         counted = replay.count_unanswered(verdicts, marks, corpus, unanswered)
-        found = as_read if counted is verdicts else replay.on_reference(counted, reference, corpus)
+        found = as_read if counted is verdicts else replay.calibrate_on_reference(counted, reference, corpus)
         return found.assign(as_read=as_read[SCORE].to_numpy())
 
     verdicts, memories = collect_memories(judges, judge_all)

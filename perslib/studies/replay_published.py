@@ -15,8 +15,15 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, Problem
-from perslib.judge.extent import listed
-from perslib.replay import ORIGINAL, against, official_interval, read_predictions, read_scored, summary
+from perslib.judge.extent import split_names
+from perslib.replay import (
+    ORIGINAL,
+    compare_candidate_scores,
+    official_interval,
+    read_predictions,
+    read_scored,
+    summarize_candidates,
+)
 from perslib.stats import SEED
 
 SCORE_KEYS = ["judge", "backbone", "candidate"]
@@ -27,12 +34,12 @@ RECORDED_CALIBRATIONS = {"reference_cdf": "cdf", "reference_mean_shift": "mean_s
 def aggregate_scores(files: str, corpus: Corpus) -> pd.DataFrame:
     """Return published score files aggregated as by their authors: one row per file, judge and candidate.
 
-    The score is the calibrated one if the file has one. Columns: file, score, and those of `summary`, without intervals
+    The score is the calibrated one if the file has one. Columns: file, score, and those of `summarize_candidates`, without intervals
     except the published one of user_macro (user_macro_low, user_macro_high).
     """
     parts = []
     for name, score, verdicts in _read_scores(files, corpus):
-        summaries = summary(verdicts, score)
+        summaries = summarize_candidates(verdicts, score)
         of_user = verdicts.groupby([*SCORE_KEYS, "user"], dropna=False)[score].mean().reset_index()
         by_candidate = of_user.groupby(SCORE_KEYS, dropna=False, sort=False)
         means = (
@@ -51,7 +58,7 @@ def compare_scores(files: str, predictions: str, corpus: Corpus, seed: int = SEE
     (`RECORDED_CALIBRATIONS`); `score` names the calibration, or the two. p is corrected within these comparisons, and within the
     pairs.
     """
-    recorded = [(name, read_predictions(name, corpus)) for name in listed(predictions)]
+    recorded = [(name, read_predictions(name, corpus)) for name in split_names(predictions)]
     candidate_scores = [
         _select_scores(verdicts, score).assign(by=score) for _, score, verdicts in _read_scores(files, corpus)
     ]
@@ -59,15 +66,15 @@ def compare_scores(files: str, predictions: str, corpus: Corpus, seed: int = SEE
     for score, of_candidates in pd.concat(candidate_scores, ignore_index=True).groupby("by", sort=False):
         for label, originals in _match_recorded(recorded, score, of_candidates):
             both = pd.concat([of_candidates.merge(originals[SCORE_KEYS[:2]].drop_duplicates()), originals])
-            compared = against(both.reset_index(drop=True), ORIGINAL, score="score", seed=seed)
+            compared = compare_candidate_scores(both.reset_index(drop=True), ORIGINAL, score="score", seed=seed)
             tables.append(compared.assign(score=label))
-        tables.append(against(of_candidates, None, score="score", seed=seed).assign(score=score))
+        tables.append(compare_candidate_scores(of_candidates, None, score="score", seed=seed).assign(score=score))
     return pd.concat([t for t in tables if len(t)] or tables[:1], ignore_index=True)
 
 
 def _read_scores(files: str, corpus: Corpus) -> Iterator[tuple[str, str, pd.DataFrame]]:
     """Yield each file with each of its calibrations, or with its raw scores if it has none."""
-    for name in listed(files):
+    for name in split_names(files):
         verdicts = read_scored(name, corpus)
         calibrated = [c for c in verdicts if f"{c}_fallback" in verdicts]
         for score in calibrated or ["raw"]:

@@ -11,7 +11,7 @@ import pandas as pd
 from perslib.corpus import TURN, Corpus
 from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
-from perslib.replay import ORIGINAL, against, rank_sets, summary
+from perslib.replay import ORIGINAL, compare_candidate_scores, summarize_candidates, summarize_rank_sets
 from perslib.replay.candidates import family_of
 from perslib.replay.score_arrays import SCORE
 from perslib.report.show.words import name_of
@@ -72,7 +72,7 @@ def compare_as_read(verdicts: pd.DataFrame, inclusion: pd.DataFrame, seed: int =
     share = known["unanswered"].astype(float).groupby(known["candidate"]).mean().rename("unanswered").reset_index()
     columns = ["candidate", "rank_set", "user_macro"]
     counted, as_read = (
-        rank_sets(known, score, inclusion=inclusion, seed=seed)[columns] for score in (SCORE, "as_read")
+        summarize_rank_sets(known, score, inclusion=inclusion, seed=seed)[columns] for score in (SCORE, "as_read")
     )
     return counted.merge(as_read, on="candidate", suffixes=("", "_as_read")).merge(share, on="candidate")
 
@@ -82,7 +82,7 @@ def measure_lead(verdicts: pd.DataFrame, ranked: pd.DataFrame) -> dict[str, Any]
     if len(ranked) < 2:
         return None
     first, second = ranked["candidate"].iloc[:2]
-    (row,) = against(verdicts[verdicts["candidate"].isin([first, second])], second).to_dict("records")
+    (row,) = compare_candidate_scores(verdicts[verdicts["candidate"].isin([first, second])], second).to_dict("records")
     lead = [row[f"user_mean_delta{end}"] for end in ("", "_low", "_high")]
     return {"first": first, "second": second, "lead": lead, "is_sure": bool(lead[1] > 0)}
 
@@ -106,7 +106,7 @@ def rank_candidates(run: Replay, verdicts: pd.DataFrame, seed: int = 42) -> dict
     for name, turns in run.sets.items():
         replies = run.common_replies.merge(turns[TURN], on=TURN)
         verdicts_on_set = select_replies(verdicts, replies)
-        ranked = rank_sets(verdicts_on_set, inclusion=turns, seed=seed)
+        ranked = summarize_rank_sets(verdicts_on_set, inclusion=turns, seed=seed)
         standings[name] = Standing(turns, replies, verdicts_on_set, ranked)
     return standings
 
@@ -138,7 +138,11 @@ def measure_gains(sets: Mapping[str, pd.DataFrame], seed: int = 42) -> pd.DataFr
     """
     parts = []
     for name, verdicts in sets.items():
-        deltas = against(verdicts, seed=seed).set_index("candidate").filter(regex="^mean_delta(_low|_high)?$")
+        deltas = (
+            compare_candidate_scores(verdicts, seed=seed)
+            .set_index("candidate")
+            .filter(regex="^mean_delta(_low|_high)?$")
+        )
         parts.append(deltas.rename(columns=lambda column, name=name: column.replace("mean_delta", name)))
     table = pd.concat(parts, axis=1).sort_values(next(iter(sets)), ascending=False, kind="stable")
     return table.rename_axis("candidate").reset_index()
@@ -192,4 +196,4 @@ def compare_to_truth(verdicts: pd.DataFrame, truth: pd.DataFrame) -> pd.DataFram
     by_user = truth.groupby(["candidate", "user"])["expected"].mean()
     true = by_user.groupby("candidate").mean().rename("true").reset_index()
     columns = ["judge", "candidate", "user_macro", "user_macro_low", "user_macro_high"]
-    return summary(verdicts)[columns].merge(true, on="candidate")
+    return summarize_candidates(verdicts)[columns].merge(true, on="candidate")

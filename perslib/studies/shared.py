@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from perslib.corpus import TURN
-from perslib.judge.extent import FEWEST_REPLIES, Extent
+from perslib.judge.extent import FEWEST_REPLIES, StudyScope
 from perslib.llm import Cache
 from perslib.report.show.tables import with_interval
 from perslib.report.show.words import name_of
@@ -154,7 +154,7 @@ def describe_judgments(verdicts: pd.DataFrame, sessions: bool = False) -> Iterat
 
 
 @as_paragraph
-def describe_conclusions(verdicts: pd.DataFrame, look: Extent) -> Iterator[str]:
+def describe_conclusions(verdicts: pd.DataFrame, look: StudyScope) -> Iterator[str]:
     """Yield sentences on the conclusions that this number of users and replies allows."""
     users = verdicts["user"].nunique()
     if read_thoughts(verdicts) and verdicts["rationale"].isna().all():

@@ -13,17 +13,43 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import FewTrainUsers, NotEnough
-from perslib.judge import Judge, LearnedJudge, Manner, Supervised, Verdict, blinded, evaluate, session_judges, targets
-from perslib.judge.base import frame
-from perslib.judge.evaluate import verdicts_on
-from perslib.judge.extent import FEWEST_REPLIES, Extent, require_replies
-from perslib.judge.history import OfPopulation, OfTask, WithoutText, controls, history_baselines, nearest_baselines
+from perslib.judge import (
+    Judge,
+    JudgeSettings,
+    LearnedJudge,
+    Supervised,
+    Verdict,
+    blind_judge,
+    evaluate,
+    select_blocks,
+    session_judges,
+)
+from perslib.judge.base import make_verdict_frame
+from perslib.judge.evaluate import judge_blocks
+from perslib.judge.extent import FEWEST_REPLIES, StudyScope, require_replies
+from perslib.judge.history import (
+    NoTextControl,
+    PopulationStatistic,
+    TaskStatistic,
+    controls,
+    history_baselines,
+    nearest_baselines,
+)
 from perslib.llm import Backbone
 from perslib.llm.event_loop import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
 from perslib.report.show.tables import with_interval
-from perslib.stats import Resamples, agreement, calibrated, fit_population, fit_thresholds, floats, histories, with_gold
+from perslib.stats import (
+    Resamples,
+    agreement,
+    calibrate_verdicts,
+    fit_population,
+    fit_thresholds,
+    floats,
+    histories,
+    with_gold,
+)
 from perslib.stats.calibrate.history import SCORES as FIVE
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.calibrate.tilt import P
@@ -49,7 +75,7 @@ PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 
 
 #: What a judge may know, each with all before it: the last reads the texts.
-KNOWLEDGE = ("user mean", WithoutText.name, f"{LearnedJudge.name}, blinded", LearnedJudge.name)
+KNOWLEDGE = ("user mean", NoTextControl.name, f"{LearnedJudge.name}, blinded", LearnedJudge.name)
 
 
 def make_computed_judges(names: Iterable[str] = (), protocol: str = "") -> list[Judge]:
@@ -58,10 +84,10 @@ def make_computed_judges(names: Iterable[str] = (), protocol: str = "") -> list[
     They are controls, baselines, and judges that learn from train users. With the published protocol, baselines give
     whole scores.
     """
-    baselines = [OfPopulation("mean"), OfTask("mean"), *nearest_baselines()]
+    baselines = [PopulationStatistic("mean"), TaskStatistic("mean"), *nearest_baselines()]
     if protocol == "published":
         baselines = [*history_baselines("half up"), *nearest_baselines("half even")]
-    every = [*controls(), *baselines, Supervised(), blinded(LearnedJudge()), LearnedJudge()]
+    every = [*controls(), *baselines, Supervised(), blind_judge(LearnedJudge()), LearnedJudge()]
     return [judge for judge in every if judge.name in names] if names else every
 
 
@@ -84,19 +110,21 @@ def judge_test_users(
     if not judges:
         return pd.DataFrame()
     is_cut_once = limit is not None or len(corpus.turns) < MOST_CUT_TURNS
-    blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True)) if is_cut_once else None
+    blocks = list(select_blocks(corpus, limit=limit, seed=seed, has_score=True)) if is_cut_once else None
     frames = []
     for judge in judges:
         try:
             verdicts = evaluate(judge, corpus, backbone, blocks=blocks)
         except NotEnough as error:
             without = Verdict(mode="computed", error=f"no score: {error}")
-            unscored = blocks or list(targets(corpus, limit=limit, seed=seed, has_score=True))
-            verdicts = frame(judge, corpus, backbone, unscored, [[without] * len(block) for block in unscored])
+            unscored = blocks or list(select_blocks(corpus, limit=limit, seed=seed, has_score=True))
+            verdicts = make_verdict_frame(
+                judge, corpus, backbone, unscored, [[without] * len(block) for block in unscored]
+            )
         frames.append(verdicts)
     verdicts = pd.concat(frames, ignore_index=True)
     real = verdicts.assign(real=verdicts["expected"].fillna(verdicts["raw"]))
-    return calibrated(real, histories(corpus), score="real", ties="turn_index" if protocol else "expected")
+    return calibrate_verdicts(real, histories(corpus), score="real", ties="turn_index" if protocol else "expected")
 
 
 def restrict_to_published_users(corpus: Corpus, count: int = 20) -> Corpus:
@@ -108,11 +136,11 @@ def restrict_to_published_users(corpus: Corpus, count: int = 20) -> Corpus:
 
 
 def judge_sessions(
-    sessions: Corpus, backbone: Backbone | None, manner: Manner, look: Extent, *, seed: int = 42
+    sessions: Corpus, backbone: Backbone | None, settings: JudgeSettings, look: StudyScope, *, seed: int = 42
 ) -> pd.DataFrame:
     """Return verdicts on whole sessions of the judges that ask (Table 7); empty without a model, and if the extent allows none."""
-    memory = Structured(manner.language, **look.memory) if look.is_short else None
-    asking = session_judges(manner, memory) if look.turns != 0 and backbone else []
+    memory = Structured(settings.language, **look.memory) if look.is_short else None
+    asking = session_judges(settings, memory) if look.turns != 0 and backbone else []
     return judge_test_users(asking, sessions, backbone, limit=look.turns or None, seed=seed)
 
 
@@ -217,7 +245,7 @@ def cut_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corp
     """
     train = {learned.name: learned.held_out} if hasattr(learned, "held_out") else {}
     users = corpus.split().get("train", [])
-    blocks = list(targets(corpus, split="train")) if users else []
+    blocks = list(select_blocks(corpus, split="train")) if users else []
     for control in controls() if users else ():
         train[control.name] = with_gold(_teach(control, corpus, users, blocks), corpus, ["raw"])
     random = verdicts[verdicts["judge"] == "random"]
@@ -322,9 +350,9 @@ def trace_learning(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd
     traced = set(
         test if len(test) <= TRACED_USERS else np.random.default_rng(seed).choice(test, TRACED_USERS, replace=False)
     )
-    blocks, parts = [block for block in targets(corpus) if block.user in traced], []
+    blocks, parts = [block for block in select_blocks(corpus) if block.user in traced], []
     for count in dict.fromkeys(len(train) * part // 4 for part in (1, 2, 3, 4) if len(train) >= 8):
-        for judge in (LearnedJudge(), WithoutText()):
+        for judge in (LearnedJudge(), NoTextControl()):
             known = verdicts[(verdicts["judge"] == judge.name) & verdicts["user"].isin(traced)]
             taught = known if len(known) and count == len(train) else _teach(judge, corpus, train[:count], blocks)
             metrics = ["pearson", "wb_pearson"]
@@ -338,4 +366,4 @@ def _teach(judge: Judge, corpus: Corpus, users: Sequence[str], blocks: Sequence[
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewTrainUsers)
         compute(partial(judge.fit, corpus.of_users(users)))
-    return frame(judge, corpus, None, blocks, verdicts_on(judge, blocks, progress=False))
+    return make_verdict_frame(judge, corpus, None, blocks, judge_blocks(judge, blocks, progress=False))

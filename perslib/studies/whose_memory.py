@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, Block, Corpus
-from perslib.judge import FromStatements, Judge, LearnedJudge, Nearest, Preferences, borrowed, targets
-from perslib.judge.base import frame
-from perslib.judge.evaluate import fit, verdicts_on
+from perslib.judge import FromStatements, Judge, LearnedJudge, Nearest, Preferences, lend_history, select_blocks
+from perslib.judge.base import make_verdict_frame
+from perslib.judge.evaluate import fit_judge, judge_blocks
 from perslib.llm import Backbone
 from perslib.memory import turns_by_id
 from perslib.memory.base import RecordingSystem
@@ -53,8 +53,8 @@ class FreeMemories:
 
 def judge_without_model(corpus: Corpus, limit: int = REPLIES, seed: int = 42) -> FreeMemories:
     """Judge the same replies of test users with each memory that no model has to write."""
-    blocks, learned = list(targets(corpus, limit=limit, seed=seed, has_score=True)), LearnedJudge()
-    fit(learned, corpus, blocks)
+    blocks, learned = list(select_blocks(corpus, limit=limit, seed=seed, has_score=True)), LearnedJudge()
+    fit_judge(learned, corpus, blocks)
     owners = _judge_as(_lend(learned, corpus, blocks, OTHERS, seed), corpus, blocks)
     read = {name: RecordingSystem(Preferences(judge=learned, most=most)) for name, most in STATEMENTS.items()}
     told: dict[str, Judge] = {name: FromStatements.from_learned(learned, memory) for name, memory in read.items()}
@@ -105,15 +105,17 @@ def judge_with_memories_of(
     Judges are called by whose evidence they saw: own, nearest …; the judge learns once. Evidence is lent among the users
     that are judged.
     """
-    blocks = list(targets(corpus, limit=limit, seed=seed, has_score=True))
-    fit(judge, corpus, blocks, backbone)
-    return _judge_as(_lend(judge, corpus, blocks, whose, seed), corpus, blocks, backbone if judge.sees.model else None)
+    blocks = list(select_blocks(corpus, limit=limit, seed=seed, has_score=True))
+    fit_judge(judge, corpus, blocks, backbone)
+    return _judge_as(
+        _lend(judge, corpus, blocks, whose, seed), corpus, blocks, backbone if judge.inputs.model else None
+    )
 
 
 def _lend(judge: Judge, corpus: Corpus, blocks: Sequence[Block], whose: Sequence[Whose], seed: int) -> dict[str, Judge]:
     """The judge with the user's own evidence and with that of others, by whose it is."""
     pool = corpus.of_users(dict.fromkeys(block.user for block in blocks))
-    return {OWN: judge} | {owner: borrowed(judge, pool, owner, seed) for owner in whose}
+    return {OWN: judge} | {owner: lend_history(judge, pool, owner, seed) for owner in whose}
 
 
 def _judge_as(
@@ -121,7 +123,7 @@ def _judge_as(
 ) -> pd.DataFrame:
     """The verdicts of judges that have learned, each under the name that it has here."""
     frames = [
-        frame(judge, corpus, backbone, blocks, verdicts_on(judge, blocks, backbone)).assign(judge=name)
+        make_verdict_frame(judge, corpus, backbone, blocks, judge_blocks(judge, blocks, backbone)).assign(judge=name)
         for name, judge in judges.items()
     ]
     return pd.concat(frames, ignore_index=True)

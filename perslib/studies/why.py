@@ -100,7 +100,7 @@ async def find_edits(
     """
     case, columns = judge.read_case(block), columns_of(judge.population)
     given = (await judge.ask_panel(block, ask))[1]
-    whole, values = judge.population.explain(*case.given), columns(case.targets)
+    whole, values = judge.population.explain(*case.inputs), columns(case.targets)
 
     def score(said: Sequence[Statement]) -> float:
         parts = say_statements(whole, columns, values, said, judge.width)

@@ -67,7 +67,7 @@ class Dice:
             pool[i], pool[j] = pool[j], pool[i]
         return pool[:n]
 
-    def weighted(self, weights: Mapping[T, float]) -> T:
+    def choose_weighted(self, weights: Mapping[T, float]) -> T:
         """One key, with probability proportional to its weight."""
         left = self.random() * math.fsum(weights.values())
         for thing, weight in weights.items():
@@ -110,11 +110,11 @@ class Book:
             return self.capital(text)
         return self.capital(text) + self.marks["stop"]
 
-    def joined(self, sentences: list[str]) -> str:
+    def join_sentences(self, sentences: list[str]) -> str:
         """Sentences one after another."""
         return self.space.join(self.finish(s) for s in sentences if s.strip())
 
-    def listed(self, things: list[str], marks: Mapping[str, str] | None = None) -> str:
+    def list_things(self, things: list[str], marks: Mapping[str, str] | None = None) -> str:
         """Things in a row: `a, b and c`; with other `marks` than a comma and an "and", with those."""
         marks = marks or self.marks
         rest = marks["between"].join(things[:-1])
@@ -231,7 +231,7 @@ def life(number: int, seed: int, book: Book) -> Life:
     dice = Dice(seed, book.language, number, "life")
     weights = _weights(dice)
     jobs = book.life.OCCUPATIONS
-    household = dice.weighted({name: own["weight"] for name, own in MODEL["households"].items()})
+    household = dice.choose_weighted({name: own["weight"] for name, own in MODEL["households"].items()})
     job = dice.pick(jobs[1:]) if household in ("child", "partner") else dice.pick(jobs)
     limits = {name: dice.some(keys, dice.between(1, 2)) for name, keys in MODEL["lifelong"].items()}
     recipients = {who: dice.pick(MODEL["recipients"]["limits"]) for who in book.scenario("gift").RECIPIENTS}
@@ -242,7 +242,7 @@ def life(number: int, seed: int, book: Book) -> Life:
         top_shift=dice.normal(0.0, 0.3),
         noise=NOISE * dice.uniform(0.75, 1.25),
         **_habits(dice),
-        tone=dice.weighted(MODEL["tones"]),
+        tone=dice.choose_weighted(MODEL["tones"]),
         household=household,
         origin=dice.pick(book.scenario("travel").ORIGINS),
         job=job,

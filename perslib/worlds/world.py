@@ -13,10 +13,10 @@ import pandas as pd
 from perslib.corpus import BLOCK, SESSION
 from perslib.corpus.corpus import FRAMES, Corpus, group_shuffle_split
 from perslib.corpus.store import save
-from perslib.paths import bundled, read_toml
+from perslib.paths import find_bundled, read_toml
 from perslib.worlds.chats.assistants import ASSISTANTS
 from perslib.worlds.chats.conversation import Rows, converse
-from perslib.worlds.chats.tasks import DAY, before_task, situations, task
+from perslib.worlds.chats.tasks import DAY, before_task, make_log_situations, task
 from perslib.worlds.lives import LANGUAGES, MODEL, NOISE, SCENARIOS, STRICTNESS_SPREAD, Book, Dice, Life, book, life
 
 VERSION = 2
@@ -58,7 +58,7 @@ def _live(one: Life, number: int, seed: int, words: Book, share: float, rows: Ro
     """One user's year: the order of conversations, what led up to them, and what was said."""
     key = (seed, words.language, number)
     months = [(_seconds(m), monthrange(YEAR, m)[1]) for m in range(one.first_month, 13)]
-    happened, events = situations(one, words, key, months)
+    happened, events = make_log_situations(one, words, key, months)
     talks: dict[str, list[Rows]] = {scenario: [] for scenario in words.talk.SCENARIOS}
     for position, (scenario, started) in enumerate(_calendar(one, Dice(*key, "year"))):
         session = str(len(talks[scenario]))
@@ -83,7 +83,7 @@ def _live(one: Life, number: int, seed: int, words: Book, share: float, rows: Ro
 
 def _calendar(one: Life, dice: Dice) -> list[tuple[str, int]]:
     """Every conversation of the year as (scenario, start), in the order of time, at least a day apart."""
-    wanted = [s for s in SCENARIOS for _ in range(int(dice.weighted(_SESSIONS[s])))]
+    wanted = [s for s in SCENARIOS for _ in range(int(dice.choose_weighted(_SESSIONS[s])))]
     order = dice.some(wanted, len(wanted))
     first, last = _seconds(one.first_month, 8), _seconds(12, 31)
     step = (last - first) // DAY / max(1, len(order))
@@ -136,5 +136,5 @@ def sample(language: str) -> Corpus:
 
 def write_sample(folder: Path | None = None) -> list[Path]:
     """Write the sample in every language below `folder` (default: the bundled one); the same bytes every time."""
-    root = folder or bundled("data", "sample")
+    root = folder or find_bundled("data", "sample")
     return [save(sample(language), root / language) for language in LANGUAGES]

@@ -290,7 +290,7 @@ def test_a_verdict_opens_to_what_was_sent_and_the_raw_reply(run, mine, server):
 def test_thoughts_stand_before_the_reply_and_the_page_says_what_they_make_of_a_score(run, mine, server):
     from perslib.corpus import load
     from perslib.judge import evaluate, make_judge
-    from perslib.judge.extent import Extent
+    from perslib.judge.extent import StudyScope
     from perslib.llm import backbone
     from perslib.studies.shared import describe_conclusions
 
@@ -303,7 +303,7 @@ def test_thoughts_stand_before_the_reply_and_the_page_says_what_they_make_of_a_s
     verdicts = evaluate(make_judge("Prometheus"), load("sample/en"), backbone("mine"), limit=3)
     shown = run("cache", "show", verdicts["asked"].iloc[0][:12]).output
     assert "== thoughts\nThe budget was kept.\n\n== the reply" in shown
-    look = Extent(3, 5, "published", 6000, False)
+    look = StudyScope(3, 5, "published", 6000, False)
     alone = verdicts.assign(rationale=None)
     assert "This model thinks before it answers: a score alone is a short answer" in describe_conclusions(alone, look)
     assert "thinks" not in describe_conclusions(alone.assign(asked=None), look)

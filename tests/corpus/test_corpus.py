@@ -9,7 +9,7 @@ import pytest
 from made import tiny_corpus
 from sklearn.model_selection import GroupShuffleSplit
 
-from perslib.corpus import SCHEMA, Corpus, coerce, describe
+from perslib.corpus import SCHEMA, Corpus, coerce, describe_frame
 from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import DataError, UnknownName
 
@@ -89,7 +89,7 @@ def test_what_was_logged_right_after_a_target_may_tell_how_it_was_taken_and_stay
     assert "right after the target" in set(other["content"])  # there it led up to a target
     assert "before the target" not in set(other["content"])  # there it came right after one
     block = corpus.block("ada", "travel")
-    pd.testing.assert_frame_equal(block.unlabelled().events, block.events)
+    pd.testing.assert_frame_equal(block.hide_labels().events, block.events)
 
 
 def test_prefix_and_window_follow_the_conversation():
@@ -206,7 +206,7 @@ def test_coerce_names_every_column_at_fault():
 
 def test_every_column_is_explained():
     for name in SCHEMA:
-        table = describe(name)
+        table = describe_frame(name)
         assert (table["meaning"].str.len() > 5).all()
 
 

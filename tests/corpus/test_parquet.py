@@ -10,7 +10,7 @@ import pytest
 
 from perslib.corpus import coerce
 from perslib.corpus.files import parquet
-from perslib.corpus.files.parquet import Growing, read_frame
+from perslib.corpus.files.parquet import GrowingFrame, read_frame
 
 ROWS = 53
 FRAME = pd.DataFrame(
@@ -77,7 +77,7 @@ def test_short_texts_of_arrow_are_read_too(tmp_path):
 def test_a_frame_that_grows_is_the_frames_joined():
     whole = FRAME.drop(columns=LISTS)
     parts = [whole.iloc[:0], whole.iloc[:7], whole.iloc[7:8], pd.concat([whole.iloc[8:20], whole.iloc[20:]])]
-    growing = Growing()
+    growing = GrowingFrame()
     for part in parts:
         growing.add(part)
     grown = growing.frame()

@@ -150,11 +150,11 @@ def test_an_import_says_what_it_is_and_feeds():
 
 
 def test_conversations_are_judged_where_they_alone_are_rated():
-    from perslib.judge import judgeable
+    from perslib.judge import arrange_by_rating_level
 
     rated = [{**row, "score": None, "satisfaction": 1 + i} for i, row in enumerate(three_conversations()[:3])]
-    corpus = judgeable(read_rows(rated, "mine").corpus)
+    corpus = arrange_by_rating_level(read_rows(rated, "mine").corpus)
     assert corpus.turns["score"].tolist() == [1, 2, 3] and corpus.meta["judged"] == "conversations"
     assert corpus.sessions["satisfaction"].isna().all() and len(corpus.block_ids()) == 3
     replies = read_rows(three_conversations(), "mine").corpus
-    assert judgeable(replies) is replies
+    assert arrange_by_rating_level(replies) is replies

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from perslib.cli import main
 from perslib.corpus import describe_import, from_frame, read_rows
-from perslib.corpus.files.times import seconds
+from perslib.corpus.files.times import parse_seconds
 from perslib.errors import DataError, UnknownName
 
 
@@ -144,13 +144,13 @@ def test_what_is_no_time_is_a_fault_of_its_row(cell):
 
 @pytest.mark.parametrize("unit", [1, 1e3, 1e6, 1e9])
 def test_a_log_gives_seconds_to_nanoseconds_as_number_or_text(unit):
-    assert seconds(int(1767122600 * unit)) == seconds(str(int(1767122600 * unit))) == 1767122600
+    assert parse_seconds(int(1767122600 * unit)) == parse_seconds(str(int(1767122600 * unit))) == 1767122600
 
 
 def test_milliseconds_written_as_text_are_no_year():
-    assert seconds("1767122600123") == 1767122600.123 and seconds("20260131") == seconds("2026/01/31")
+    assert parse_seconds("1767122600123") == 1767122600.123 and parse_seconds("20260131") == parse_seconds("2026/01/31")
 
 
 @pytest.mark.parametrize("text", ["01/03/2026", "13.03.2026 08:00", "1 Mar 2026"])
 def test_a_log_has_no_time_where_day_and_month_may_be_exchanged(text):
-    assert seconds(text) is None
+    assert parse_seconds(text) is None

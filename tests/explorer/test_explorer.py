@@ -382,7 +382,7 @@ def test_an_edit_that_would_change_the_verdict_is_made_by_a_click(looking):
     button = offered.children[0]
     promised = float(re.search(r"→ (\d\.\d\d)", button.description)[1])
     button.click()
-    assert looking.draft.changed and scored_at_once(panel) == pytest.approx(promised, abs=0.006) != before
+    assert looking.draft.is_changed and scored_at_once(panel) == pytest.approx(promised, abs=0.006) != before
 
 
 @pytest.mark.sample

@@ -13,7 +13,16 @@ from scripted import Scripted
 
 from perslib.corpus import Corpus
 from perslib.errors import NotEnough
-from perslib.judge import Computed, LearnedJudge, Manner, Sees, asks_model, blinded, evaluate, make_judge
+from perslib.judge import (
+    Computed,
+    JudgeInputs,
+    JudgeSettings,
+    LearnedJudge,
+    asks_model,
+    blind_judge,
+    evaluate,
+    make_judge,
+)
 from perslib.llm import run_with_answers
 from perslib.prompts import read_phrases
 from perslib.studies import verification as study
@@ -39,7 +48,7 @@ def people(reads: bool, users: int = 16, seed: int = 0) -> Corpus:
 class Length(Computed):
     """The user's level, and the number of stars in the reply."""
 
-    name, sees = "length", Sees(reply=True, history=True)
+    name, inputs = "length", JudgeInputs(reply=True, history=True)
 
     def scores(self, block):
         level = float(block.evidence["score"].astype(float).mean())
@@ -49,7 +58,7 @@ class Length(Computed):
 class Seen(Computed):
     """Keeps all that it is shown."""
 
-    name, sees = "seen", Sees(reply=True, history=True, train=True)
+    name, inputs = "seen", JudgeInputs(reply=True, history=True, train=True)
 
     async def fit(self, train, ask):
         Seen.shown = [train.turns]
@@ -63,7 +72,7 @@ class Seen(Computed):
 def test_no_text_reaches_the_judge_and_all_else_does(language):
     corpus = people(True)
     split = sorted(corpus.users["user"])
-    evaluate(blinded(Seen(), language), replace(corpus, meta={"splits": {"train": split[:8], "test": split[8:]}}))
+    evaluate(blind_judge(Seen(), language), replace(corpus, meta={"splits": {"train": split[:8], "test": split[8:]}}))
     for frame in Seen.shown:
         said = frame[["response", *({"request"} & set(frame))]].stack().tolist()
         said += [text for texts in frame.get("earlier", []) for text in texts]
@@ -76,7 +85,7 @@ def test_what_texts_add_is_found_and_nothing_where_they_mean_nothing():
     found = {}
     for reads in (True, False):
         corpus = people(reads)
-        verdicts = pd.concat([evaluate(judge, corpus) for judge in (Length(), blinded(Length()))])
+        verdicts = pd.concat([evaluate(judge, corpus) for judge in (Length(), blind_judge(Length()))])
         agreed = study.compare_judges(
             verdicts.assign(real=verdicts["raw"]),
             corpus,
@@ -92,7 +101,7 @@ def test_the_judge_itself_stays_as_it_was():
     corpus, judge = people(True), LearnedJudge()
     split = sorted(corpus.users["user"])
     corpus = replace(corpus, meta={"splits": {"train": split[:10], "test": split[10:]}})
-    unread = evaluate(blinded(judge), corpus)
+    unread = evaluate(blind_judge(judge), corpus)
     assert unread.groupby(["user", "scenario", "turn"])["raw"].first().groupby(level=[0, 1]).nunique().max() <= 12
     with pytest.raises(Exception, match="run its fit"):
         run_with_answers(partial(judge.judge, corpus.block("u15", "gift")))
@@ -100,8 +109,8 @@ def test_the_judge_itself_stays_as_it_was():
 
 
 def test_blinded_judges_have_names_and_may_ask():
-    judge = make_judge("blinded: zero-shot", Manner("en", written=False))
-    assert judge.name == "zero-shot, blinded" and not judge.sees.reply and asks_model("blinded: zero-shot")
+    judge = make_judge("blinded: zero-shot", JudgeSettings("en", with_rationale=False))
+    assert judge.name == "zero-shot, blinded" and not judge.inputs.reply and asks_model("blinded: zero-shot")
     model = Scripted()
     evaluate(judge, people(True, users=2), model, limit=4)  # type: ignore[arg-type]
     asked = [request.messages[-1]["content"] for _, request in model.asked]

@@ -13,7 +13,7 @@ from scripted import first_asked
 
 from perslib.corpus import Block
 from perslib.errors import DataError
-from perslib.judge import Episodic, Manner, evaluate
+from perslib.judge import Episodic, JudgeSettings, evaluate
 from perslib.judge.base import Verdict
 from perslib.llm import Answer, run_with_answers
 
@@ -123,27 +123,31 @@ def test_without_rated_history_nothing_is_asked():
 def test_any_reply_can_be_judged(reply):
     rows: list[Row] = [*scored_past([5, 2], 0), ("ada", "gift", "0", None, reply, None)]
     block = corpus_of(rows).block("ada", "gift")
-    for judge in (Episodic(), Episodic(boundary_first=True), Episodic(manner=Manner("zh", written=False))):
+    for judge in (
+        Episodic(),
+        Episodic(boundary_first=True),
+        Episodic(settings=JudgeSettings("zh", with_rationale=False)),
+    ):
         (text,) = asked(judge, block)
         assert len(text) < 9000
 
 
 def test_one_digit_is_enough_and_the_boundary_needs_more():
-    judge = Episodic(manner=Manner(written=False))
+    judge = Episodic(settings=JudgeSettings(with_rationale=False))
     (request,) = first_asked(partial(judge.judge, block_of([5, 2])))
     assert (request.max_tokens, request.schema) == (1, None)
     (found,) = run_with_answers(partial(judge.judge, block_of([5, 2])), [Answer(text="3", raw="3")])
     assert (found.raw, found.mode, len(found.evidence)) == (3.0, "digit", 2)
-    weighed = Episodic(manner=Manner(written=False, weighed=True))
+    weighed = Episodic(settings=JudgeSettings(with_rationale=False, use_likeliest_digit=True))
     top = [{"token": "<<", "logprob": -0.1, "top": [("<<", -0.1), ("2", -3.0)]}]
     (found,) = run_with_answers(partial(weighed.judge, block_of([5, 2])), [Answer(text="<<", raw="<<", logprobs=top)])
     assert (found.raw, found.mode) == (2.0, "weighed")
     with pytest.raises(DataError, match="several fields"):
-        Episodic(boundary_first=True, manner=Manner(written=False))
+        Episodic(boundary_first=True, settings=JudgeSettings(with_rationale=False))
 
 
 def test_several_draws_become_one_verdict():
-    judge = Episodic(manner=Manner(samples=3))
+    judge = Episodic(settings=JudgeSettings(samples=3))
     drawn = [Answer(data={**GOOD, "score": s}, mode="json") for s in (2, 2, 1)]
     (found,) = run_with_answers(partial(judge.judge, block_of([5, 2])), drawn)
     assert (found.raw, found.mode, found.p) == (2.0, "samples", (1 / 3, 2 / 3, 0, 0, 0))

@@ -21,17 +21,17 @@ from perslib.judge import (
     Constant,
     Generic,
     Judge,
+    JudgeInputs,
+    JudgeSettings,
     LearnedJudge,
-    Manner,
-    OfPopulation,
-    OfTask,
     Personal,
-    Sees,
+    PopulationStatistic,
     Supervised,
+    TaskStatistic,
     Verdict,
     controls,
     evaluate,
-    targets,
+    select_blocks,
 )
 from perslib.llm import Ask
 from perslib.memory import Structured
@@ -43,7 +43,7 @@ def sample() -> Corpus:
 
 
 def drawn(corpus: Corpus, **how: object) -> list[tuple[str, str, int]]:
-    return [(b.user, b.scenario, len(b)) for b in targets(corpus, **how)]  # type: ignore[arg-type]
+    return [(b.user, b.scenario, len(b)) for b in select_blocks(corpus, **how)]  # type: ignore[arg-type]
 
 
 @pytest.mark.sample
@@ -64,10 +64,10 @@ def test_a_limit_is_met_and_spread_evenly_over_all_users(sample):
 def test_turns_are_drawn_at_random_and_not_the_first_ones(sample):
     begins = [
         part.targets.equals(sample.block(part.user, part.scenario).targets.head(len(part)))
-        for part in targets(sample, limit=30)
+        for part in select_blocks(sample, limit=30)
     ]
     assert sum(begins) < len(begins) / 2
-    for part in targets(sample, limit=60):
+    for part in select_blocks(sample, limit=60):
         whole = [(t.session, t.turn) for t in sample.block(part.user, part.scenario)]
         places = [whole.index((t.session, t.turn)) for t in part]
         assert places == sorted(places)  # in the order of the conversations
@@ -98,15 +98,15 @@ def test_which_users(sample):
     assert len({u for u, *_ in drawn(sample, split=None)}) == len(sample.users)
     assert {u for u, *_ in drawn(sample, split="train")} == set(sample.split()["train"])
     with pytest.raises(UnknownName, match="test"):
-        targets(sample, split="tset")
+        select_blocks(sample, split="tset")
     with pytest.raises(UnknownName, match="nobody"):
-        targets(sample, users=["nobody"])
+        select_blocks(sample, users=["nobody"])
     with pytest.raises(DataError, match="limit"):
-        targets(sample, limit=0)
+        select_blocks(sample, limit=0)
 
 
 def test_parts_of_blocks_are_without_labels(sample):
-    for part in targets(sample, limit=30):
+    for part in select_blocks(sample, limit=30):
         whole = sample.block(part.user, part.scenario)
         assert {(t.session, t.turn): t for t in part}.items() <= {(t.session, t.turn): t for t in whole}.items()
         assert not {"score", "reason"} & set(part.targets)
@@ -115,7 +115,7 @@ def test_parts_of_blocks_are_without_labels(sample):
 class Learner(Judge):
     """Notes whom it may learn from."""
 
-    name, sees = "learner", Sees(train=True)
+    name, inputs = "learner", JudgeInputs(train=True)
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         self.users = set(train.users["user"])
@@ -139,7 +139,7 @@ def test_the_frame_is_the_documented_one(sample):
     assert list(verdicts) == list(SCHEMA["verdicts"])
     assert coerce(verdicts, "verdicts").equals(verdicts)
     assert duplicates(verdicts, "verdicts").empty and not verdicts.duplicated(TURN).any()
-    keys = [tuple(key) for b in targets(sample) for key in b.targets[TURN].to_numpy()]
+    keys = [tuple(key) for b in select_blocks(sample) for key in b.targets[TURN].to_numpy()]
     assert [tuple(key) for key in verdicts[TURN].to_numpy()] == keys
     assert set(TURN) < set(UNIQUE["verdicts"])
     assert verdicts["satisfied"].all() and verdicts["backbone"].isna().all()
@@ -184,7 +184,7 @@ def test_users_with_one_scenario_can_be_judged_without_a_history():
     assert lone.of_users(["u3"]).block_ids() == [("u3", "all")] and lone.digest == corpus.digest
     with pytest.raises(UnknownName, match="history called 'nonne'"):
         corpus.with_history("nonne")
-    frames = {judge.name: evaluate(judge, lone) for judge in [*controls(), OfPopulation(), LearnedJudge()]}
+    frames = {judge.name: evaluate(judge, lone) for judge in [*controls(), PopulationStatistic(), LearnedJudge()]}
     assert {len(found) for found in frames.values()} == {len(lone.split()["test"])} == {16}
     for name in ("constant 4", "random", "global mean", "learned"):
         assert frames[name]["raw"].notna().all()
@@ -194,7 +194,7 @@ def test_users_with_one_scenario_can_be_judged_without_a_history():
 def test_controls_of_a_corpus_without_train_users_say_what_they_lack():
     corpus = corpus_of(scored_past([4, 2], 3))
     assert corpus.split()["train"] == []
-    found = {judge.name: evaluate(judge, corpus) for judge in [*controls(), OfPopulation(), OfTask()]}
+    found = {judge.name: evaluate(judge, corpus) for judge in [*controls(), PopulationStatistic(), TaskStatistic()]}
     for name in ("random", "global mean", "task mean"):
         assert set(found[name]["error"]) == {"no score: no train user has rated a reply"}
     assert found["user mean"]["raw"].notna().all()
@@ -210,7 +210,7 @@ def test_a_judge_that_asks_needs_a_backbone(sample):
 class Short(Learner):
     """Forgets a reply."""
 
-    name, sees = "short", Sees()
+    name, inputs = "short", JudgeInputs()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         return [Verdict()] * (len(block) - 1)
@@ -236,7 +236,7 @@ def test_every_judge_gets_the_same_targets_and_every_reply_one_row(sample, serve
 def test_reasons_stand_in_the_language_of_the_corpus_whatever_the_prompts(server, model):
     server.reply = lambda body: json.dumps({"score": 2, "reason": "unusable", "rationale": "so"})
     corpus = corpus_of(scored_past([4], 1), language="zh")
-    verdicts = evaluate(Generic(manner=Manner("en")), corpus, model(), split=None, progress=False)
+    verdicts = evaluate(Generic(settings=JudgeSettings("en")), corpus, model(), split=None, progress=False)
     assert set(verdicts["reason"]) == {"不可用"}
 
 
@@ -250,7 +250,7 @@ def test_unscored_rows_are_rows(server, model):
 
     server.reply = reply
     rows = [*scored_past([4], 3), ("ada", "gift", "0", "wish", "z" * 50_000, 5)]
-    verdicts = evaluate(Personal(None, Manner(window=0)), corpus_of(rows), model(), split=None, progress=False)
+    verdicts = evaluate(Personal(None, JudgeSettings(window=0)), corpus_of(rows), model(), split=None, progress=False)
     gifts = verdicts[verdicts["scenario"] == "gift"].sort_values("turn")
     assert gifts["raw"].isna().tolist() == [False, True, True, False]
     assert gifts["satisfied"].isna().tolist() == [False, True, True, False]
@@ -278,5 +278,5 @@ def test_blocks_are_cut_as_they_are_judged_and_not_held(sample, monkeypatch):
     streamed = evaluate(Watching(4), sample)
     gc.collect()
     assert 1 <= most <= 3 and held == 0
-    given = evaluate(Constant(4), sample, blocks=list(targets(sample)))
+    given = evaluate(Constant(4), sample, blocks=list(select_blocks(sample)))
     pd.testing.assert_frame_equal(streamed, given)

@@ -21,11 +21,11 @@ IN_FLIGHT, TURNS = 8, 90
 RUN = """
 import json, sys
 from perslib.corpus import load
-from perslib.judge import Manner, Personal, evaluate
+from perslib.judge import JudgeSettings, Personal, evaluate
 from perslib.llm import backbone
 from perslib.memory import Structured
 model = backbone("vllm-qwen3-8b", base_url=sys.argv[1], concurrency=8, structured="schema")
-judge = Personal(Structured("en"), Manner("en"))
+judge = Personal(Structured("en"), JudgeSettings("en"))
 verdicts = evaluate(judge, load("sample/en"), model, limit=90, progress=False)
 print(verdicts[["user", "scenario", "session", "turn", "raw", "memory", "mode"]].to_json(orient="values"))
 """

@@ -12,7 +12,7 @@ import real
 from made import shortened
 
 from perslib.corpus import TURN, Block, Corpus, load
-from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict, WithoutText
+from perslib.judge import Judge, JudgeInputs, LearnedJudge, Nearest, NoTextControl, Verdict
 from perslib.judge.learned.explanation import GROUPS, TRAITS
 from perslib.judge.learned.reasons import ReasonModel
 from perslib.llm import run_with_answers
@@ -144,7 +144,7 @@ def test_reasons_follow_the_reply_and_what_the_user_gave_elsewhere():
 class Oracle(Judge):
     """Knows the scores, less some noise of its own."""
 
-    sees = Sees()
+    inputs = JudgeInputs()
 
     def __init__(self, corpus: Corpus, seed: int, noise: float):
         rng = np.random.default_rng(seed)
@@ -180,7 +180,7 @@ def test_a_panel_that_learns_is_taught_without_the_users_it_judges(sample, users
     few, seen = sample.of_users(users[:6]), []
 
     class Noting(Judge):
-        name, sees = "noting", Sees(train=True)
+        name, inputs = "noting", JudgeInputs(train=True)
 
         async def fit(self, train, ask):
             self.taught = set(train.users["user"])
@@ -195,9 +195,9 @@ def test_a_panel_that_learns_is_taught_without_the_users_it_judges(sample, users
 
 @pytest.mark.sample
 def test_judges_of_the_library_make_a_panel(sample, users):
-    judge = LearnedJudge([WithoutText(), Nearest()])
+    judge = LearnedJudge([NoTextControl(), Nearest()])
     run_with_answers(partial(judge.fit, sample.of_users(users[:4])))
-    assert judge.sees.task and judge.name == "learned + level, turn, assistant + nearest 6, weighted"
+    assert judge.inputs.task and judge.name == "learned + level, turn, assistant + nearest 6, weighted"
     assert_adds_up(judge, sample.block(users[10], sample.scenarios[0]))
 
 

@@ -10,8 +10,8 @@ from histories import Row, corpus_of, scored_past
 from scripted import first_asked
 
 from perslib.errors import PerslibError, UnknownName
-from perslib.judge import Generic, Manner
-from perslib.judge.asking.generic import PROMPTS, drawn, keep_last_characters
+from perslib.judge import Generic, JudgeSettings
+from perslib.judge.asking.generic import PROMPTS, keep_last_characters, sample_examples
 from perslib.llm import run_with_answers
 
 
@@ -39,8 +39,8 @@ def test_they_see_the_dialogue_and_nothing_of_the_user(variant):
         assert text in words
     assert "question" not in words and "answer" not in words and "travel" not in words.lower()
     assert ("said 0" in words) == (variant == "few-shot")
-    assert (judge.name, judge.sees.train) == (variant, variant == "few-shot")
-    assert not judge.sees.history and not judge.sees.profile and judge.sees.model
+    assert (judge.name, judge.inputs.train) == (variant, variant == "few-shot")
+    assert not judge.inputs.history and not judge.inputs.profile and judge.inputs.model
 
 
 def test_a_long_dialogue_loses_its_beginning():
@@ -61,17 +61,17 @@ def test_a_very_long_reply_is_shown_whole():
 
 def test_examples_are_as_many_of_each_score_and_always_the_same():
     corpus = corpus_of(train_rows([1, 2, 3, 4, 5, None] * 6))
-    chosen = drawn(corpus)
+    chosen = sample_examples(corpus)
     assert Counter(e["score"] for e in chosen) == {1: 2, 2: 2, 3: 2, 4: 2, 5: 2}
-    assert drawn(corpus) == chosen
+    assert sample_examples(corpus) == chosen
     assert [e["score"] for e in chosen] != sorted(e["score"] for e in chosen)
-    assert Counter(e["score"] for e in drawn(corpus_of(train_rows([5] * 9 + [1])))) == {5: 2, 1: 1}
+    assert Counter(e["score"] for e in sample_examples(corpus_of(train_rows([5] * 9 + [1])))) == {5: 2, 1: 1}
     assert all((e["reason"] == "too short") == (e["score"] <= 3) for e in chosen)
     assert chosen[0]["context"].startswith("a skill task\nask ")
 
 
 def test_the_context_of_an_example_is_cut():
-    (one,) = drawn(corpus_of([("bo", "skill", "0", "q" * 5000, "r" * 5000, 2)]))
+    (one,) = sample_examples(corpus_of([("bo", "skill", "0", "q" * 5000, "r" * 5000, 2)]))
     assert len(one["context"]) == 1200 and len(one["response"]) == 5000
 
 
@@ -84,7 +84,7 @@ def test_few_shot_without_examples_is_an_error():
 
 
 def test_the_score_alone():
-    judge = Generic(manner=Manner(window=None, written=False))
+    judge = Generic(settings=JudgeSettings(window=None, with_rationale=False))
     request, *_ = first_asked(partial(judge.judge, corpus_of(scored_past([4])).block("ada", "gift")))
     assert request.schema is None and request.max_tokens == 1
     assert request.messages[-1]["content"].rstrip().endswith("Score:")

@@ -19,14 +19,14 @@ from perslib.errors import PerslibError
 from perslib.judge import (
     Constant,
     Nearest,
-    OfPopulation,
-    OfTask,
+    NoTextControl,
+    PopulationStatistic,
     Random,
+    TaskStatistic,
     UserCdfByHash,
     UserMajority,
     UserMean,
     UserMedian,
-    WithoutText,
     controls,
     history_baselines,
     nearest_baselines,
@@ -74,13 +74,13 @@ def test_train_users_speak_for_the_population():
     rows += [("lone", "recipe", "0", "q", "r", 1)]
     train = corpus_of(rows)
     gift = corpus_of(scored_past([4])).block("ada", "gift")
-    assert judged(OfPopulation("mean"), gift, train) == pytest.approx([17 / 6] * 2)
-    assert judged(OfPopulation("mean", "half up"), gift, train) == [3, 3]
-    assert judged(OfPopulation("majority"), gift, train) == [2, 2]
-    assert judged(OfTask("mean"), gift, train) == pytest.approx([5 / 3] * 2)
-    assert judged(OfTask("majority"), gift, train) == [2, 2]
+    assert judged(PopulationStatistic("mean"), gift, train) == pytest.approx([17 / 6] * 2)
+    assert judged(PopulationStatistic("mean", "half up"), gift, train) == [3, 3]
+    assert judged(PopulationStatistic("majority"), gift, train) == [2, 2]
+    assert judged(TaskStatistic("mean"), gift, train) == pytest.approx([5 / 3] * 2)
+    assert judged(TaskStatistic("majority"), gift, train) == [2, 2]
     recipe = corpus_of([("x", "recipe", "0", "q", "r", 1), ("x", "travel", "0", "q", "r", 1)])
-    assert judged(OfTask("mean"), recipe.block("x", "recipe"), train) == pytest.approx([17 / 6])
+    assert judged(TaskStatistic("mean"), recipe.block("x", "recipe"), train) == pytest.approx([17 / 6])
 
 
 def test_the_hashed_order_deals_out_the_users_distribution():
@@ -120,24 +120,24 @@ def test_what_helps_without_a_text_is_learned_from_train_users():
         for u, s, n in itertools.product(range(12), ("travel", "gift"), range(3))
         for score in (3, 5)
     ]
-    corpus, judge = corpus_of(rows), WithoutText()
+    corpus, judge = corpus_of(rows), NoTextControl()
     train = corpus.of_users([f"user {u}" for u in range(10)])
     generous, strict = (judged(judge, corpus.block(f"user {u}", "gift"), train) for u in (10, 11))
     assert generous == pytest.approx([3, 5] * 3, abs=0.2) and strict == pytest.approx([2, 4] * 3, abs=0.2)
     newcomer = judged(judge, corpus_of([("new", "gift", "0", "q", "r", None)]).block("new", "gift"))
     assert newcomer == pytest.approx([2.5], abs=0.1), "everybody's level, for a first reply"
-    assert judged(WithoutText(), block_of([4]), corpus_of(scored_past([None], targets=0))) == [None, None]
+    assert judged(NoTextControl(), block_of([4]), corpus_of(scored_past([None], targets=0))) == [None, None]
 
 
 def test_a_judge_of_train_users_wants_to_meet_them_first():
-    for judge in (OfPopulation(), OfTask("majority"), Random()):
+    for judge in (PopulationStatistic(), TaskStatistic("majority"), Random()):
         with pytest.raises(PerslibError, match=r"fit\(train\)"):
             run_with_answers(partial(judge.judge, block_of([4])))
 
 
 def test_train_users_without_scores_leave_everything_unscored():
     train = corpus_of(scored_past([None], targets=0))
-    for judge in (OfPopulation(), OfTask("majority"), Random()):
+    for judge in (PopulationStatistic(), TaskStatistic("majority"), Random()):
         assert judged(judge, block_of([4]), train) == [None, None]
 
 
@@ -150,8 +150,8 @@ def test_every_row_has_a_name_of_its_own_and_says_what_it_sees():
         *["global mean", "global majority", "task mean", "task majority"],
         *["user mean", "user median", "user majority", "user CDF by hash"],
     ]
-    assert not any(j.sees.reply or j.sees.model for j in rows)
-    assert {j.name for j in rows if j.sees.train} >= {"random", "global mean", "task mean, rounded half up"}
+    assert not any(j.inputs.reply or j.inputs.model for j in rows)
+    assert {j.name for j in rows if j.inputs.train} >= {"random", "global mean", "task mean, rounded half up"}
     assert Constant(3.5).name == "constant 3.5"
 
 

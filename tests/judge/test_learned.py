@@ -15,9 +15,9 @@ from sklearn.metrics import log_loss
 
 from perslib.corpus import SESSION, Block, Corpus, load
 from perslib.errors import FewTrainUsers, PerslibError
-from perslib.judge import Judge, LearnedJudge, Sees, UserMean, Verdict, evaluate
+from perslib.judge import Judge, JudgeInputs, LearnedJudge, UserMean, Verdict, evaluate
 from perslib.llm import run_with_answers
-from perslib.memory.features import FEATURES, NAMES, read, read_block_turns
+from perslib.memory.features import FEATURES, NAMES, measure_traits, read_block_turns
 from perslib.report import begin
 from perslib.stats.calibrate.tilt import P
 from perslib.studies import verification
@@ -49,7 +49,7 @@ def within(frame: pd.DataFrame, column: str) -> float:
 def test_every_feature_has_a_meaning_and_a_value(sample, users):
     assert len(NAMES) == len(set(NAMES)) == sum(map(len, FEATURES.values()))
     _, targets = read_block_turns(sample.block(users[0], sample.scenarios[0]))
-    numbers = read(targets[0])
+    numbers = measure_traits(targets[0])
     assert numbers.shape == (len(NAMES),) and np.isfinite(numbers).all()
 
 
@@ -101,14 +101,14 @@ def test_another_judge_can_advise(sample, users):
     known = few.turns.set_index(KEYS)["score"].astype(float)
 
     class Oracle(Judge):
-        name, sees = "oracle", Sees(profile=True)
+        name, inputs = "oracle", JudgeInputs(profile=True)
 
         async def judge(self, block, ask):
             said = [known[tuple(key)] for key in block.targets[KEYS].itertuples(index=False)]
             return [Verdict(raw=s) if i else Verdict(error="away") for i, s in enumerate(said)]
 
     advised = LearnedJudge([Oracle()])
-    assert advised.name == "learned + oracle" and advised.sees.profile and advised.sees.train
+    assert advised.name == "learned + oracle" and advised.inputs.profile and advised.inputs.train
     run_with_answers(partial(advised.fit, few.of_users(users[:4])))
     found = judged(advised, few, users[4:]).merge(few.turns[[*KEYS, "score"]], on=KEYS)
     assert found["raw"].corr(found["score"].astype(float)) > 0.9
@@ -187,7 +187,7 @@ def test_advice_that_goes_against_the_scores_counts_nothing(sample, users):
     known = few.turns.set_index(KEYS)["score"].astype(float)
 
     class Backwards(Judge):
-        name, sees, shift = "backwards", Sees(), 0.0
+        name, inputs, shift = "backwards", JudgeInputs(), 0.0
 
         async def judge(self, block, ask):
             keys = block.targets[KEYS].itertuples(index=False)

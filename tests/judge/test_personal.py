@@ -13,7 +13,7 @@ from scripted import MEMORY, in_rounds
 
 from perslib.corpus import Block, Corpus
 from perslib.errors import UnknownName
-from perslib.judge import Manner, Personal, Verdict
+from perslib.judge import JudgeSettings, Personal, Verdict
 from perslib.llm import Answer, Request
 from perslib.memory import ScoreCountSystem, Structured
 
@@ -69,9 +69,11 @@ def test_the_window_is_five_messages():
     assert "wish 0.3" in last and "present 0.3" in last and "wish 0.1" in last and "present 0.2" in last
     assert "wish 0.0" not in last and "present 0.0" not in last, "the sixth message before the reply"
     assert "wish 0.1" not in words(
-        run(Personal(None, Manner(window=3)), block([*scored_past([4], 0), *gifts(4)]))[2][3]
+        run(Personal(None, JudgeSettings(window=3)), block([*scored_past([4], 0), *gifts(4)]))[2][3]
     )
-    assert "wish 0.0" in words(run(Personal(None, Manner(window=None)), block([*scored_past([4], 0), *gifts(4)]))[2][3])
+    assert "wish 0.0" in words(
+        run(Personal(None, JudgeSettings(window=None)), block([*scored_past([4], 0), *gifts(4)]))[2][3]
+    )
 
 
 def test_a_prompt_shows_no_label_and_no_word_of_other_scenarios():
@@ -100,7 +102,7 @@ def test_the_part_of_the_profile_that_is_shown(fields, seen, unseen):
     for request in (*builds, *questions):
         assert all(text in words(request) for text in seen)
         assert not any(text in words(request) for text in unseen)
-    assert judge.sees.profile == (fields != "none")
+    assert judge.inputs.profile == (fields != "none")
 
 
 def test_without_rated_history_it_judges_without_memory():
@@ -156,7 +158,7 @@ def test_a_memory_can_begin_with_what_was_judged():
 
 
 def test_names_and_unknown_updates():
-    assert Personal(None).name == "no memory" and not Personal(None).sees.history
+    assert Personal(None).name == "no memory" and not Personal(None).inputs.history
     assert Personal(ScoreCountSystem()).name == "scores memory" and Personal(ScoreCountSystem(), name="x").name == "x"
     with pytest.raises(UnknownName, match="per session"):
         Personal(None, update="per_session")  # type: ignore[arg-type]

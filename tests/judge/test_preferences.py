@@ -29,7 +29,7 @@ from perslib.memory import (
     save_draft,
     understand,
 )
-from perslib.memory.features import NAMES, _reply, read, read_block_turns
+from perslib.memory.features import NAMES, _reply, measure_traits, read_block_turns
 from perslib.memory.preferences import LEVEL, TYPED_POINTS
 from perslib.worlds import world
 
@@ -181,7 +181,7 @@ def test_a_statement_switched_off_takes_away_what_it_added(judge, planted, memor
     assert np.abs(added).max() > 0.01 and before - off == pytest.approx(added, abs=1e-9)
     for by, name in ((0.5, "made weaker"), (2.0, "made stronger"), (-1.0, "turned round")):
         edited = draft.scale(strongest.id, by)
-        assert edited.made == (name, strongest.id) and edited.changed
+        assert edited.made == (name, strongest.id) and edited.is_changed
         assert scores(judge, block, edited.memory) - off == pytest.approx(by * added, abs=1e-9)
         assert edited.memory.statements[1].text != strongest.text
 
@@ -240,11 +240,11 @@ def test_other_words_are_matched_by_meaning():
 
 def test_a_judge_of_this_memory_learns_what_everybody_likes(sample):
     personal = make_judge("preferences")
-    assert personal.sees.train and personal.sees.model
+    assert personal.inputs.train and personal.inputs.model
     with pytest.raises(PerslibError, match="fit"):
         run_with_answers(partial(make_memory("preferences").build, sample.block("u010", sample.scenarios[0])))
     chinese = make_judge("from statements", None)
-    assert isinstance(chinese, FromStatements) and not chinese.sees.model
+    assert isinstance(chinese, FromStatements) and not chinese.inputs.model
 
 
 def test_statements_of_another_kind_count_nothing(judge, planted, memory):
@@ -293,13 +293,18 @@ def test_a_change_of_the_reply_moves_the_score_as_it_is_said_to(judge, planted, 
     said = dict(zip(verdicts, read_block_turns(block)[1]))
     for row in changes.head(12).itertuples():
         key = (row.session, row.turn)
-        assert row.score == pytest.approx(verdicts[key].raw) and row.before == read(said[key])[NAMES.index(row.trait)]
+        assert (
+            row.score == pytest.approx(verdicts[key].raw)
+            and row.before == measure_traits(said[key])[NAMES.index(row.trait)]
+        )
         assert row.turns_round == ((row.score > 3.5) != (row.new_score > 3.5))
-        changed = read(said[key]).copy()
+        changed = measure_traits(said[key]).copy()
         changed[NAMES.index(row.trait)] = row.after
         features = {said[key]: changed}
         with monkeypatch.context() as patch:
-            patch.setattr("perslib.judge.learned.judge.read", lambda turn, own=features: own.get(turn, read(turn)))
+            patch.setattr(
+                "perslib.judge.learned.judge.measure_traits", lambda turn, own=features: own.get(turn, measure_traits(turn))
+            )
             judge._known = {}
             again = run_with_answers(partial(judge.judge, block.with_replies(*key, [said[key].reply])))[0]
         assert again.raw == pytest.approx(row.new_score, abs=1e-9), row.trait

@@ -11,9 +11,9 @@ from endpoint import completion
 from scripted import in_rounds
 
 from perslib.errors import DataError
-from perslib.judge import Manner
-from perslib.judge.asking.scores import read, read_digit, score_in
-from perslib.judge.asking.settings import pooled
+from perslib.judge import JudgeSettings
+from perslib.judge.asking.scores import find_score, read_digit, read_score_verdict
+from perslib.judge.asking.settings import pool_verdicts
 from perslib.llm import Answer
 
 SHOWN = {"scenario": "trip", "task": "plan", "conversation": [], "reply": "a plan", "written": True}
@@ -42,7 +42,7 @@ SHOWN = {"scenario": "trip", "task": "plan", "conversation": [], "reply": "a pla
     ],
 )
 def test_a_score_in_words(text, score):
-    assert score_in(text) == score
+    assert find_score(text) == score
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_score_in_words(text, score):
     ],
 )
 def test_no_score_in_words(text):
-    assert score_in(text) is None
+    assert find_score(text) is None
 
 
 def answer(text, data=None, **further):
@@ -65,7 +65,7 @@ def answer(text, data=None, **further):
 
 def test_an_object_gives_all_its_fields():
     data = {"score": 2, "reason": "不够细致", "rationale": "没有时间", "evidence": ["M1", "M3"]}
-    verdict = read(answer("…", data, mode="schema", tokens_in=7, cost=0.5), "zh")
+    verdict = read_score_verdict(answer("…", data, mode="schema", tokens_in=7, cost=0.5), "zh")
     assert (verdict.raw, verdict.reason, verdict.rationale) == (2.0, "不够细致", "没有时间")
     assert (verdict.evidence, verdict.mode, verdict.error) == (("M1", "M3"), "schema", None)
     assert (verdict.tokens_in, verdict.cost) == (7, 0.5)
@@ -85,13 +85,13 @@ def test_an_object_gives_all_its_fields():
 )
 def test_reasons_are_made_legal(score, said, label):
     given = {"score": score, "reason": said, "rationale": ""}
-    assert read(answer("…", given), "zh").reason == label
+    assert read_score_verdict(answer("…", given), "zh").reason == label
 
 
 def test_an_object_that_does_not_fit_the_schema_counts_by_its_score():
     error = "after a re-ask, reason: 'insufficient detail' is not one of […]"
     said = {"score": "4", "reason": "insufficient detail", "rationale": "x" * 400, "evidence": "M1"}
-    verdict = read(answer(f"```json\n{json.dumps(said)}\n```", mode="unscored", error=error), "zh")
+    verdict = read_score_verdict(answer(f"```json\n{json.dumps(said)}\n```", mode="unscored", error=error), "zh")
     assert (verdict.raw, verdict.mode, verdict.error) == (4.0, "text", None)
     assert (verdict.reason, len(verdict.rationale), verdict.evidence) == ("满意", 400, ())
 
@@ -99,15 +99,15 @@ def test_an_object_that_does_not_fit_the_schema_counts_by_its_score():
 @pytest.mark.parametrize("score", [7, 0, 4.5, "4.5", "3 or 4", None, True, [4], "", {}])
 def test_an_object_with_another_score_is_unscored(score):
     text = json.dumps({"score": score, "rationale": "I would give 4 stars"})
-    verdict = read(answer(text, mode="unscored", error="score: 7 is greater than the maximum of 5"), "en")
+    verdict = read_score_verdict(answer(text, mode="unscored", error="score: 7 is greater than the maximum of 5"), "en")
     assert verdict.raw is None and verdict.reason is None
     assert (verdict.mode, verdict.error) == ("unscored", "score: 7 is greater than the maximum of 5")
-    assert read(answer("…", {"score": score}), "en").error == "no score from 1 to 5 in the answer"
+    assert read_score_verdict(answer("…", {"score": score}), "en").error == "no score from 1 to 5 in the answer"
 
 
 def test_what_a_model_thought_is_not_what_it_said():
     thought = Answer(text="I cannot say.", raw="<think>score: 2, maybe</think>I cannot say.", mode="unscored")
-    assert read(thought, "en").error == "no score in the answer"
+    assert read_score_verdict(thought, "en").error == "no score in the answer"
 
 
 def token(text, p, **others):
@@ -153,39 +153,41 @@ def test_a_written_answer_has_the_distribution_at_its_score():
     tokens = [token(piece, 0.9) for piece in pieces]
     tokens[4] = token("2", 0.75, **{"3": 0.25})
     given = answer("".join(pieces), {"score": 2, "reason": "other", "rationale": ""}, logprobs=tokens)
-    verdict = read(given, "en")
+    verdict = read_score_verdict(given, "en")
     assert verdict.p == pytest.approx((0, 0.75, 0.25, 0, 0)) and verdict.expected == pytest.approx(2.25)
 
 
 def written(score, **further):
-    return read(answer("…", {"score": score, "reason": None, "rationale": f"a {score}"}, **further), "en")
+    return read_score_verdict(answer("…", {"score": score, "reason": None, "rationale": f"a {score}"}, **further), "en")
 
 
 def test_draws_are_pooled_into_shares():
-    failed = read(answer("no idea", tokens_in=10), "en")
-    verdict = pooled([written(5, tokens_in=10), failed, written(2, tokens_in=10), written(2, tokens_in=10)])
+    failed = read_score_verdict(answer("no idea", tokens_in=10), "en")
+    verdict = pool_verdicts([written(5, tokens_in=10), failed, written(2, tokens_in=10), written(2, tokens_in=10)])
     assert verdict.raw == 2.0 and verdict.rationale == "a 2" and verdict.mode == "samples"
     assert verdict.p == pytest.approx((0, 2 / 3, 0, 0, 1 / 3)) and verdict.expected == pytest.approx(3.0)
     assert verdict.tokens_in == 40 and verdict.error is None
-    assert pooled([written(5), written(3), written(4)]).raw == 4.0, "of equally common scores the middle one"
+    assert pool_verdicts([written(5), written(3), written(4)]).raw == 4.0, "of equally common scores the middle one"
 
 
 def test_draws_that_all_fail_are_one_unscored_verdict():
-    verdict = pooled([read(answer("no idea", tokens_in=10), "en"), read_digit(answer("x", tokens_in=10))])
+    verdict = pool_verdicts(
+        [read_score_verdict(answer("no idea", tokens_in=10), "en"), read_digit(answer("x", tokens_in=10))]
+    )
     assert (verdict.raw, verdict.p, verdict.mode) == (None, None, "unscored")
     assert (verdict.error, verdict.tokens_in) == ("no score in the answer", 20)
 
 
 def test_how_often_and_with_what_a_question_is_put():
-    (once,) = Manner().requests("judge_generic", SHOWN)
+    (once,) = JudgeSettings().requests("judge_generic", SHOWN)
     assert (once.temperature, once.seed, once.sample, once.top_logprobs) == (0.2, 42, 0, 20)
-    draws = Manner(samples=3).requests("judge_generic", SHOWN)
+    draws = JudgeSettings(samples=3).requests("judge_generic", SHOWN)
     assert [(d.sample, d.seed, d.temperature) for d in draws] == [(0, 42, 0.2), (1, 43, 0.2), (2, 44, 0.2)]
-    (digit,) = Manner(written=False).requests("judge_generic", SHOWN | {"written": False})
+    (digit,) = JudgeSettings(with_rationale=False).requests("judge_generic", SHOWN | {"written": False})
     assert (digit.schema, digit.max_tokens, digit.temperature) == (None, 1, 0.0)
-    hot = Manner(written=False, samples=2).requests("judge_generic", SHOWN | {"written": False})
+    hot = JudgeSettings(with_rationale=False, samples=2).requests("judge_generic", SHOWN | {"written": False})
     assert [d.temperature for d in hot] == [1.0, 1.0]
-    (warm,) = Manner(temperature=0.3, seed=None).requests("judge_generic", SHOWN)
+    (warm,) = JudgeSettings(temperature=0.3, seed=None).requests("judge_generic", SHOWN)
     assert (warm.temperature, warm.seed) == (0.3, None)
 
 
@@ -195,7 +197,7 @@ def test_answers_of_several_draws_go_to_their_question():
         return [answer("…", {"score": s}) for s in (1, 1, 5, 5)]
 
     questions = [SHOWN, SHOWN | {"reply": "another"}]
-    verdicts = in_rounds(partial(Manner(samples=2).ask, "judge_generic", questions), reply)
+    verdicts = in_rounds(partial(JudgeSettings(samples=2).ask, "judge_generic", questions), reply)
     assert [v.raw for v in verdicts] == [1.0, 5.0]
     assert all(v.prompt.startswith("en/judge_generic@") for v in verdicts)
 
@@ -203,11 +205,11 @@ def test_answers_of_several_draws_go_to_their_question():
 @pytest.mark.parametrize("wrong", [{"samples": 0}, {"samples": 2, "temperature": 0}, {"window": -1}])
 def test_manners_that_cannot_be(wrong):
     with pytest.raises(DataError, match=next(iter(wrong)) if len(wrong) == 1 else "temperature"):
-        Manner(**wrong)
+        JudgeSettings(**wrong)
 
 
 def test_bad_answers_over_the_wire(server, model):
-    """Each first answer is bad and so is the one to the re-ask; what can be read is read, the rest says why."""
+    """Each first answer is bad and so is the one to the re-ask; what can be read_score_verdict is read_score_verdict, the rest says why."""
     good = {"score": 4, "reason": "satisfied", "rationale": "fits"}
     cases = {
         json.dumps(good | {"score": 7}): (None, "unscored"),
@@ -224,11 +226,11 @@ def test_bad_answers_over_the_wire(server, model):
     server.reply = lambda body: texts[int(body["messages"][1]["content"].split("number ")[1].split("\n")[0])]
     questions = [SHOWN | {"reply": f"number {i}"} for i in range(len(texts))]
     refused = completion(None, refusal="I will not judge people")
-    verdicts = model().work([partial(Manner().ask, "judge_generic", questions)], progress=False)[0]
+    verdicts = model().work([partial(JudgeSettings().ask, "judge_generic", questions)], progress=False)[0]
     assert {t: (v.raw, v.mode) for t, v in zip(texts, verdicts)} == cases
     assert all(v.error for v in verdicts if v.raw is None) and not any(v.error for v in verdicts if v.raw)
     assert all(v.p is None for v in verdicts if v.raw is None)
 
     server.reply = lambda body: refused
-    (verdict,) = model().work([partial(Manner().ask, "judge_generic", [SHOWN])], progress=False)[0]
+    (verdict,) = model().work([partial(JudgeSettings().ask, "judge_generic", [SHOWN])], progress=False)[0]
     assert verdict.raw is None and "I will not judge people" in verdict.error

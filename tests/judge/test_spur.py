@@ -13,7 +13,7 @@ from scripted import first_asked, in_rounds
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, PerslibError
-from perslib.judge import Manner, Spur, evaluate
+from perslib.judge import JudgeSettings, Spur, evaluate
 from perslib.llm import Answer, Method, Request
 
 FAILED = Answer(error="no JSON in the reply", mode="unscored", raw="I cannot help with that.")
@@ -147,9 +147,9 @@ def test_where_a_label_has_no_rules_nothing_is_asked():
 
 
 def test_what_it_sees_and_what_it_cannot_do():
-    assert Spur().sees.profile and Spur().sees.train
+    assert Spur().inputs.profile and Spur().inputs.train
     with pytest.raises(DataError, match="one digit"):
-        Spur(Manner(written=False))
+        Spur(JudgeSettings(with_rationale=False))
 
 
 @pytest.mark.parametrize("reply", ["", "x " * 25_000, "他说：五分。"])

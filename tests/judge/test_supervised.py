@@ -13,7 +13,7 @@ from perslib.corpus import load
 from perslib.errors import PerslibError
 from perslib.extras import install_command
 from perslib.judge import Bert, Supervised, Training, make_judge, make_judges
-from perslib.judge.learned.supervised import distribution, lessons, summary
+from perslib.judge.learned.supervised import distribution, list_training_blocks, summarize_history
 from perslib.llm import run_with_answers
 from perslib.report.run.plan import plan
 
@@ -56,14 +56,15 @@ def test_lessons_are_rated_targets_of_users_with_a_rated_history():
         ("c", "gift", "0", "q", "r6", None),
     ]
     found = [
-        (block.id, [t.response for t in targets], list(scores)) for block, targets, scores in lessons(corpus_of(rows))
+        (block.id, [t.response for t in targets], list(scores))
+        for block, targets, scores in list_training_blocks(corpus_of(rows))
     ]
     # b has one scenario only; c's history for travel is unrated, and c's gift reply is.
     assert found == [("a__travel", ["r1"], [5]), ("a__gift", ["r3"], [2])]
 
 
 def test_a_history_in_seven_numbers():
-    assert summary(np.array([5.0, 5, 2, 4])) == pytest.approx([np.log(5), 4, 0, 0.25, 0, 0.25, 0.5])
+    assert summarize_history(np.array([5.0, 5, 2, 4])) == pytest.approx([np.log(5), 4, 0, 0.25, 0, 0.25, 0.5])
 
 
 def test_distributions_from_cumulative_probabilities():
@@ -180,7 +181,7 @@ def test_bert_keeps_the_reply_where_the_text_is_too_long(tiny):
     block = told("steps " * 300 + "vague advice again")
     target = next(iter(block))
     judge = fitted(Bert(model=tiny, length=64, training=once))
-    encoded = judge._encoded(block, target)
+    encoded = judge._encode_reply(block, target)
     assert judge._tokens.decode(encoded).endswith("vague advice again [SEP]") and len(encoded) == 64
 
 

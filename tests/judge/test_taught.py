@@ -51,8 +51,8 @@ def test_a_judge_that_learned_from_these_users_says_the_same_without_learning(fo
 
     first = learned(kind(), train)
     assert len(list(folder.glob("*.pickle"))) == 1 and oct(folder.stat().st_mode)[-3:] == "700"
-    monkeypatch.setattr("perslib.judge.learned.judge.estimate", None)
-    monkeypatch.setattr("perslib.judge.learned.supervised.lessons", None)
+    monkeypatch.setattr("perslib.judge.learned.judge.estimate_variances", None)
+    monkeypatch.setattr("perslib.judge.learned.supervised.list_training_blocks", None)
     again = learned(kind(), train)
     scores = [[verdict.score for verdict in compute(partial(judge.judge, block))] for judge in (first, again)]
     assert scores[0] == scores[1] and len(set(scores[0])) > 1

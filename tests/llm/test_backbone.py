@@ -284,7 +284,7 @@ def test_shown_in_one_line(home):
 def test_json_lines_of_answers_survive_a_round_trip(server, model):
     server.next(says("Hé “好”\u2028"))
     answer = model().ask("Hello?")
-    assert type(answer).restored(json.loads(json.dumps(answer.stored()))) == answer.with_(cached=True)
+    assert type(answer).from_record(json.loads(json.dumps(answer.to_record()))) == answer.with_(cached=True)
 
 
 def test_the_cap_holds_from_the_first_call_on(server, model):

@@ -14,8 +14,8 @@ from endpoint import HASTY, completion, empty, endless, html, raw, reset, says, 
 from histories import corpus_of, scored_past
 
 from perslib.errors import BudgetReached, GaveUp, MissingKey, Refused, Unreachable
-from perslib.judge import Generic, Manner, evaluate
-from perslib.judge.asking.scores import read as read_verdict
+from perslib.judge import Generic, JudgeSettings, evaluate
+from perslib.judge.asking.scores import read_score_verdict as read_verdict
 from perslib.llm import Request, RetryPolicy
 from perslib.llm.cache.store import CacheWarning
 from perslib.report.run.manifest import without_secrets
@@ -81,7 +81,7 @@ def test_retry_after_is_honoured(server, model, when):
     date = format_datetime(datetime.now(UTC) + timedelta(seconds=wait), usegmt=True)
     server.next(status(429, retry_after="0.4" if when == "seconds" else date))
     assert model(patience=RetryPolicy(backoff=0.001)).ask("Hello?").ok
-    # A date has whole seconds, so up to one of the two may be gone when it is read.
+    # A date has whole seconds, so up to one of the two may be gone when it is read_score_verdict.
     assert server.times[1] - server.times[0] >= (0.4 if when == "seconds" else 0.9)
 
 
@@ -435,7 +435,11 @@ def test_a_probability_that_is_none_leaves_the_score_without_a_distribution(serv
     server.reply = lambda _: raw(json.dumps(body).replace("-7", value))
     asked = model()
     verdicts = evaluate(
-        Generic(manner=Manner("en", written=False)), corpus_of(scored_past([4], 1)), asked, split=None, progress=False
+        Generic(settings=JudgeSettings("en", with_rationale=False)),
+        corpus_of(scored_past([4], 1)),
+        asked,
+        split=None,
+        progress=False,
     )
     assert set(verdicts["raw"]) == {4.0} and verdicts["p4"].isna().all()
 

@@ -21,7 +21,7 @@ def test_a_single_token_answer():
     found = digit_distribution(tokens(("4", {"4": 0.5, "5": 0.2, "3": 0.1, "The": 0.2})))
     assert found.mass == pytest.approx(0.8)
     assert found == pytest.approx({"1": 0, "2": 0, "3": 0.125, "4": 0.625, "5": 0.25})
-    assert found.expected == pytest.approx(0.125 * 3 + 0.625 * 4 + 0.25 * 5)
+    assert found.mean == pytest.approx(0.125 * 3 + 0.625 * 4 + 0.25 * 5)
 
 
 def test_spellings_of_one_option_count_together():

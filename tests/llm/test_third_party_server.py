@@ -20,7 +20,7 @@ from llama_server import ALIAS, CONTEXT, KEY
 from perslib.cli import main
 from perslib.corpus import load
 from perslib.errors import Refused, Unreachable
-from perslib.judge import Manner, Personal, evaluate
+from perslib.judge import JudgeSettings, Personal, evaluate
 from perslib.llm import Backbone, Cache, backbone, digit_distribution
 from perslib.llm.answerers import embedded
 
@@ -124,11 +124,11 @@ def test_log_probabilities_are_a_distribution_over_scores(third):
     assert len(token["top"]) == 20 and token["token"] == answer.raw
     scores = digit_distribution(answer, weighed=True)
     assert set(scores) == set("12345") and sum(scores.values()) == pytest.approx(1)
-    assert 0 < scores.mass <= 1 and 1 <= scores.expected <= 5
+    assert 0 < scores.mass <= 1 and 1 <= scores.mean <= 5
 
 
 def test_a_judge_scores_replies_of_the_sample(third):
-    judge = Personal(None, Manner("en", written=False, window=1, weighed=True))
+    judge = Personal(None, JudgeSettings("en", with_rationale=False, window=1, use_likeliest_digit=True))
     asked = model()
     verdicts = evaluate(judge, load("sample/en"), asked, limit=2, progress=False)
     assert len(verdicts) == 2 and verdicts["raw"].between(1, 5).all()

@@ -13,7 +13,7 @@ from made import shortened
 
 from perslib.corpus import Corpus, load
 from perslib.errors import NotEnough, UnknownName
-from perslib.judge import Computed, LearnedJudge, Sees, UserMean, borrowed
+from perslib.judge import Computed, JudgeInputs, LearnedJudge, UserMean, lend_history
 from perslib.llm import run_with_answers
 from perslib.memory import make_memory
 from perslib.memory.borrowed import Lender
@@ -98,12 +98,12 @@ def test_somebody_else_is_needed_and_names_are_checked(four):
 
 def test_any_memory_and_any_judge_borrows(four):
     block = four.block("ada", "gift")
-    memory = borrowed(make_memory("scores"), four, "farthest")
+    memory = lend_history(make_memory("scores"), four, "farthest")
     assert memory.name == "scores, farthest"
     built = run_with_answers(partial(memory.build, block))
     assert built.user == "ada" and built.counts == (2, 4, 0, 0, 0)
-    judge = borrowed(UserMean(), four, "nearest")
-    assert judge.name == "user mean, nearest" and judge.sees == UserMean().sees
+    judge = lend_history(UserMean(), four, "nearest")
+    assert judge.name == "user mean, nearest" and judge.inputs == UserMean().inputs
     assert run_with_answers(partial(judge.judge, block))[0].raw == pytest.approx(13 / 3)
 
 
@@ -131,7 +131,7 @@ def test_the_learned_judge_with_memories_of_others():
 class Slope(Computed):
     """Everybody's mean, and how this user's scores go with the number of stars in a reply."""
 
-    name, sees = "slope", Sees(reply=True, history=True)
+    name, inputs = "slope", JudgeInputs(reply=True, history=True)
 
     def scores(self, block):
         stars, scores = block.evidence["response"].str.len().to_numpy(float), block.evidence["score"].to_numpy(float)

@@ -12,7 +12,7 @@ from scripted import Scripted
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
-from perslib.judge import Manner, Personal, make_judges
+from perslib.judge import JudgeSettings, Personal, make_judges
 from perslib.llm import Answer, run_with_answers
 from perslib.memory import (
     Draft,
@@ -52,7 +52,7 @@ def texts(memory):
 
 
 def test_what_was_built_is_shown_as_it_was_built(draft):
-    assert not draft.changed
+    assert not draft.is_changed
     assert draft.memory == draft.built
 
 
@@ -62,12 +62,12 @@ def test_edits_show_and_mark_the_memory_and_undo_takes_them_back_one_by_one(draf
     three = two.move("M3", -5)
     four = three.add("Never after ten.")
     assert texts(four.memory) == ["Likes maps.", "Loves lists.", "Never after ten."]
-    assert four.memory.system == "structured, edited by hand" and four.changed
+    assert four.memory.system == "structured, edited by hand" and four.is_changed
     assert four.memory.statements[1].turns == ("t/2",), "other words rest on the same turns"
     assert [line.by_hand for line in four.lines] == [False, False, True, True]
     assert four.undo() == three and four.undo().undo() == two
     back = four.undo().undo().undo().undo()
-    assert back == draft and back.undo() == draft and not back.changed
+    assert back == draft and back.undo() == draft and not back.is_changed
 
 
 def test_a_new_statement_takes_no_number_that_is_taken(draft):
@@ -76,7 +76,7 @@ def test_a_new_statement_takes_no_number_that_is_taken(draft):
 
 
 def test_no_words_take_a_statement_back_and_remove_one_of_ones_own(draft):
-    assert not draft.edit("M2", "Other.").edit("M2", " ").changed
+    assert not draft.edit("M2", "Other.").edit("M2", " ").is_changed
     assert texts(draft.add("Mine.").edit("M4", "").memory) == texts(draft.built)
 
 
@@ -91,7 +91,7 @@ def test_a_stricter_user_scored_everything_lower(draft):
     assert draft.shift_scores().counts == (1, 2, 3, 4, 0)
     assert draft.shift_scores(-2).counts == (0, 0, 0, 1, 9)
     assert draft.shift_scores().memory.average == pytest.approx(3.0)
-    assert draft.shift_scores().changed and draft.shift_scores().undo() == draft
+    assert draft.shift_scores().is_changed and draft.shift_scores().undo() == draft
     assert draft.shift_scores(0) is draft
 
 
@@ -137,7 +137,7 @@ def test_a_file_edited_by_hand_says_what_no_memory_can_hold(draft, block, conten
 
 def test_a_study_uses_saved_memories_and_says_so(draft, block):
     save_draft(draft.edit("M1", "Wants exact prices."), "mine")
-    judge = Personal(EditedSystem("mine", otherwise=ScoreCountSystem()), Manner())
+    judge = Personal(EditedSystem("mine", otherwise=ScoreCountSystem()), JudgeSettings())
     model = Scripted(reply=lambda request: Answer(text="4", data={"score": 4}))
     (verdicts,) = model.work([partial(judge.judge, block)])
     assert {v.memory for v in verdicts} == {"structured, edited by hand"}
@@ -151,11 +151,11 @@ def test_a_study_uses_saved_memories_and_says_so(draft, block):
 
 def test_a_judge_of_the_studies_takes_saved_memories_by_name(draft, block):
     save_draft(draft.edit("M1", "Wants exact prices."), "mine")
-    (judge,) = make_judges("edited: mine", Manner("en"))
+    (judge,) = make_judges("edited: mine", JudgeSettings("en"))
     (verdicts,) = Scripted(reply=lambda r: Answer(text="4", data={"score": 4})).work([partial(judge.judge, block)])
     assert judge.name == "edited: mine" and {v.memory for v in verdicts} == {"structured, edited by hand"}
     with pytest.raises(UnknownName, match="nobody"):
-        make_judges("edited: nobody", Manner("en"))
+        make_judges("edited: nobody", JudgeSettings("en"))
 
 
 def test_a_given_memory_is_this_users_alone(draft, block):

@@ -12,11 +12,11 @@ from scripted import first_asked
 
 from perslib.corpus import Block, load
 from perslib.errors import UnknownName
-from perslib.judge import Manner, Personal, targets
+from perslib.judge import JudgeSettings, Personal, select_blocks
 from perslib.llm import run_with_answers
 from perslib.memory import MeasuredSystem, MemorySystem, Statement, UserMemory
 from perslib.memory.features import read_evidence_turns, read_target_turn
-from perslib.memory.measured import TRAITS, MeasuredMemory, Traits, _measured
+from perslib.memory.measured import TRAITS, MeasuredMemory, Traits, _measure_turns
 from perslib.prompts import read_phrases
 
 NUMBERS = "Take tram 4 at 9:15, 12 stops, 3 euros; the shop at 27 Long Street opens at 10."
@@ -42,7 +42,7 @@ def built(system: MemorySystem, block: Block) -> UserMemory:
 @pytest.fixture(scope="module")
 def sample() -> list[tuple[Block, UserMemory]]:
     """Blocks of the sample with 300 replies, each with its memory."""
-    return [(block, built(MeasuredSystem(), block)) for block in targets(load("sample/en"), limit=300)]
+    return [(block, built(MeasuredSystem(), block)) for block in select_blocks(load("sample/en"), limit=300)]
 
 
 def test_it_says_where_high_and_low_replies_differ_and_cites_them() -> None:
@@ -67,12 +67,12 @@ def test_the_score_is_ridge_regression_on_the_users_own_turns() -> None:
         history((5, NUMBERS), (4, NUMBERS + VAGUE), (2, VAGUE), (3, "No."), (1, "Sorry?"), (4, NUMBERS)), "Ok."
     )
     said, y = read_evidence_turns(block.evidence), np.array([5.0, 4, 2, 3, 1, 4])
-    x = _measured(said)
+    x = _measure_turns(said)
     spread = np.maximum(x.std(0), 0.05)
     z = (x - x.mean(0)) / spread
     w = np.linalg.solve(z.T @ z + 2 * 6 * np.eye(len(TRAITS)), z.T @ (y - y.mean()))
     (target,) = block
-    new = _measured([read_target_turn(target)])[0]
+    new = _measure_turns([read_target_turn(target)])[0]
     expected = y.mean() + np.clip((new - x.mean(0)) / spread, -3, 3) @ w
     assert Traits(said, y).score(new) == pytest.approx(expected)
 
@@ -161,7 +161,7 @@ def test_beside_another_memory_its_statements_follow_on() -> None:
 
 
 def test_the_judge_reads_it_after_the_reply() -> None:
-    judge = Personal(MeasuredSystem(), Manner(written=False))
+    judge = Personal(MeasuredSystem(), JudgeSettings(with_rationale=False))
     asked = first_asked(partial(judge.judge, block_of(LIKES_NUMBERS, NUMBERS, VAGUE)))
     first, second = (request.messages[-1]["content"] for request in asked)
     assert first.index("Reply to score") < first.index("going by these traits")

@@ -13,7 +13,7 @@ from perslib.corpus import Block
 from perslib.errors import UnknownName
 from perslib.llm import Answer, run_with_answers
 from perslib.memory import ScoreCountSystem, Structured
-from perslib.memory.structured import published_sessions, shown, truncate_text
+from perslib.memory.structured import published_sessions, select_prompt_turns, truncate_text
 
 ANSWER = {
     "scoring_style": {"statement": "Strict.", "turns": [1, 2]},
@@ -65,7 +65,7 @@ def test_more_scenarios_than_sessions_that_are_shown():
 def test_messages_are_cut_and_examples_stand_by_score():
     scores = [5, 5, 5, 5, 3, 2, 4]
     rows = [("ada", "travel", "0", "q" * 300, f"{i}" + "r" * 300, s) for i, s in enumerate(scores)]
-    part = shown(block([*rows, *past()]).evidence)
+    part = select_prompt_turns(block([*rows, *past()]).evidence)
     (session,) = part.sessions
     assert (session["task_name"], session["task"]) == ("travel", "a travel task")
     assert [t["id"] for t in session["turns"]] == [1, 2, 3, 4, 5, 6, 7]
@@ -83,19 +83,19 @@ def test_full_evidence_is_as_long_as_the_budget_allows():
     rows = [("ada", "travel", str(i), "q" * 1000, "r" * 1000, 4) for i in range(20)]
     evidence = block([*rows, *past()]).evidence
     for budget, length in ((20_000, 1000), (9000, 800), (3000, 200)):
-        part = shown(evidence, "full", budget)
+        part = select_prompt_turns(evidence, "full", budget)
         assert len(part.sessions) == 20 and part.tokens <= budget and not part.examples
         assert len(part.sessions[0]["turns"][0]["response"].rstrip("…")) == length
 
 
 def test_where_nothing_fits_the_earliest_sessions_of_each_scenario_are_left_out():
     evidence = block(past(travel=6, skill=4)).evidence
-    part = shown(evidence, "full", budget=85)
+    part = select_prompt_turns(evidence, "full", budget=85)
     assert part.tokens <= 85
     assert part.ids == ("travel/4/0", "travel/5/0", "skill/1/0", "skill/2/0", "skill/3/0")
-    assert len(shown(evidence, "full", budget=1).sessions) == 1
+    assert len(select_prompt_turns(evidence, "full", budget=1).sessions) == 1
     with pytest.raises(UnknownName, match="published"):
-        shown(evidence, "some")
+        select_prompt_turns(evidence, "some")
 
 
 def test_counts_are_those_of_the_whole_history():

@@ -10,8 +10,8 @@ from scripted import Scripted
 
 from perslib.corpus import load
 from perslib.errors import PromptError, UnknownName
-from perslib.judge import Manner, Personal, make_judges
-from perslib.judge.extent import Extent
+from perslib.judge import JudgeSettings, Personal, make_judges
+from perslib.judge.extent import StudyScope
 from perslib.llm import Answer
 from perslib.memory import make_memory, memory
 from perslib.memory.registry import FREE
@@ -63,7 +63,7 @@ def test_prompts_of_ones_own_are_those_that_a_long_term_memory_asks_with(tmp_pat
 
 @pytest.mark.system("mem_pal")
 def test_a_long_term_memory_is_a_judge_of_the_studies(block):
-    (judge,) = make_judges("RecurSum", Manner("en"))
+    (judge,) = make_judges("RecurSum", JudgeSettings("en"))
     assert isinstance(judge, Personal) and judge.name == "RecurSum"
     summary = Answer(text="{}", data={"summary": "Wants exact prices."}, mode="schema")
     model = Scripted(
@@ -76,6 +76,6 @@ def test_a_long_term_memory_is_a_judge_of_the_studies(block):
 
 @pytest.mark.system("mem_pal")
 def test_a_replay_takes_any_memory_as_a_context():
-    look = Extent(4, 1, "full", 600, True)
+    look = StudyScope(4, 1, "full", 600, True)
     (one, other) = make_candidates("H²Memory, memory: RecurSum", "en", look)
     assert [c.context.name for c in (one, other)] == ["memory: H²Memory", "memory: RecurSum"]

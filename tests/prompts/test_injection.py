@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prompt_fields import fields, text
 
 from perslib.errors import PromptError
-from perslib.paths import bundled
+from perslib.paths import find_bundled
 from perslib.prompts import fence, make_visible, prompt
 from perslib.prompts.fencing import escape_in_marker
 
@@ -136,7 +136,7 @@ def test_a_label_that_breaks_the_marker_is_refused(label):
 
 # -- through the prompts -----------------------------------------------------------------------------------
 
-EVERY = [(p.stem, p.parent.name) for p in sorted(bundled("prompts").glob("*/[!_]*.md"))]
+EVERY = [(p.stem, p.parent.name) for p in sorted(find_bundled("prompts").glob("*/[!_]*.md"))]
 
 
 def replaced(value, hostile):

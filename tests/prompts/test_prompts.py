@@ -12,11 +12,11 @@ from jsonschema_rs import Draft202012Validator
 from prompt_fields import FIELDS, UNSEEN, answer, fields, text
 
 from perslib.errors import PromptError, UnknownName
-from perslib.paths import bundled
+from perslib.paths import find_bundled
 from perslib.prompts import PromptWarning, make_visible, prompt, prompts
 
 LANGUAGES = ("en", "zh")
-NAMES = sorted(p.stem for p in bundled("prompts", "en").glob("[!_]*.md"))
+NAMES = sorted(p.stem for p in find_bundled("prompts", "en").glob("[!_]*.md"))
 JUDGES = [name for name in NAMES if name.startswith("judge_")]
 PLAIN = """---
 version: 3
@@ -223,7 +223,7 @@ def test_the_digest_is_the_same_on_every_system(folder):
 def test_the_list_of_prompts():
     table = prompts()
     assert list(table.columns) == ["name", "language", "version", "digest", "path", "description"]
-    ours = table[table["path"].str.startswith(str(bundled("prompts")))]
+    ours = table[table["path"].str.startswith(str(find_bundled("prompts")))]
     assert {(n, lang) for n in NAMES for lang in LANGUAGES} <= set(zip(ours["name"], ours["language"]))
     assert table["digest"].str.fullmatch("[0-9a-f]{64}").all() and (table["description"] != "").all()
 
@@ -250,7 +250,7 @@ def test_both_languages_say_the_same(name):
 
 
 def test_both_languages_share_the_same_pieces():
-    pieces = [{p.name for p in bundled("prompts", language).glob("*.md")} for language in LANGUAGES]
+    pieces = [{p.name for p in find_bundled("prompts", language).glob("*.md")} for language in LANGUAGES]
     assert pieces[0] == pieces[1]
 
 

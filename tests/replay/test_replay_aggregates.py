@@ -10,7 +10,13 @@ import pandas as pd
 import pytest
 
 from perslib.errors import DataError, UnknownName
-from perslib.replay import ORIGINAL, against, differences, official_interval, summary
+from perslib.replay import (
+    ORIGINAL,
+    compare_candidate_scores,
+    list_turn_differences,
+    official_interval,
+    summarize_candidates,
+)
 from perslib.stats import holm, interval, sign_flip, to_scale
 
 KEYS = ["user", "scenario", "session", "turn"]
@@ -51,7 +57,7 @@ ONE_EACH = [(f"u{i}", "gift") for i in range(5)]
 def test_averages_by_hand():
     # ada: gift 5, 4 and travel 2; bo: gift 3.
     turns = [("ada", "gift"), ("ada", "gift"), ("ada", "travel"), ("bo", "gift"), ("bo", "gift")]
-    row = summary(verdicts(turns, a=[5, 4, 2, 3, None])).iloc[0]
+    row = summarize_candidates(verdicts(turns, a=[5, 4, 2, 3, None])).iloc[0]
     assert row[["turns", "unscored", "users", "tasks", "blocks"]].tolist() == [4, 1, 2, 2, 3]
     assert row["micro"] == pytest.approx(14 / 4)
     assert row["user_macro"] == pytest.approx((11 / 3 + 3) / 2)
@@ -63,7 +69,7 @@ def test_averages_by_hand():
 
 
 def test_scores_between_three_and_four_are_one_or_the_other():
-    row = summary(verdicts(ONE_EACH, a=[3.2, 3.5, 3.9, 4.5, 2.5])).iloc[0]
+    row = summarize_candidates(verdicts(ONE_EACH, a=[3.2, 3.5, 3.9, 4.5, 2.5])).iloc[0]
     assert (row["sat"], row["dsat"]) == pytest.approx((0.6, 0.4))  # half to even: 3, 4, 4, 4, 2
     assert row[["n1", "n2", "n3", "n4", "n5"]].tolist() == [0, 1, 1, 3, 0]
 
@@ -72,7 +78,7 @@ def test_turns_weigh_by_the_inverse_of_their_probability():
     turns = [("ada", "gift"), ("ada", "gift"), ("ada", "travel"), ("bo", "gift")]
     frame = verdicts(turns, a=[5, 2, 4, 3])
     drawn = frame[KEYS].assign(inclusion=[1.0, 0.5, 0.25, 0.5])
-    row = summary(frame, inclusion=drawn.sample(frac=1, random_state=1)).iloc[0]  # weights 1, 2, 4, 2
+    row = summarize_candidates(frame, inclusion=drawn.sample(frac=1, random_state=1)).iloc[0]  # weights 1, 2, 4, 2
     assert row["micro"] == pytest.approx((5 + 4 + 16 + 6) / 9)
     assert row["user_macro"] == pytest.approx((25 / 7 + 3) / 2)
     assert row["block_macro"] == pytest.approx((9 / 3 + 4 + 3) / 3)
@@ -80,43 +86,43 @@ def test_turns_weigh_by_the_inverse_of_their_probability():
     assert row["sat"] == pytest.approx(5 / 9) and row["sat"] + row["dsat"] == pytest.approx(1)
     assert row[["n2", "n3", "n4", "n5"]].tolist() == [1, 1, 1, 1]
     # Where nothing was left to chance every turn counts alike.
-    alike = summary(frame, inclusion=drawn.assign(inclusion=pd.array([pd.NA] * 4, dtype="Float64")))
-    pd.testing.assert_frame_equal(alike, summary(frame))
+    alike = summarize_candidates(frame, inclusion=drawn.assign(inclusion=pd.array([pd.NA] * 4, dtype="Float64")))
+    pd.testing.assert_frame_equal(alike, summarize_candidates(frame))
     pair = verdicts(turns, a=[5, 2, 4, 3], b=[4, 2, 5, 3])
-    assert against(pair, "b", inclusion=drawn).loc[0, ["win", "tie", "lose"]].tolist() == pytest.approx(
-        [1 / 9, 4 / 9, 4 / 9]
-    )
+    assert compare_candidate_scores(pair, "b", inclusion=drawn).loc[
+        0, ["win", "tie", "lose"]
+    ].tolist() == pytest.approx([1 / 9, 4 / 9, 4 / 9])
 
 
 def test_a_replay_set_that_does_not_fit_is_refused():
     frame = verdicts([("ada", "gift"), ("bo", "gift")], a=[5, 4])
     drawn = frame[KEYS].assign(inclusion=[1.0, 0.5])
     with pytest.raises(DataError, match=r"bo / gift / 1 / 1[\s\S]*not in the replay set"):
-        summary(frame, inclusion=drawn.iloc[:1])
+        summarize_candidates(frame, inclusion=drawn.iloc[:1])
     with pytest.raises(DataError, match="1 of 2 turns have no inclusion"):
-        summary(frame, inclusion=drawn.assign(inclusion=[1.0, 0.0]))
+        summarize_candidates(frame, inclusion=drawn.assign(inclusion=[1.0, 0.0]))
     with pytest.raises(DataError, match="twice in the replay set"):
-        summary(frame, inclusion=pd.concat([drawn, drawn]))
+        summarize_candidates(frame, inclusion=pd.concat([drawn, drawn]))
     with pytest.raises(UnknownName, match="inclusion"):
-        summary(frame, inclusion=drawn[KEYS])
+        summarize_candidates(frame, inclusion=drawn[KEYS])
 
 
 def test_keys_that_a_file_reader_took_for_numbers_are_the_same_keys():
     frame = verdicts([("1", "gift"), ("1", "gift"), ("2", "gift")], a=[5, 2, 4])
     drawn = frame[KEYS].assign(inclusion=[1.0, 0.5, 0.25])
-    expected = summary(frame, inclusion=drawn)
+    expected = summarize_candidates(frame, inclusion=drawn)
     for other in (
         drawn.astype({"session": int, "user": int, "turn": float}),
         drawn.astype({"session": float, "turn": str}),
     ):
-        pd.testing.assert_frame_equal(summary(frame, inclusion=other), expected)
+        pd.testing.assert_frame_equal(summarize_candidates(frame, inclusion=other), expected)
         numbers = frame.astype(other[KEYS].dtypes.to_dict())
-        pd.testing.assert_frame_equal(summary(numbers, inclusion=drawn), expected)
+        pd.testing.assert_frame_equal(summarize_candidates(numbers, inclusion=drawn), expected)
     for wrong in (1.5, None, "first"):
         turns = drawn.astype({"turn": object})
         turns.loc[1, "turn"] = wrong
         with pytest.raises(DataError, match="replay set: column 'turn' holds more than whole numbers"):
-            summary(frame, inclusion=turns)
+            summarize_candidates(frame, inclusion=turns)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -132,7 +138,7 @@ def test_intervals_are_those_of_the_naive_loop(seed):
             score.groupby([kept[c] for c in by]).mean().mean() for by in (["user"], ["scenario"], ["user", "scenario"])
         ]
         values.append([score.mean(), *means, (to_scale(score) >= 4).mean(), (to_scale(score) <= 3).mean()])
-    row = summary(frame).set_index("candidate").loc["c1"]
+    row = summarize_candidates(frame).set_index("candidate").loc["c1"]
     names = ["micro", "user_macro", "task_macro", "block_macro", "sat", "dsat"]
     for name, drawn in zip(names, np.array(values).T):
         low, high, _ = interval(drawn, "share" if name in ("sat", "dsat") else "plain")
@@ -151,7 +157,7 @@ def test_the_published_interval_number_for_number():
 
 def test_pairs_by_hand():
     frame = verdicts(ONE_EACH, **{ORIGINAL: [4, 4, 5, 3, 3], "new": [5, 4, 4, 3, 5]})
-    row = against(frame).iloc[0]
+    row = compare_candidate_scores(frame).iloc[0]
     assert row[["candidate", "other", "n", "users"]].tolist() == ["new", ORIGINAL, 5, 5]
     assert row[["win", "tie", "lose", "mean_delta"]].tolist() == pytest.approx([0.4, 0.4, 0.2, 0.4])
     assert row["non_tie_win_rate"] == pytest.approx(0.6667, abs=1e-4)
@@ -164,7 +170,7 @@ def test_pairs_by_hand():
 
 def test_users_scenarios_and_blocks_have_one_vote_each():
     turns = [("ada", "gift"), ("ada", "gift"), ("ada", "travel"), ("bo", "travel")]
-    row = against(verdicts(turns, a=[5, 5, 1, 3], b=[4, 5, 4, 3]), "b").iloc[0]  # +1, 0, −3, 0
+    row = compare_candidate_scores(verdicts(turns, a=[5, 5, 1, 3], b=[4, 5, 4, 3]), "b").iloc[0]  # +1, 0, −3, 0
     assert row[["win", "tie", "lose"]].tolist() == pytest.approx([0.25, 0.5, 0.25])
     assert row[["user_win", "user_tie", "user_lose"]].tolist() == pytest.approx([0, 0.5, 0.5])
     assert row[["task_win", "task_tie", "task_lose"]].tolist() == pytest.approx([0.5, 0, 0.5])
@@ -176,7 +182,7 @@ def test_users_scenarios_and_blocks_have_one_vote_each():
 def test_the_original_replies_again_come_out_as_all_ties():
     frame = made(np.random.default_rng(5))
     null = frame[frame["candidate"] == ORIGINAL].assign(candidate="null")
-    row = against(pd.concat([frame, null])).set_index("candidate").loc["null"]
+    row = compare_candidate_scores(pd.concat([frame, null])).set_index("candidate").loc["null"]
     for group in ("", "user_", "task_", "block_"):
         assert row[[f"{group}win", f"{group}tie", f"{group}lose", f"{group}mean_delta"]].tolist() == [0, 1, 0, 0]
         assert row[[f"{group}mean_delta_low", f"{group}mean_delta_high"]].tolist() == [0, 0]
@@ -188,20 +194,20 @@ def test_turns_that_one_side_lacks_are_counted_and_left_out():
     turns = [*ONE_EACH, ("u0", "gift")]
     frame = verdicts(turns, a=[5, 4, None, None, 5, 4], b=[4, None, 4, None, 3, 4])
     frame = frame.drop(index=[len(turns) + 5])  # b was never asked about the sixth turn
-    row = against(frame, "b").iloc[0]
+    row = compare_candidate_scores(frame, "b").iloc[0]
     assert row[["n", "left_out", "left_out_other", "unscored"]].tolist() == [2, 2, 1, 1]
     assert row["mean_delta"] == pytest.approx(1.5)
-    assert summary(frame)["unscored"].tolist() == [2, 2]
+    assert summarize_candidates(frame)["unscored"].tolist() == [2, 2]
     assert math.isnan(row["win_low"]) and math.isnan(row["mean_delta_p"])  # two users stand behind it
 
 
 def test_p_flips_whole_users_and_is_corrected_over_the_candidates_of_a_judge():
     frame = made(np.random.default_rng(7), users=12, candidates=4)
-    table = against(pd.concat([frame, frame.assign(judge="second")]))
+    table = compare_candidate_scores(pd.concat([frame, frame.assign(judge="second")]))
     assert len(table) == 6 and table["judge"].tolist() == ["personal"] * 3 + ["second"] * 3
     for _, part in table.groupby("judge"):
         assert part["mean_delta_p_holm"].to_numpy() == pytest.approx(holm(part["mean_delta_p"]))
-    delta = differences(frame, "c2", ORIGINAL)
+    delta = list_turn_differences(frame, "c2", ORIGINAL)
     assert table.loc[1, "mean_delta_p"] == sign_flip(delta.groupby("user")["difference"].sum().to_numpy())
     assert table.loc[1, "mean_delta"] == pytest.approx(delta["difference"].mean())
     assert table.loc[1, "n"] == len(delta)
@@ -209,11 +215,11 @@ def test_p_flips_whole_users_and_is_corrected_over_the_candidates_of_a_judge():
 
 def test_every_pair_stands_once_and_mirrors_its_reverse():
     frame = made(np.random.default_rng(8), candidates=4, turns=90)
-    pairs = against(frame, None)
+    pairs = compare_candidate_scores(frame, None)
     assert len(pairs) == 6 and pairs["mean_delta_p_holm"].to_numpy() == pytest.approx(holm(pairs["mean_delta_p"]))
-    there, back = pairs.set_index("other").loc["c3"].iloc[0], against(frame, "c3").iloc[0]
+    there, back = pairs.set_index("other").loc["c3"].iloc[0], compare_candidate_scores(frame, "c3").iloc[0]
     assert there[["candidate", "win", "mean_delta"]].tolist() == back[["candidate", "win", "mean_delta"]].tolist()
-    reverse = against(frame, ORIGINAL).set_index("candidate").loc["c3"]
+    reverse = compare_candidate_scores(frame, ORIGINAL).set_index("candidate").loc["c3"]
     assert reverse[["win", "lose", "left_out"]].tolist() == back[["lose", "win", "left_out_other"]].tolist()
     assert reverse["user_mean_delta_low"] == pytest.approx(-back["user_mean_delta_high"])
 
@@ -221,26 +227,30 @@ def test_every_pair_stands_once_and_mirrors_its_reverse():
 def test_a_null_candidate_is_the_recorded_reply_and_doubles_are_refused():
     frame = verdicts(ONE_EACH, **{ORIGINAL: [4, 4, 5, 3, 3], "new": [5, 4, 4, 3, 5]})
     recorded = frame.assign(candidate=frame["candidate"].mask(frame["candidate"] == ORIGINAL))
-    pd.testing.assert_frame_equal(against(recorded), against(frame))
+    pd.testing.assert_frame_equal(compare_candidate_scores(recorded), compare_candidate_scores(frame))
     with pytest.raises(DataError, match=r"verdicts row 0: original on u0 / gift / 0 / 1 stands twice[\s\S]*5 in all"):
-        summary(pd.concat([frame, recorded[:5]]))
+        summarize_candidates(pd.concat([frame, recorded[:5]]))
     with pytest.raises(DataError, match="several corpora"):
-        summary(frame.assign(corpus=["a", "b"] * 5))
+        summarize_candidates(frame.assign(corpus=["a", "b"] * 5))
     with pytest.raises(UnknownName, match="candidate called 'old'"):
-        against(frame, "old")
+        compare_candidate_scores(frame, "old")
     with pytest.raises(UnknownName, match="column of the verdicts"):
-        summary(frame, "expected")
+        summarize_candidates(frame, "expected")
 
 
 def test_nobody_to_compare_with_gives_the_same_columns_and_no_row():
     alone, two = verdicts(ONE_EACH, a=[5, 4, 3, 4, 5]), verdicts(ONE_EACH, a=[5, 4, 3, 4, 5], b=[4] * 5)
-    full = against(two, "b")
-    for empty in (against(alone, "a"), against(alone, None), against(alone[:0], None)):
+    full = compare_candidate_scores(two, "b")
+    for empty in (
+        compare_candidate_scores(alone, "a"),
+        compare_candidate_scores(alone, None),
+        compare_candidate_scores(alone[:0], None),
+    ):
         assert empty.empty and list(empty.columns) == list(full.columns)
         pd.testing.assert_series_equal(empty.dtypes, full.dtypes)
 
 
 def test_a_candidate_without_any_score_has_counts_and_no_values():
-    row = summary(verdicts(ONE_EACH, a=[None] * 5, b=[4] * 5)).iloc[0]
+    row = summarize_candidates(verdicts(ONE_EACH, a=[None] * 5, b=[4] * 5)).iloc[0]
     assert row[["turns", "unscored", "users", "blocks", "n3"]].tolist() == [0, 5, 0, 0, 0]
     assert row[["micro", "user_macro", "task_macro", "sat", "dsat", "user_macro_low"]].isna().all()

@@ -12,8 +12,8 @@ from perslib.corpus import SCHEMA, Corpus, load
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
 from perslib.memory import Structured
-from perslib.replay import ORIGINAL, Candidate, checked, generated, originals, recorded
-from perslib.replay.candidates import family_of, unwrapped
+from perslib.replay import ORIGINAL, Candidate, align_replies, generate_replies, originals, select_recorded_replies
+from perslib.replay.candidates import family_of, remove_code_fence
 
 ROWS = [
     ("ada", "travel", "0", "Where to?", "Lisbon.", 5),
@@ -44,7 +44,7 @@ def texts(replies: pd.DataFrame) -> list[str | None]:
 
 def test_the_conversation_is_sent_as_it_was_said(corpus):
     model = Scripted()
-    replies = generated(Candidate(), corpus, turns_of(corpus), model)
+    replies = generate_replies(Candidate(), corpus, turns_of(corpus), model)
     train = next(r for _, r in model.asked if r.messages[-1]["content"] == "By train?")
     assert list(train.messages) == [
         {"role": "user", "content": "Where to?"},
@@ -58,7 +58,7 @@ def test_the_conversation_is_sent_as_it_was_said(corpus):
 
 
 def test_a_turn_that_answers_no_request_is_an_error_row(corpus):
-    replies = generated(Candidate(), corpus, turns_of(corpus), Scripted())
+    replies = generate_replies(Candidate(), corpus, turns_of(corpus), Scripted())
     unasked = replies[replies["error"].notna()]
     assert list(unasked["turn"]) == [1] and unasked["response"].isna().all()
     assert "does not end with a message of the user" in unasked["error"].iloc[0]
@@ -71,7 +71,7 @@ def test_every_setting_is_recorded(corpus):
             text="Hm", finish="length", tokens_in=8, tokens_cached=3, tokens_out=9, seconds=0.5, cost=0.01
         )
     )
-    row = generated(candidate, corpus, turns_of(corpus).tail(1), model).iloc[0]
+    row = generate_replies(candidate, corpus, turns_of(corpus).tail(1), model).iloc[0]
     (request,) = (r for _, r in model.asked)
     assert request.messages[0] == {"role": "system", "content": row["system"]}
     assert row["system"].startswith("Be brief.\n\nYou are the assistant") and len(request.messages) == 2
@@ -95,16 +95,16 @@ def test_names_say_model_and_context(corpus):
         ("diverse", "scripted · diverse"),
         (Structured(), "scripted · memory: structured"),
     ]:
-        replies = generated(Candidate(context=context), corpus, turns, Scripted())
+        replies = generate_replies(Candidate(context=context), corpus, turns, Scripted())
         assert list(replies["candidate"]) == [name]
-    assert generated(Candidate(family="own"), corpus, turns, Scripted())["family"].iloc[0] == "own"
+    assert generate_replies(Candidate(family="own"), corpus, turns, Scripted())["family"].iloc[0] == "own"
     named = ["Qwen/Qwen3-8B", "gpt-5.5", "SmolLM2-135M-Instruct", "claude-opus-4-7", "42"]
     assert [family_of(name) for name in named] == ["qwen", "gpt", "smollm", "claude", None]
 
 
 def test_the_window_counts_messages(corpus):
     model = Scripted()
-    generated(Candidate(window=2), corpus, turns_of(corpus).iloc[3:4], model)
+    generate_replies(Candidate(window=2), corpus, turns_of(corpus).iloc[3:4], model)
     assert [m["content"] for m in model.asked[0][1].messages] == ["Anything else?", "By train?"]
     for wrong in ({"window": 0}, {"max_tokens": 0}, {"temperature": -1}, {"temperature": float("nan")}):
         with pytest.raises(DataError, match=f"{next(iter(wrong))}: is"):
@@ -117,7 +117,7 @@ def test_one_memory_a_block_and_its_turns_together(corpus):
     rows = [*ROWS, ("ada", "travel", "1", "Again?", "Yes.", 4)]
     whole = corpus_of(rows)
     model = Scripted()
-    replies = generated(Candidate(context=Structured()), whole, turns_of(whole), model)
+    replies = generate_replies(Candidate(context=Structured()), whole, turns_of(whole), model)
     said = [r.messages[-1]["content"] for stage, r in model.asked if stage == "candidate"]
     stages = [stage for stage, _ in model.asked]
     assert stages.count("memory") == 4, "two blocks of each user"
@@ -127,7 +127,7 @@ def test_one_memory_a_block_and_its_turns_together(corpus):
 
 
 def reply_with(corpus: Corpus, answer: Answer) -> pd.Series:
-    return generated(Candidate(), corpus, turns_of(corpus).tail(1), Scripted(reply=lambda r: answer)).iloc[0]
+    return generate_replies(Candidate(), corpus, turns_of(corpus).tail(1), Scripted(reply=lambda r: answer)).iloc[0]
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_odd_answers(corpus, answer, response, error):
     ],
 )
 def test_a_fence_around_all_of_a_reply_is_taken_off(text, bare):
-    assert unwrapped(text) == (text if bare is None else bare)
+    assert remove_code_fence(text) == (text if bare is None else bare)
 
 
 def test_replay_turns_that_the_corpus_lacks_or_that_come_twice(corpus):
     turns = turns_of(corpus)
     with pytest.raises(DataError, match=r"occurs more than once: bo/travel/0/0[\s\S]*Draw the replay set anew"):
-        generated(Candidate(), corpus, pd.concat([turns, turns.head(1)]), Scripted())
+        generate_replies(Candidate(), corpus, pd.concat([turns, turns.head(1)]), Scripted())
     with pytest.raises(DataError, match="not in made: bo/travel/0/9"):
         originals(corpus, turns.assign(turn=[9, *turns["turn"][1:]]))
 
@@ -179,19 +179,19 @@ def test_through_a_real_backbone(corpus, server, model):
         else completion("```\nAll right.\n```")
     )
     turns = turns_of(corpus).tail(4)
-    first = generated(Candidate(max_tokens=20), corpus, turns, model(), progress=False)
+    first = generate_replies(Candidate(max_tokens=20), corpus, turns, model(), progress=False)
     rows = first.set_index(["scenario", "turn"])
     assert rows.loc[("travel", 2), ["response", "finish"]].tolist() == ["Go now", "length"]
     assert rows.loc[("gift", 0), "response"] == "All right." and rows.loc[("gift", 0), "tokens_cached"] == 40
     sent = len(server.bodies)
-    again = generated(Candidate(max_tokens=20), corpus, turns, model(), progress=False)
+    again = generate_replies(Candidate(max_tokens=20), corpus, turns, model(), progress=False)
     assert sent == len(server.bodies) == 3, "what was answered is in the cache"
     assert texts(again) == texts(first)
     assert {body["temperature"] for body in server.bodies} == {0.7}
 
 
 def test_no_turns_are_no_replies(corpus):
-    assert generated(Candidate(), corpus, turns_of(corpus).head(0), Scripted()).empty
+    assert generate_replies(Candidate(), corpus, turns_of(corpus).head(0), Scripted()).empty
 
 
 # -- recorded replies --------------------------------------------------------------------------------------
@@ -208,10 +208,10 @@ def test_recorded_assistants_of_the_sample():
     corpus = load("sample/en")
     truth = corpus.extras["candidates"]
     turns = truth[KEYS].drop_duplicates().iloc[::10]
-    replies = recorded(truth, turns)
+    replies = select_recorded_replies(truth, turns)
     assert list(replies.columns) == list(SCHEMA["replies"]), "the truth is left out"
     assert len(replies) == 5 * len(turns) and replies.attrs["left_out"] == len(truth) - len(replies)
-    whole = checked(replies, turns)
+    whole = align_replies(replies, turns)
     assert whole.attrs["left_out"] == 0 and whole["response"].notna().all()
     assert (whole["candidate"].unique() == truth["candidate"].unique()).all()
 
@@ -225,17 +225,17 @@ def lines(corpus: Corpus, *names: str) -> pd.DataFrame:
 def test_records_of_another_replay_are_refused(corpus):
     plain = lines(corpus, "m").assign(user="zoe")
     with pytest.raises(DataError, match="none of 6 answers one of 6 replayed turns"):
-        recorded(plain.to_dict("records"), turns_of(corpus))
+        select_recorded_replies(plain.to_dict("records"), turns_of(corpus))
     with pytest.raises(DataError, match="'response' is missing"):
-        recorded(lines(corpus, "m").drop(columns="response"), turns_of(corpus))
+        select_recorded_replies(lines(corpus, "m").drop(columns="response"), turns_of(corpus))
     with pytest.raises(DataError, match="'candidate' is missing"):
-        recorded(lines(corpus, "m").drop(columns="candidate"), turns_of(corpus))
+        select_recorded_replies(lines(corpus, "m").drop(columns="candidate"), turns_of(corpus))
 
 
 def test_missing_and_unknown_turns_are_named(corpus):
     turns = turns_of(corpus).iloc[1:]
     with pytest.raises(DataError) as caught:
-        checked(lines(corpus, "a", "b").drop(index=[0, 1, 2, 3]), turns)
+        align_replies(lines(corpus, "a", "b").drop(index=[0, 1, 2, 3]), turns)
     said = str(caught.value)
     assert "a: answers turns that are not replayed: bo/travel/0/0" in said
     assert "a: has no reply to ada/gift/0/0, ada/travel/0/2, ada/travel/0/1 and 1 more, 4 in all" in said
@@ -244,7 +244,7 @@ def test_missing_and_unknown_turns_are_named(corpus):
 
 def test_common_turns_are_counted(corpus):
     turns = turns_of(corpus).iloc[1:]
-    whole = checked(lines(corpus, "a", "b").drop(index=[0, 1, 7]), turns, common=True)
+    whole = align_replies(lines(corpus, "a", "b").drop(index=[0, 1, 7]), turns, common=True)
     assert whole.attrs["left_out"] == 2
     assert whole.groupby("candidate")[KEYS].apply(lambda own: len(own)).to_dict() == {"a": 3, "b": 3}
     kept = turns[~turns["turn"].isin([0, 1]) | (turns["scenario"] == "gift")]
@@ -255,28 +255,28 @@ def test_a_candidate_that_shares_no_turn_ends_the_comparison(corpus):
     both = lines(corpus, "a", "b")
     strangers = pd.concat([both, lines(corpus, "c").head(3).assign(user="zoe")])
     with pytest.raises(DataError, match="no replayed turn is answered by all of a, b, c"):
-        checked(strangers, turns_of(corpus), common=True)
+        align_replies(strangers, turns_of(corpus), common=True)
 
 
 def test_the_same_reply_twice_and_two_candidates_of_one_name(corpus):
     turns, one = turns_of(corpus), lines(corpus, "a")
     with pytest.raises(DataError, match="a: more than one reply to ada/travel/0/0"):
-        checked(pd.concat([one, one.head(1)]), turns)
+        align_replies(pd.concat([one, one.head(1)]), turns)
     with pytest.raises(DataError, match=r"more than one reply to ada/travel/0/0[\s\S]*a name of its own"):
-        checked(pd.concat([one, one.head(1).assign(response="poor")]), turns, common=True)
+        align_replies(pd.concat([one, one.head(1).assign(response="poor")]), turns, common=True)
     half = one.assign(backbone=["x"] * 3 + ["y"] * 3, context="prefix")
     with pytest.raises(DataError, match="two candidates of one name, asked as prefix of x and prefix of y"):
-        checked(half, turns)
+        align_replies(half, turns)
     with pytest.raises(DataError, match="asked as prefix of x and recorded"):
-        checked(half.assign(backbone=["x", *[None] * 5], context=["prefix", *["recorded"] * 5]), turns)
+        align_replies(half.assign(backbone=["x", *[None] * 5], context=["prefix", *["recorded"] * 5]), turns)
     with pytest.raises(DataError, match="there are none to compare"):
-        checked(one.head(0), turns)
+        align_replies(one.head(0), turns)
 
 
 def test_empty_replies_stay_and_are_listed(corpus):
     plain = lines(corpus, "a")
     plain.loc[[1, 4], "response"] = [None, " \n"]
-    whole = checked(plain, turns_of(corpus))
+    whole = align_replies(plain, turns_of(corpus))
     assert whole[KEYS][whole["response"].isna()].to_numpy().tolist() == [
         ["bo", "gift", "0", 0],
         ["ada", "travel", "0", 1],
@@ -286,6 +286,6 @@ def test_empty_replies_stay_and_are_listed(corpus):
 
 def test_generated_and_recorded_replies_stand_side_by_side(corpus):
     turns = turns_of(corpus)
-    both = pd.concat([originals(corpus, turns), generated(Candidate(), corpus, turns, Scripted())])
-    whole = checked(both, turns)
+    both = pd.concat([originals(corpus, turns), generate_replies(Candidate(), corpus, turns, Scripted())])
+    whole = align_replies(both, turns)
     assert len(whole) == 12 and list(whole["candidate"].unique()) == [ORIGINAL, "scripted"]

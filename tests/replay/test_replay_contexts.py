@@ -28,7 +28,7 @@ from perslib.memory import (
     select_nearest,
 )
 from perslib.memory.retrieval import DIALOGUES, list_messages_before
-from perslib.replay import Candidate, Context, Shown, generated
+from perslib.replay import Candidate, Context, ContextMessage, generate_replies
 from perslib.replay.contexts import make_context
 
 ROWS = [
@@ -102,14 +102,14 @@ def target_turns(*turns: int) -> pd.DataFrame:
 def asked(which: str, corpus: Corpus, *turns: int) -> list[tuple[str, str]]:
     """(stage, whole text) of every request that a replay of these turns makes."""
     model = Scripted()
-    generated(Candidate(context=make(which)), corpus, target_turns(*turns), model)  # type: ignore[arg-type]
+    generate_replies(Candidate(context=make(which)), corpus, target_turns(*turns), model)  # type: ignore[arg-type]
     return [(stage, json.dumps([*request.messages])) for stage, request in model.asked]
 
 
-def shown(which: Any, block: Block, language: str = "en") -> list[Shown]:
+def shown(which: Any, block: Block, language: str = "en") -> list[ContextMessage]:
     """What a context shows for each target of a block."""
     used = make_context(which, language)
-    (found,) = Scripted().work([partial(used.show, used.given(block))])
+    (found,) = Scripted().work([partial(used.show, used.hide_labels(block))])
     return found
 
 
@@ -150,12 +150,12 @@ def test_a_context_of_ones_own_is_given_no_label_either():
     class Curious(Context):
         name = "curious"
 
-        async def show(self, block: Block, ask: Ask) -> list[Shown]:
+        async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
             seen.append(block)
-            return [Shown(system=repr((target, target.response))) for target in block]
+            return [ContextMessage(system=repr((target, target.response))) for target in block]
 
     model = Scripted()
-    generated(Candidate(context=Curious()), labelled(), target_turns(1), model)  # type: ignore[arg-type]
+    generate_replies(Candidate(context=Curious()), labelled(), target_turns(1), model)  # type: ignore[arg-type]
     (block,) = seen
     frames = [block.evidence, block.sessions, block.targets]
     said = " ".join(frame.to_json(date_format="iso", default_handler=str) for frame in frames) + str(block.profile)
@@ -168,12 +168,12 @@ def test_a_context_of_ones_own_is_given_no_label_either():
 
 def test_an_unlabelled_block_is_the_block_without_labels():
     block = labelled().block("ada", "gift")
-    plain = block.unlabelled()
+    plain = block.hide_labels()
     said = ["scenario", "session", "turn", "request", "response", "task", "assistant"]
     pd.testing.assert_frame_equal(plain.evidence[said], block.evidence[said])
     assert [t.prefix for t in plain] == [t.prefix for t in block] and {t.response for t in plain} == {""}
     assert (block.labelled, plain.labelled) == (True, False)
-    pd.testing.assert_frame_equal(plain.unlabelled().evidence, plain.evidence)
+    pd.testing.assert_frame_equal(plain.hide_labels().evidence, plain.evidence)
 
 
 # -- what each of them shows -------------------------------------------------------------------------------
@@ -181,18 +181,18 @@ def test_an_unlabelled_block_is_the_block_without_labels():
 
 def test_prefix_task_and_profile_by_hand():
     block = labelled().block("ada", "gift")
-    assert shown("prefix", block)[0] == Shown()
+    assert shown("prefix", block)[0] == ContextMessage()
     task = shown("task", block)[0]
     assert "<<<task>>>\na gift task\n<<</task>>>" in task.system and task.prompt.startswith("en/candidate_task@")
     assert "Occupation: SHOWN-OCCUPATION" in shown("profile", block)[2].system
     assert "职业" in shown("profile", block, "zh")[0].system
     bare = replace(block, profile={"travel_habits": ["x"]}, targets=block.targets.assign(task=None))
-    assert shown("profile", bare)[0] == Shown(memory="no profile")
-    assert shown("task", bare)[0] == Shown(memory="no task")
+    assert shown("profile", bare)[0] == ContextMessage(memory="no profile")
+    assert shown("task", bare)[0] == ContextMessage(memory="no task")
 
 
 def test_what_is_compared_is_the_talk_before_a_reply():
-    block = labelled().block("ada", "gift").unlabelled()
+    block = labelled().block("ada", "gift").hide_labels()
     before = list_messages_before(block.evidence, 4)
     lisbon = [m["content"] for m in before[block.evidence["request"].tolist().index("Then by ship?")]]
     assert lisbon == ["Lisbon is warm in May.", "And by train?", "There is no direct train.", "Then by ship?"]
@@ -216,7 +216,7 @@ def by_sklearn(block: Block, form: Any = DIALOGUES) -> np.ndarray:
 
 @pytest.mark.parametrize("most", [50_000, 60])
 def test_similarities_are_scikit_learns_over_all_turns(most):
-    block = labelled().block("ada", "gift").unlabelled()
+    block = labelled().block("ada", "gift").hide_labels()
     form = replace(DIALOGUES, max_features=most)
     found = Retrieval(form, among="all").similarities(block)
     assert found.shape == (3, 6) and found == pytest.approx(by_sklearn(block, form), abs=1e-11)
@@ -224,7 +224,7 @@ def test_similarities_are_scikit_learns_over_all_turns(most):
 
 def test_tfidf_shows_the_four_most_similar_and_diverse_takes_turns():
     block = labelled().block("ada", "gift")
-    near = by_sklearn(block.unlabelled())
+    near = by_sklearn(block.hide_labels())
     history = block.evidence
     ids = [f"{r.scenario}/{r.session}/{r.turn}" for r in history.itertuples()]
     for row, plain, mixed in zip(near, shown("tfidf", block), shown("diverse", block)):
@@ -257,7 +257,7 @@ def test_a_memory_is_built_from_what_was_said_and_shown_as_notes(language):
     assert first.memory == "structured" and set(first.records) == {"travel/0/0", "recipe/7/1"}
     notes = {**NOTES, "user_specific_requirements": [{"statement": "x", "turns": [99]}]}
     model = Scripted(memory=Answer(data=notes))
-    (memory,) = model.work([partial(Structured(language).build, block.unlabelled())])
+    (memory,) = model.work([partial(Structured(language).build, block.hide_labels())])
     ((_, request),) = model.asked
     assert request.prompt.startswith(f"{language}/memory_unrated@") and request.seed == 42
     assert "Ships leave twice a week." in request.messages[1]["content"], "unrated turns are there too"
@@ -282,7 +282,7 @@ def test_a_memory_is_built_without_any_target():
             seen.append(block)
             return UserMemory(block.user, block.scenario, self.name, (0, 0, 0, 0, 0), error="nothing")
 
-    assert shown(Watchful(), labelled().block("ada", "gift"))[1] == Shown(memory="watchful, nothing")
+    assert shown(Watchful(), labelled().block("ada", "gift"))[1] == ContextMessage(memory="watchful, nothing")
     (block,) = seen
     assert not len(block) and not block.labelled and not block.profile and len(block.evidence) == 6
 
@@ -303,12 +303,12 @@ def test_a_labelled_block_without_ratings_still_asks_no_memory():
 def test_no_history_and_a_failed_memory_leave_the_conversation_alone():
     alone = corpus_of([r for r in ROWS if r[1] == "gift"]).block("ada", "gift")
     assert {s.memory for s in shown("tfidf", alone)} == {"tfidf, no history"}
-    assert shown("diverse", alone)[0] == Shown(memory="diverse, no history")
-    assert shown(Structured(), alone)[0] == Shown(memory="structured, no history")
+    assert shown("diverse", alone)[0] == ContextMessage(memory="diverse, no history")
+    assert shown(Structured(), alone)[0] == ContextMessage(memory="structured, no history")
     model, block = Scripted(Answer(error="truncated", mode="unscored")), labelled().block("ada", "gift")
     used = make_context(Structured())
-    ((first, *_),) = model.work([partial(used.show, used.given(block))])
-    assert first == Shown(memory="structured, truncated")
+    ((first, *_),) = model.work([partial(used.show, used.hide_labels(block))])
+    assert first == ContextMessage(memory="structured, truncated")
 
 
 def test_memories_of_scores_say_so_at_once():
@@ -342,5 +342,5 @@ def test_text_from_outside_stays_within_its_fence(which):
 
 def _requests(which: str, corpus: Corpus) -> list[tuple[str, Any]]:
     model = Scripted()
-    generated(Candidate(context=make(which)), corpus, target_turns(0), model)  # type: ignore[arg-type]
+    generate_replies(Candidate(context=make(which)), corpus, target_turns(0), model)  # type: ignore[arg-type]
     return model.asked

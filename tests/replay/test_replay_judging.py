@@ -13,10 +13,15 @@ from scripted import in_rounds
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, PerslibError
-from perslib.judge import LearnedJudge, Manner, Nearest, Personal, Supervised
+from perslib.judge import JudgeSettings, LearnedJudge, Nearest, Personal, Supervised
 from perslib.llm import Answer
 from perslib.memory import MeasuredSystem, ScoreCountSystem
-from perslib.replay.judging import judged_by_themselves, on_reference, reference, scored
+from perslib.replay.judging import (
+    calibrate_on_reference,
+    judge_candidates,
+    judge_recorded_replies,
+    judged_by_themselves,
+)
 from perslib.replay.replies import ORIGINAL
 from perslib.stats import histories
 
@@ -66,12 +71,12 @@ def replies(**texts: str | None) -> pd.DataFrame:
 
 
 def judge() -> Personal:
-    return Personal(ScoreCountSystem(), Manner(written=False))
+    return Personal(ScoreCountSystem(), JudgeSettings(with_rationale=False))
 
 
 def test_every_reply_has_one_row_in_the_order_given() -> None:
     given = replies(a="good", b="poor", c=None)
-    found = scored(judge(), small(), given, Counts())  # type: ignore[arg-type]
+    found = judge_candidates(judge(), small(), given, Counts())  # type: ignore[arg-type]
     assert found[["candidate", "turn"]].to_numpy().tolist() == given[["candidate", "turn"]].to_numpy().tolist()
     assert found["raw"].tolist()[:4] == [5, 5, 2, 2]
     missing = found[found["candidate"] == "c"]
@@ -81,7 +86,7 @@ def test_every_reply_has_one_row_in_the_order_given() -> None:
 
 def test_replies_to_a_turn_follow_one_another_and_read_only_their_own_prefix() -> None:
     asking = Counts()
-    scored(judge(), small(), replies(a="good", b="poor"), asking)  # type: ignore[arg-type]
+    judge_candidates(judge(), small(), replies(a="good", b="poor"), asking)  # type: ignore[arg-type]
     assert [("wish 2" in text, "good" in text) for text in asking.asked] == [
         (False, True), (False, False), (True, True), (True, False),
     ]  # fmt: skip
@@ -90,21 +95,21 @@ def test_replies_to_a_turn_follow_one_another_and_read_only_their_own_prefix() -
 
 def test_a_turn_that_the_corpus_lacks_is_named() -> None:
     with pytest.raises(PerslibError, match="not in made: ada/gift/0/7"):
-        scored(judge(), small(), replies(a="good").assign(turn=7).iloc[:1], Counts())  # type: ignore[arg-type]
+        judge_candidates(judge(), small(), replies(a="good").assign(turn=7).iloc[:1], Counts())  # type: ignore[arg-type]
 
 
 def test_a_judge_whose_memory_moves_is_not_frozen() -> None:
-    moving = Personal(ScoreCountSystem(), Manner(written=False), update="per turn")
+    moving = Personal(ScoreCountSystem(), JudgeSettings(with_rationale=False), update="per turn")
     with pytest.raises(PerslibError, match="needs update='fixed'"):
-        scored(moving, small(), replies(a="good"), Counts())  # type: ignore[arg-type]
+        judge_candidates(moving, small(), replies(a="good"), Counts())  # type: ignore[arg-type]
 
 
 def test_the_reference_is_the_whole_block_or_so_many_with_the_replayed_first() -> None:
     turns = replies(a="good")[TURN]
     asking = Counts()
-    whole = reference(judge(), small(), turns, asking)  # type: ignore[arg-type]
+    whole = judge_recorded_replies(judge(), small(), turns, asking)  # type: ignore[arg-type]
     assert whole["turn"].tolist() == [0, 1, 2] and whole["candidate"].isna().all()
-    some = reference(judge(), small(), turns, Counts(), most=2)  # type: ignore[arg-type]
+    some = judge_recorded_replies(judge(), small(), turns, Counts(), most=2)  # type: ignore[arg-type]
     assert some["turn"].tolist() == [0, 2]
 
 
@@ -129,8 +134,8 @@ def recorded(sample: Corpus) -> pd.DataFrame:
 def test_no_verdict_depends_on_which_candidates_stand_beside(make: Any, sample: Corpus, recorded: pd.DataFrame) -> None:
     one = recorded["candidate"].unique()[0]
     judge = make()
-    together = scored(judge, sample, recorded)
-    alone = scored(make(), sample, recorded[recorded["candidate"] == one])
+    together = judge_candidates(judge, sample, recorded)
+    alone = judge_candidates(make(), sample, recorded[recorded["candidate"] == one])
     of_it = together[together["candidate"] == one].reset_index(drop=True)
     np.testing.assert_allclose(of_it["raw"].astype(float), alone["raw"].astype(float), atol=1e-9)
 
@@ -140,7 +145,9 @@ def test_the_recorded_replies_as_a_candidate_tie_with_themselves(sample: Corpus,
     judge = Nearest()
     twice = recorded[recorded["candidate"] == ORIGINAL]
     given = pd.concat([twice, twice.assign(candidate="again")], ignore_index=True)
-    found = on_reference(scored(judge, sample, given), reference(judge, sample, given), sample)
+    found = calibrate_on_reference(
+        judge_candidates(judge, sample, given), judge_recorded_replies(judge, sample, given), sample
+    )
     wide = found.pivot(index=TURN, columns="candidate", values="reference_cdf").astype(float)
     assert (wide[ORIGINAL] == wide["again"]).all() and wide[ORIGINAL].nunique() > 3
 
@@ -148,10 +155,10 @@ def test_the_recorded_replies_as_a_candidate_tie_with_themselves(sample: Corpus,
 @pytest.mark.sample
 def test_one_candidates_calibrated_scores_stand_whoever_is_in_the_table(sample: Corpus, recorded: pd.DataFrame) -> None:
     judge = LearnedJudge()
-    verdicts, beside = scored(judge, sample, recorded), reference(judge, sample, recorded)
+    verdicts, beside = judge_candidates(judge, sample, recorded), judge_recorded_replies(judge, sample, recorded)
     one = recorded["candidate"].unique()[0]
-    whole = on_reference(verdicts, beside, sample)
-    alone = on_reference(verdicts[verdicts["candidate"] == one], beside, sample)
+    whole = calibrate_on_reference(verdicts, beside, sample)
+    alone = calibrate_on_reference(verdicts[verdicts["candidate"] == one], beside, sample)
     kept = whole[whole["candidate"] == one]
     for column in ("reference_cdf", "reference_mean_shift"):
         assert kept[column].tolist() == alone[column].tolist()
@@ -163,7 +170,7 @@ def test_the_measured_memory_reads_the_candidates_reply_and_not_the_recorded_one
 ) -> None:
     asking = Counts()
     few = recorded.groupby("candidate").head(1)
-    scored(Personal(MeasuredSystem(), Manner(written=False)), sample, few, asking)  # type: ignore[arg-type]
+    judge_candidates(Personal(MeasuredSystem(), JudgeSettings(with_rationale=False)), sample, few, asking)  # type: ignore[arg-type]
     told = [text[text.index("beside the user's record") :] for text in asking.asked]
     assert len(set(told)) > 1
 
@@ -171,22 +178,22 @@ def test_the_measured_memory_reads_the_candidates_reply_and_not_the_recorded_one
 def test_two_replies_to_a_turn_are_told_with_the_remedy() -> None:
     one = replies(a="good")
     with pytest.raises(DataError, match=r"a: more than one reply to ada/gift/0/0[\s\S]*Candidate\(name=…\)"):
-        scored(judge(), small(), pd.concat([one, replies(a="poor")]), Counts())  # type: ignore[arg-type]
+        judge_candidates(judge(), small(), pd.concat([one, replies(a="poor")]), Counts())  # type: ignore[arg-type]
 
 
 def test_replies_that_are_all_empty_are_unscored_under_the_judges_name() -> None:
     asking = Counts()
-    found = scored(judge(), small(), replies(a=None, b=" "), asking)  # type: ignore[arg-type]
+    found = judge_candidates(judge(), small(), replies(a=None, b=" "), asking)  # type: ignore[arg-type]
     assert not asking.asked and found["raw"].isna().all() and (found["mode"] == "unscored").all()
     assert found["error"].tolist() == [*["no reply: time-out"] * 2, *["no reply: it is empty"] * 2]
     named = found[["corpus", "judge", "backbone"]].drop_duplicates().to_numpy().tolist()
     assert named == [["made", "scores memory", "counting"]]
-    assert scored(judge(), small(), replies(a="x").iloc[:0], Counts()).empty  # type: ignore[arg-type]
+    assert judge_candidates(judge(), small(), replies(a="x").iloc[:0], Counts()).empty  # type: ignore[arg-type]
 
 
 def test_a_reference_of_no_reply_is_none() -> None:
     with pytest.raises(DataError, match="most: is 0, expected 1 or more"):
-        reference(judge(), small(), replies(a="good"), Counts(), most=0)  # type: ignore[arg-type]
+        judge_recorded_replies(judge(), small(), replies(a="good"), Counts(), most=0)  # type: ignore[arg-type]
 
 
 @pytest.mark.sample
@@ -194,11 +201,11 @@ def test_a_judge_is_fitted_once_for_candidates_and_reference(
     sample: Corpus, recorded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few, judge = recorded.groupby("candidate").head(6), LearnedJudge()
-    with_own_fit = reference(LearnedJudge(), sample, few)
-    scored(judge, sample, few.assign(response=None))
+    with_own_fit = judge_recorded_replies(LearnedJudge(), sample, few)
+    judge_candidates(judge, sample, few.assign(response=None))
     monkeypatch.setattr(LearnedJudge, "fit", lambda *_: pytest.fail("fitted once more"))
-    pd.testing.assert_frame_equal(reference(judge, sample, few, fit=False), with_own_fit)
-    assert scored(judge, sample, few, fit=False)["raw"].notna().all()
+    pd.testing.assert_frame_equal(judge_recorded_replies(judge, sample, few, fit=False), with_own_fit)
+    assert judge_candidates(judge, sample, few, fit=False)["raw"].notna().all()
 
 
 def test_replies_to_train_users_leave_nothing_to_learn_from(sample: Corpus) -> None:
@@ -206,9 +213,9 @@ def test_replies_to_train_users_leave_nothing_to_learn_from(sample: Corpus) -> N
     own = sample.turns[sample.turns["user"].isin(train)].drop_duplicates("user")
     given = own[[*TURN, "response"]].assign(candidate="mine")
     with pytest.raises(PerslibError, match=r"has none that are not judged[\s\S]*judge that does not learn"):
-        scored(LearnedJudge(), sample, given)
+        judge_candidates(LearnedJudge(), sample, given)
     with pytest.raises(PerslibError, match="has none that are not judged"):
-        reference(LearnedJudge(), sample, given)
+        judge_recorded_replies(LearnedJudge(), sample, given)
 
 
 def test_judges_are_known_by_their_models_and_candidates_of_files_by_their_names() -> None:

@@ -16,10 +16,10 @@ from perslib.replay import (
     ORIGINAL,
     against_truth,
     prediction_powered,
-    rank_sets,
     ranking_views,
     self_preference,
-    summary,
+    summarize_candidates,
+    summarize_rank_sets,
     view_means,
 )
 from perslib.stats import joint_sign_flip, resample_users, sign_flip
@@ -73,13 +73,13 @@ def test_joint_sign_flip_is_wrong_as_seldom_as_it_says():
 
 def test_ranks_that_the_data_rule_out():
     frame = verdicts(np.random.default_rng(3), {"low": 2.5, "top": 4.5, "twin": 4.48, "mid": 3.5})
-    table = rank_sets(frame).set_index("candidate")
+    table = summarize_rank_sets(frame).set_index("candidate")
     assert list(table.index[2:]) == ["mid", "low"] and set(table.index[:2]) == {"top", "twin"}
     assert table["rank"].tolist() == [1, 2, 3, 4]
     assert table.loc[["top", "twin", "mid", "low"], "best_rank"].tolist() == [1, 1, 3, 4]
     assert table.loc[["top", "twin", "mid", "low"], "worst_rank"].tolist() == [2, 2, 3, 4]
     assert table["tied_first"].tolist() == [True, True, False, False]
-    means = summary(frame).set_index("candidate")
+    means = summarize_candidates(frame).set_index("candidate")
     assert table["user_macro_low"].to_dict() == pytest.approx(means["user_macro_low"].to_dict())
 
 
@@ -87,7 +87,7 @@ def test_ranks_that_the_data_rule_out():
 def test_equal_candidates_are_nearly_always_all_tied_for_first():
     rng, full = np.random.default_rng(4), 0
     for _ in range(60):
-        table = rank_sets(verdicts(rng, dict.fromkeys("abcde", 4.0), users=15))
+        table = summarize_rank_sets(verdicts(rng, dict.fromkeys("abcde", 4.0), users=15))
         full += table["best_rank"].eq(1).all() and table["worst_rank"].eq(5).all()
     assert full >= 51  # 57 expected; fewer than 51 with a probability of .2 %
 
@@ -100,7 +100,7 @@ def test_rank_sets_compare_on_common_turns_and_judges_one_by_one():
     frame.loc[easy & (frame["candidate"] == "a"), "reference_cdf"] += 3
     frame.loc[~easy & (frame["candidate"] == "b"), "reference_cdf"] += 2
     frame.loc[easy & (frame["candidate"] == "b"), "reference_cdf"] = pd.NA
-    table = rank_sets(pd.concat([frame, frame.assign(judge="k")]))
+    table = summarize_rank_sets(pd.concat([frame, frame.assign(judge="k")]))
     assert table["judge"].tolist() == ["j", "j", "k", "k"]
     one = table[table["judge"] == "j"].set_index("candidate")
     assert one["tied_first"].to_dict() == {"a": False, "b": True}
@@ -108,7 +108,7 @@ def test_rank_sets_compare_on_common_turns_and_judges_one_by_one():
 
 
 def test_four_users_rule_nothing_out():
-    table = rank_sets(verdicts(np.random.default_rng(6), {"a": 1.0, "b": 5.0}, users=4))
+    table = summarize_rank_sets(verdicts(np.random.default_rng(6), {"a": 1.0, "b": 5.0}, users=4))
     assert table["tied_first"].all() and table["worst_rank"].eq(2).all()
     assert table["user_macro_low"].isna().all()
 
@@ -116,10 +116,10 @@ def test_four_users_rule_nothing_out():
 def test_a_candidate_without_any_score_has_no_rank_and_takes_none():
     frame = verdicts(np.random.default_rng(3), {"low": 2.5, "top": 4.5, "mid": 3.5})
     silent = frame[frame["candidate"] == "low"].assign(candidate="silent", reference_cdf=np.nan)
-    table = rank_sets(pd.concat([frame, silent])).set_index("candidate")
+    table = summarize_rank_sets(pd.concat([frame, silent])).set_index("candidate")
     ranks = ["rank", "best_rank", "worst_rank", "tied_first"]
     pd.testing.assert_frame_equal(
-        table.loc[["top", "mid", "low"], ranks], rank_sets(frame).set_index("candidate")[ranks]
+        table.loc[["top", "mid", "low"], ranks], summarize_rank_sets(frame).set_index("candidate")[ranks]
     )
     assert table.loc["silent", ranks[:3]].isna().all() and not table.loc["silent", "tied_first"]
     assert table.index[-1] == "silent" and table.loc["silent", "unscored"] == 90
@@ -156,7 +156,7 @@ def test_views_are_judges_calibrators_and_replay_sets():
     sets = ranking_views({"hard": few, "even": even})
     assert sets.loc[0, ["view", "other", "candidates", "users"]].tolist() == ["hard", "even", 2, 30]
     means = view_means(frame)
-    expected = summary(frame[frame["judge"] == "k"]).set_index("candidate")["user_macro"]
+    expected = summarize_candidates(frame[frame["judge"] == "k"]).set_index("candidate")["user_macro"]
     assert means["k · model-k"].to_dict() == pytest.approx(expected.to_dict())
 
 
@@ -262,7 +262,7 @@ def test_labels_on_some_replies_sharpen_and_correct_the_judge():
     table = prediction_powered(frame, rated).set_index("candidate")
     for name, truth in ((ORIGINAL, 3.0), ("new", 3.6)):
         row = table.loc[name]
-        assert row["powered_low"] < truth < row["powered_high"] < summary(frame)["micro"].max()
+        assert row["powered_low"] < truth < row["powered_high"] < summarize_candidates(frame)["micro"].max()
         assert row["powered_high"] - row["powered_low"] < 0.9 * (row["classical_high"] - row["classical_low"])
         assert row[["labelled", "unlabelled", "users", "left_out"]].tolist() == [60, 120, 20, 0]
         assert row["classical"] == pytest.approx(rated.loc[rated["candidate"] == name, "score"].mean())
@@ -298,7 +298,7 @@ def test_doubles_are_reported_where_they_stand():
     with pytest.raises(DataError, match="truth " + where):
         against_truth(frame, twice, true_score="score")
     with pytest.raises(DataError, match=r"verdicts row 4: [\s\S]*a judge, backbone, candidate and turn"):
-        summary(pd.concat([frame, frame[4:5]]))
+        summarize_candidates(pd.concat([frame, frame[4:5]]))
 
 
 def test_the_recorded_assistants_of_the_sample_judged_by_the_truth_itself():
@@ -306,7 +306,7 @@ def test_the_recorded_assistants_of_the_sample_judged_by_the_truth_itself():
     judged = truth[["candidate", *KEYS]].assign(judge="oracle", reference_cdf=truth["expected"])
     row = against_truth(judged, truth).iloc[0]
     assert (row["tau"], row["tau_low"], row["best_agrees"], row["worst_agrees"]) == (1, 1, True, True)
-    table = rank_sets(judged).set_index("candidate")
+    table = summarize_rank_sets(judged).set_index("candidate")
     assert (table["best_rank"] <= table["rank"]).all() and (table["rank"] <= table["worst_rank"]).all()
     assert not table["tied_first"].all()
     for a, b in itertools.pairwise(table.index):

@@ -12,9 +12,9 @@ from histories import corpus_of
 
 from perslib.corpus import TURN, Corpus, load
 from perslib.errors import DataError, UnknownName
-from perslib.replay import hard_set, profiles, stratified_set
+from perslib.replay import describe_turn_sets, hard_set, stratified_set
 from perslib.replay import turn_sets as sets
-from perslib.replay.turn_sets import draw
+from perslib.replay.turn_sets import sample_turns
 
 LONG, MIDDLING, SHORT, REPLY = (
     "a request of thirty characters",
@@ -170,7 +170,7 @@ def uneven(users: int = 4) -> Corpus:
 def test_every_turn_is_drawn_as_often_as_stated(size):
     turns, draws = uneven().turns, 4000
     user, block = (turns.groupby(by, sort=False).ngroup().to_numpy() for by in ("user", ["user", "scenario"]))
-    found = [draw(user, block, size, np.random.default_rng(seed)) for seed in range(draws)]
+    found = [sample_turns(user, block, size, np.random.default_rng(seed)) for seed in range(draws)]
     times = np.mean([chosen for chosen, _ in found], axis=0)
     stated = found[0][1]
     assert (stated > 0).all() and stated.sum() == pytest.approx(size)
@@ -264,7 +264,7 @@ def test_profile_counts_and_weighs():
     rows = [*session("a", "gift", "0", (LONG, 3), (LONG, None)), *session("b", "trip", "0", (LONG, 5))]
     corpus = corpus_of([*rows, *session("a", "trip", "0"), *session("b", "gift", "0")])
     chosen = corpus.turns[TURN].iloc[[1, 2, 4]].assign(inclusion=[0.5, 1.0, 0.25])
-    beside = profiles(corpus, {"mine": chosen}, split=None)
+    beside = describe_turn_sets(corpus, {"mine": chosen}, split=None)
     mine = beside["mine"]
     assert mine.xs("", level="value").to_dict() == {
         "turns": 3,
@@ -281,7 +281,7 @@ def test_profile_counts_and_weighs():
     assert beside.loc[("turns", ""), "all"] == 7
     assert beside.loc[("turn", "0")].tolist() == [0.0, pytest.approx(4 / 7)]
     with pytest.raises(DataError, match=f"not in {corpus.name}: a/gift/7/0"):
-        profiles(corpus, {"mine": chosen.assign(session="7", turn=[0, 1, 2])}, split=None)
+        describe_turn_sets(corpus, {"mine": chosen.assign(session="7", turn=[0, 1, 2])}, split=None)
 
 
 # -- real conversations -----------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_sets_of_real_conversations():
     small = hard_set(corpus, 67)
     gold = small.merge(corpus.turns, on=TURN)["score"]
     assert len(small) == 67 and gold.max() == 4
-    beside = profiles(corpus, {"hard": hard, "fair": fair})
+    beside = describe_turn_sets(corpus, {"hard": hard, "fair": fair})
     assert beside.loc[("turns", ""), "all"] == 1594
     assert abs(beside.loc[("mean gold, weighted", ""), "fair"] - beside.loc[("mean gold", ""), "all"]) < 0.15
     assert beside.loc[("mean gold", ""), "hard"] < beside.loc[("mean gold", ""), "all"] - 0.5

@@ -12,7 +12,15 @@ from perslib.errors import NotEnough, UnknownName
 from perslib.judge import UserMean
 from perslib.judge.answering import ANY, MARKED, SWAPS, Answering, read_exchange, swap_replies
 from perslib.judge.broken import read_form
-from perslib.replay import ORIGINAL, count_unanswered, mark_unanswered, on_reference, rank_sets, reference, scored
+from perslib.replay import (
+    ORIGINAL,
+    calibrate_on_reference,
+    count_unanswered,
+    judge_candidates,
+    judge_recorded_replies,
+    mark_unanswered,
+    summarize_rank_sets,
+)
 from perslib.stats.detect.detection import auroc_under
 
 
@@ -109,11 +117,14 @@ def test_a_candidate_that_answers_other_questions_comes_last(part, guard):
     share = marks.groupby("candidate")["unanswered"].mean()
     assert share[ORIGINAL] == share["again"] == 0 < 0.3 < share["wrong"]
     judge = UserMean()
-    verdicts, old = scored(judge, part, replies), reference(judge, part, replies[TURN].drop_duplicates())
-    counted = on_reference(count_unanswered(verdicts, marks, part), old, part)
-    ranked = rank_sets(counted).set_index("candidate")
+    verdicts, old = (
+        judge_candidates(judge, part, replies),
+        judge_recorded_replies(judge, part, replies[TURN].drop_duplicates()),
+    )
+    counted = calibrate_on_reference(count_unanswered(verdicts, marks, part), old, part)
+    ranked = summarize_rank_sets(counted).set_index("candidate")
     assert ranked["user_macro"].idxmin() == "wrong"
-    assert rank_sets(on_reference(verdicts, old, part))["user_macro"].nunique() == 1, (
+    assert summarize_rank_sets(calibrate_on_reference(verdicts, old, part))["user_macro"].nunique() == 1, (
         "the judge alone sees no difference"
     )
 
@@ -122,7 +133,7 @@ def test_marked_replies_count_as_is_said():
     past = [("ada", "travel", "0", f"question {i}", f"answer {i}", s) for i, s in enumerate([5, 2, 4])]
     corpus = corpus_of([*past, *(("ada", "gift", "0", f"wish {i}", f"present {i}", 1) for i in range(2))])
     replies = corpus.turns[corpus.turns["scenario"] == "gift"][TURN].assign(candidate="a", response="r", chance=0.5)
-    verdicts = scored(UserMean(), corpus, replies.drop(columns="chance"))
+    verdicts = judge_candidates(UserMean(), corpus, replies.drop(columns="chance"))
     marks = replies.drop(columns="response").assign(unanswered=[True, False])
     lowest = count_unanswered(verdicts, marks, corpus)
     assert lowest["raw"].tolist() == [2, verdicts["raw"].iloc[1]], "the lowest score in other scenarios"

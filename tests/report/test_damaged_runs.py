@@ -72,7 +72,7 @@ def warned(read: Callable[[], Any]) -> tuple[Any, str]:
 def read_all(root: Path) -> dict[str, str]:
     """Read everything that reads runs, the good ones' part of which is as if there was no other; what is said of the bad."""
     html, of_index = warned(lambda: write_index(root).read_text("utf-8"))
-    runs, of_runs = warned(lambda: perslib.runs(root))
+    runs, of_runs = warned(lambda: perslib.list_runs(root))
     verdicts, of_verdicts = warned(lambda: perslib.verdicts(runs))
     replies, of_replies = warned(lambda: perslib.replies(runs))
     board = (root / "leaderboard.html").read_text("utf-8")
@@ -95,7 +95,7 @@ def compared(root: Path, *names: str) -> compare.Runs:
 def test_three_good_runs(root):
     said = read_all(root)
     assert not said["runs"] + said["verdicts"] + said["replies"] and "damaged" not in said["index"].split("<body")[1]
-    assert len(perslib.runs(root)) == 3 and set(compared(root, *GOOD, BAD).pages) == {*GOOD, BAD}
+    assert len(perslib.list_runs(root)) == 3 and set(compared(root, *GOOD, BAD).pages) == {*GOOD, BAD}
 
 
 # -- the manifest ------------------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_a_path_that_leads_out_of_the_folder_is_not_opened(root, name):
     for reader in ("index", "runs"):
         assert f"{BAD}/page.json: " in said[reader] and "leads out of the page" in said[reader]
         assert all(f"{name}.{ending}"[:40] in said[reader] for ending in endings.values())
-    runs, _ = warned(lambda: perslib.runs(root))
+    runs, _ = warned(lambda: perslib.list_runs(root))
     assert runs.set_index("backbone").loc[BAD, ["verdicts", "replies"]].map(len).tolist() == [1, 1]
     assert "secret" not in said["board"] and not any("secret" in text for text in said.values())
     assert "candidate" not in perslib.replies(runs)
@@ -267,7 +267,7 @@ def test_a_file_of_rows_that_is_damaged(root, make):
         other(name, make)(root / "tiny-en" / BAD)
         kept = name.split("/")[0]
         assert re.search(rf"{BAD}/{name} is left out: \S(.|\n)*\. Delete it, and run", read_all(root)[kept])
-        bad = perslib.runs(root).set_index("backbone").loc[BAD]
+        bad = perslib.list_runs(root).set_index("backbone").loc[BAD]
         with pytest.raises(DataError, match=f"{BAD}/{name}"), pytest.warns(UserWarning):
             getattr(perslib, kept)(bad.rename_axis(None).to_frame().T.assign(backbone=BAD))
     with pytest.warns(UserWarning, match=f"{BAD}/verdicts/means.parquet"):
@@ -277,7 +277,7 @@ def test_a_file_of_rows_that_is_damaged(root, make):
 @pytest.mark.kernel
 def test_rows_with_a_few_bytes_cut_off_or_changed(root):
     file = root / "tiny-en" / BAD / "verdicts" / "means.parquet"
-    content, runs = file.read_bytes(), perslib.runs(root).set_index("backbone", drop=False)
+    content, runs = file.read_bytes(), perslib.list_runs(root).set_index("backbone", drop=False)
     for place in range(1, len(content), len(content) // 25):
         for damaged in (content[:place], content[place:], content[:place] + b"\xff\x00" + content[place + 2 :]):
             file.write_bytes(damaged)

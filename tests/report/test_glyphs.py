@@ -75,8 +75,8 @@ def test_letters_and_quotes_are_of_the_font_of_the_language(tmp_path, language, 
 def test_a_character_that_acts_is_a_box_in_a_figure(tmp_path, acting):
     report.begin(tmp_path)
     fig, axes = plt.subplots()
-    axes.set_title(report.literal(f"{acting}user{acting}1"))
-    axes.legend([axes.plot([1, 2])[0]], [report.literal(f"a{acting}")])
+    axes.set_title(report.escape_figure_text(f"{acting}user{acting}1"))
+    axes.legend([axes.plot([1, 2])[0]], [report.escape_figure_text(f"a{acting}")])
     assert axes.get_title() == "" and axes.get_title(loc="left") == "▯user▯1"
     assert report.save_figure(fig, "acting")[2].stat().st_size > 0
 

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from perslib import catalogue, report
-from perslib.report.show.latex import escaped
-from perslib.report.show.tables import formatted
+from perslib.report.show.latex import escape_latex
+from perslib.report.show.tables import format_table
 
 SYMBOLS = "αβγδεζηθικλμνξοπρςστυφχψωΑΓΔΘΛΞΠΣΦΨΩ✓✗→←↑↓↦≤≥≠≈−±×÷·√∞∑′½²³⁻₁₂–—…“”‘’•àéüñçȳ⟨⟩µ\u00a0"
 
@@ -42,21 +42,21 @@ def frames() -> dict[str, pd.DataFrame]:
 
 @pytest.mark.parametrize("character", SYMBOLS)
 def test_a_symbol_is_written_in_ascii(character):
-    assert escaped(character).isascii()
+    assert escape_latex(character).isascii()
 
 
 @pytest.mark.page
 def test_every_english_word_of_ours_is_written_in_ascii():
-    for message, file in catalogue.messages():
+    for message, file in catalogue.list_messages():
         for text in message if isinstance(message, tuple) else (message,):
-            assert escaped(text).isascii(), (text, file)
+            assert escape_latex(text).isascii(), (text, file)
 
 
 def test_symbols_and_acting_characters():
-    assert escaped("ρ ≤ .05 ✓ x² → β₁") == r"$\rho$ $\leq$ .05 $\surd$ x$^{2}$ $\to$ $\beta$$_{1}$"
-    assert escaped("Σ ς λ −.1 p̄ ȳ") == r"$\Sigma$ $\varsigma$ $\lambda$ $-$.1 \={p} \={y}"
-    assert escaped("<a|b> a--b a-b") == "$<$a$|$b$>$ a-{}-b a-b"
-    assert escaped("满意") == "满意"
+    assert escape_latex("ρ ≤ .05 ✓ x² → β₁") == r"$\rho$ $\leq$ .05 $\surd$ x$^{2}$ $\to$ $\beta$$_{1}$"
+    assert escape_latex("Σ ς λ −.1 p̄ ȳ") == r"$\Sigma$ $\varsigma$ $\lambda$ $-$.1 \={p} \={y}"
+    assert escape_latex("<a|b> a--b a-b") == "$<$a$|$b$>$ a-{}-b a-b"
+    assert escape_latex("满意") == "满意"
 
 
 def test_a_row_that_begins_like_an_option_is_text(tmp_path):
@@ -98,7 +98,7 @@ def test_many_columns_and_long_texts_span_both_columns_of_a_paper(tmp_path):
 
 def test_an_interval_is_smaller_than_its_estimate(tmp_path):
     agreed = pd.DataFrame({"judge": ["a"], "r": [0.36], "r_low": [0.3], "r_high": [0.41]})
-    assert r"a & 0.36 {\footnotesize [0.30,~0.41]} \\" in saved(tmp_path, formatted(agreed))
+    assert r"a & 0.36 {\footnotesize [0.30,~0.41]} \\" in saved(tmp_path, format_table(agreed))
     assert r".371 {\scriptsize [$-$.237,~.455]}" in saved(tmp_path, frames()["intervals"])
 
 

@@ -35,8 +35,8 @@ from perslib.report.page.index import write_index
 from perslib.report.page.rendering import warnings_in
 from perslib.report.run.execution import kernel_environment
 from perslib.report.run.manifest import write_manifest, write_text
-from perslib.report.run.plan import check_choices, find_studies, fitted, plan, read_study
-from perslib.report.run.progress import Progress
+from perslib.report.run.plan import check_parameter_choices, convert_parameter, find_studies, plan, read_study
+from perslib.report.run.progress import RunProgress
 
 FIXTURES = Path(__file__).parent / "notebooks"
 KEY = "sk-never-to-be-written-0123456789"
@@ -146,13 +146,13 @@ def test_a_parameters_cell_holds_plain_assignments(tmp_path, source):
 
 
 def test_values_have_the_declared_type():
-    assert fitted(1, 0.5, "p") == 1.0
-    assert fitted((1, 2), [], "p") == [1, 2]
-    assert fitted("anything", None, "p") == "anything"
-    assert fitted(None, 0, "p") == 0
+    assert convert_parameter(1, 0.5, "p") == 1.0
+    assert convert_parameter((1, 2), [], "p") == [1, 2]
+    assert convert_parameter("anything", None, "p") == "anything"
+    assert convert_parameter(None, 0, "p") == 0
     for value, default in ((1.5, 0), ("1", 0), (True, 0), (1, "")):
         with pytest.raises(ReportError):
-            fitted(value, default, "p")
+            convert_parameter(value, default, "p")
 
 
 def test_only_numbered_notebooks_run_by_default(home):
@@ -541,10 +541,10 @@ def test_names_in_parameters_are_checked_before_anything_runs(home):
         run_report("01", corpus="tiny/en", limit=-7, out=home / "unchecked")
     assert not (home / "unchecked").exists()
     for bundled in find_studies():
-        check_choices(bundled.declared, bundled)
+        check_parameter_choices(bundled.declared, bundled)
     (one,) = find_studies("01")
-    check_choices({"judges": "all"}, one)
-    check_choices({"judges": "edited: mine, H²Memory, RAG"}, one)
+    check_parameter_choices({"judges": "all"}, one)
+    check_parameter_choices({"judges": "edited: mine, H²Memory, RAG"}, one)
 
 
 @pytest.mark.kernel
@@ -797,7 +797,7 @@ def test_the_terminal_line_and_the_ledger_follow_what_the_kernel_writes(tmp_path
         return json.dumps({**said, **sums}) + "\n"
 
     bar = Bar()
-    looking = Progress(tmp_path / "progress.jsonl", bar)
+    looking = RunProgress(tmp_path / "progress.jsonl", bar)
     looking()
     assert bar.text == ""
     with Path(looking.environment()["PERSLIB_PROGRESS_FILE"]).open("a") as file:

@@ -43,7 +43,7 @@ def root(tmp_path_factory):
 
 @pytest.mark.kernel
 def test_runs_are_a_frame(root):
-    found = perslib.runs(root).set_index("notebook")
+    found = perslib.list_runs(root).set_index("notebook")
     assert list(found.index) == ["means", "other"]
     page = found.loc["means"]
     assert (page["corpus"], page["backbone"], page["status"], page["seed"]) == ("sample/en", "none", "success", 42)
@@ -53,7 +53,7 @@ def test_runs_are_a_frame(root):
 
 @pytest.mark.kernel
 def test_verdicts_of_a_run(root):
-    found = perslib.runs(root)
+    found = perslib.list_runs(root)
     verdicts = perslib.verdicts(found)
     page = found[found["notebook"] == "means"].iloc[0]
     assert perslib.verdicts(page).equals(verdicts)
@@ -65,7 +65,7 @@ def test_verdicts_of_a_run(root):
 
 @pytest.mark.kernel
 def test_replies_of_a_run(root):
-    found = perslib.runs(root)
+    found = perslib.list_runs(root)
     replies = perslib.replies(found)
     assert len(replies) == len(load("sample/en").turns) and replies["response"].notna().any()
     assert set(replies["table"]) == {"said"}
@@ -75,19 +75,19 @@ def test_replies_of_a_run(root):
 
 @pytest.mark.kernel
 def test_the_notebook_as_it_ran_can_be_opened_and_run_again(root):
-    page = perslib.runs(root).set_index("notebook").loc["means"]
+    page = perslib.list_runs(root).set_index("notebook").loc["means"]
     notebook = nbformat.read(page["executed"], as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert code[-1].outputs
     given = next(cell.source for cell in code if "injected-parameters" in cell.metadata.tags)
     assert f'out = "{page["page"].parent}"' in given and "sample/en" in given
-    before = perslib.verdicts(perslib.runs(root))
+    before = perslib.verdicts(perslib.list_runs(root))
     page["verdicts"][0].unlink()
     exec("\n".join(cell.source for cell in code), {})
-    assert perslib.verdicts(perslib.runs(root)).equals(before)
+    assert perslib.verdicts(perslib.list_runs(root)).equals(before)
 
 
 def test_no_run_is_an_empty_frame(tmp_path):
-    found = perslib.runs(tmp_path)
+    found = perslib.list_runs(tmp_path)
     assert found.empty and isinstance(found, pd.DataFrame) and "answer" in found

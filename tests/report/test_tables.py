@@ -5,7 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from perslib.report.show.tables import bounds, formatted, interval, label, number, p_value, written
+from perslib.report.show.tables import (
+    bounds,
+    format_as,
+    format_as_interval,
+    format_as_label,
+    format_as_number,
+    format_table,
+    p_value,
+)
 from perslib.text import using_language
 
 FRAME = pd.DataFrame({
@@ -26,7 +34,7 @@ def shown(table: pd.DataFrame) -> dict[str, list[object]]:
 
 
 def test_without_arguments_every_estimate_has_its_interval_and_every_p_is_a_p():
-    table = shown(formatted(FRAME))
+    table = shown(format_table(FRAME))
     assert list(table) == ["judge", "turns", "r", "gain", "gain_p", "gain_p_holm", "share"]
     assert table["r"] == ["0.36 [0.30, 0.41]", "–"] and table["turns"] == [12, 7]
     assert table["gain_p"] == ["< .001", ".051"] and table["gain_p_holm"] == [".012", "–"]
@@ -34,28 +42,28 @@ def test_without_arguments_every_estimate_has_its_interval_and_every_p_is_a_p():
 
 
 def test_named_columns_heads_and_formats():
-    table = shown(formatted(FRAME, "judge", "r", agreement="r", turns="{:03d}", p="gain_p", share="{:.0%}"))
+    table = shown(format_table(FRAME, "judge", "r", agreement="r", turns="{:03d}", p="gain_p", share="{:.0%}"))
     assert list(table) == ["judge", "r", "agreement", "turns", "p", "share"]
     assert table["agreement"] == table["r"] and table["p"] == ["< .001", ".051"]
     assert table["turns"] == ["012", "007"] and table["share"] == ["26%", "100%"]
 
 
 @pytest.mark.parametrize("form, cells", [
-    (interval("r", zero=False, digits=3), [".360 [.300, .414]", "–"]),
-    (interval("gain", "r_low", "r_high", digits=1), ["0.0 [0.3, 0.4]", "0.1"]),
-    (number("gain"), ["−0.04", "0.10"]),
+    (format_as_interval("r", zero=False, digits=3), [".360 [.300, .414]", "–"]),
+    (format_as_interval("gain", "r_low", "r_high", digits=1), ["0.0 [0.3, 0.4]", "0.1"]),
+    (format_as_number("gain"), ["−0.04", "0.10"]),
     (bounds("r_low", "r_high"), ["[0.3, 0.4]", "–"]),
-    (written("{:+.1f}", "gain"), ["-0.0", "+0.1"]),
+    (format_as("{:+.1f}", "gain"), ["-0.0", "+0.1"]),
     (p_value("gain_p_holm"), [".012", "–"]),
-    (label("judge"), ["personal", "constant"]),
+    (format_as_label("judge"), ["personal", "constant"]),
 ])  # fmt: skip
 def test_forms(form, cells):
-    found = [str(v) for v in formatted(FRAME, x=form)["x"]]
+    found = [str(v) for v in format_table(FRAME, x=form)["x"]]
     assert found == cells
 
 
 def test_a_shown_cell_knows_its_numbers():
-    cell = formatted(FRAME)["r"][0]
+    cell = format_table(FRAME)["r"][0]
     assert cell.numbers == {"": 0.36, "_low": 0.3, "_high": 0.414} and cell == "0.36 [0.30, 0.41]"
     assert (cell + "*").numbers["_mark"] == "*" and str(cell + "*").endswith("]*")
 
@@ -63,7 +71,7 @@ def test_a_shown_cell_knows_its_numbers():
 def test_labels_are_of_the_page_s_language_and_frames_stay_as_they_are():
     before = FRAME.copy()
     with using_language("zh"):
-        assert formatted(FRAME, who=label("judge"))["who"][0] != "personal"
+        assert format_table(FRAME, who=format_as_label("judge"))["who"][0] != "personal"
     pd.testing.assert_frame_equal(FRAME, before)
-    empty = formatted(FRAME.iloc[:0], "r", "judge", share="{:.0%}", p="gain_p")
+    empty = format_table(FRAME.iloc[:0], "r", "judge", share="{:.0%}", p="gain_p")
     assert empty.empty and list(empty) == ["r", "judge", "share", "p"]

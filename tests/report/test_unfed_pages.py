@@ -7,7 +7,7 @@ import pytest
 
 from perslib import report
 from perslib.corpus import read_rows, save
-from perslib.report.page.rendering import readable
+from perslib.report.page.rendering import make_page_notebook
 from perslib.report.run.plan import plan
 from perslib.studies.verification import require_replies
 from perslib.worlds import world
@@ -29,7 +29,7 @@ def page(*outputs: dict[str, str]) -> nbformat.NotebookNode:
         text("## Two"),
         code("z"),
     ]
-    return readable(nbformat.v4.new_notebook(cells=cells))
+    return make_page_notebook(nbformat.v4.new_notebook(cells=cells))
 
 
 MISSING, ANSWER, OTHER = ({"kind": kind, "text": kind} for kind in ("missing", "answer", "figures"))

@@ -12,7 +12,7 @@ from made import tiny_corpus
 
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
-from perslib.stats import calibrated, fallbacks, histories, to_scale
+from perslib.stats import calibrate_verdicts, fallbacks, histories, to_scale
 from perslib.stats.calibrate.history import cdf, mean_shift
 
 RAW, TURN, ONE = [4, 4, 3, 5, 4, 2], [0, 1, 2, 0, 1, 2], [0] * 6
@@ -228,7 +228,7 @@ LOCAL = pd.DataFrame({"user": ["u"], "scenario": ["t"], **{f"n{s + 1}": [HISTORY
 
 def test_calibrated_treats_every_judge_on_its_own():
     both_judges = pd.concat([verdicts(), verdicts([1, 1, 1, 1, None, 1], "b")]).set_index(np.arange(12) * 7)
-    done = calibrated(both_judges, LOCAL)
+    done = calibrate_verdicts(both_judges, LOCAL)
     assert done.index.equals(both_judges.index)
     assert done["cdf"].dtype == done["mean_shift"].dtype == "Float64"
     assert done["cdf"].iloc[:6].tolist() == pytest.approx([13 / 3, 13 / 3, 3, 5, 13 / 3, 2])
@@ -237,12 +237,12 @@ def test_calibrated_treats_every_judge_on_its_own():
     assert done["mean_shift"].iloc[6:].dropna().tolist() == [4] * 5
     assert fallbacks(done).empty
     for other in (both_judges.sample(frac=1, random_state=1), both_judges.iloc[6:]):
-        pd.testing.assert_frame_equal(calibrated(other, LOCAL), done.loc[other.index])
+        pd.testing.assert_frame_equal(calibrate_verdicts(other, LOCAL), done.loc[other.index])
 
 
 def test_calibrated_says_where_it_fell_back():
     strangers = verdicts([None, *RAW[1:]]).assign(user="v")
-    done = calibrated(pd.concat([verdicts(), strangers], ignore_index=True), LOCAL, ["cdf"])
+    done = calibrate_verdicts(pd.concat([verdicts(), strangers], ignore_index=True), LOCAL, ["cdf"])
     assert done["cdf_fallback"].isna().sum() == 7
     found = fallbacks(done)
     assert found[["judge", "method", "reason", "n", "of"]].values.tolist() == [["a", "cdf", "no history", 5, 12]]
@@ -252,18 +252,18 @@ def test_calibrated_says_where_it_fell_back():
 
 def test_calibrated_other_scores_and_wrong_names():
     given_expected = verdicts().assign(expected=[4.1, 4.2, 3, 5, 4.3, 2])
-    done = calibrated(given_expected, LOCAL, ["cdf"], score="expected")
+    done = calibrate_verdicts(given_expected, LOCAL, ["cdf"], score="expected")
     assert done["cdf"].tolist() == [4, 4, 3, 5, 5, 2]
     with pytest.raises(UnknownName, match="calibration method"):
-        calibrated(verdicts(), LOCAL, ["cfd"])
+        calibrate_verdicts(verdicts(), LOCAL, ["cfd"])
     with pytest.raises(UnknownName, match="column of the verdicts"):
-        calibrated(verdicts(), LOCAL, score="rwa")
+        calibrate_verdicts(verdicts(), LOCAL, score="rwa")
     with pytest.raises(DataError, match="twice"):
-        calibrated(verdicts(), pd.concat([LOCAL, LOCAL]))
+        calibrate_verdicts(verdicts(), pd.concat([LOCAL, LOCAL]))
 
 
 def by_reference(new, recorded, **options):
-    return calibrated(new, LOCAL, ["cdf", "cdf_pooled", "mean_shift"], reference=recorded, **options)
+    return calibrate_verdicts(new, LOCAL, ["cdf", "cdf_pooled", "mean_shift"], reference=recorded, **options)
 
 
 def test_the_published_rule_ranks_all_of_a_candidates_replies_with_the_reference():
@@ -271,7 +271,7 @@ def test_the_published_rule_ranks_all_of_a_candidates_replies_with_the_reference
     assert by_reference(new, verdicts())["reference_cdf_pooled"].tolist() == [4, 5]
     assert by_reference(new[:1], verdicts())["reference_cdf_pooled"].tolist() == [5]  # alone, it scores higher
     with pytest.raises(UnknownName, match="calibration method"):
-        calibrated(new, LOCAL, ["cdf_pooled"])
+        calibrate_verdicts(new, LOCAL, ["cdf_pooled"])
 
 
 def test_candidates_are_calibrated_by_the_recorded_replies():
@@ -326,7 +326,7 @@ def test_a_constant_judge_agrees_with_people_by_its_tie_rule_alone():
     constant = targets.assign(judge="constant", raw=4.0)
 
     def agreement(ties, verdicts=constant):
-        done = calibrated(verdicts, histories(corpus), ["cdf"], ties=ties)["cdf"].astype(float)
+        done = calibrate_verdicts(verdicts, histories(corpus), ["cdf"], ties=ties)["cdf"].astype(float)
         return [round(gold.corr(done), 3), round(gold.rank().corr(done.rank()), 3)]
 
     assert agreement("expected") == [0.361, 0.410]

@@ -10,8 +10,16 @@ from scipy.special import expit
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError
-from perslib.stats import calibrated, coverage, fit_conformal, fit_isotonic, fit_ordinal, fit_population, fit_tilt
-from perslib.stats.calibrate.short_histories import Population
+from perslib.stats import (
+    calibrate_verdicts,
+    coverage,
+    fit_conformal,
+    fit_isotonic,
+    fit_ordinal,
+    fit_population,
+    fit_tilt,
+)
+from perslib.stats.calibrate.short_histories import HistoryPrior
 
 P = [f"p{s}" for s in range(1, 6)]
 N = [f"n{s}" for s in range(1, 6)]
@@ -45,7 +53,7 @@ def people(users, turns, seed=0, thresholds=(-4.0, -2.5, -0.5, 1.5), slopes=(0.8
 
 
 def test_shrinkage_runs_from_the_population_to_the_users_own():
-    population = Population((0.1, 0.1, 0.2, 0.3, 0.3), 10.0)
+    population = HistoryPrior((0.1, 0.1, 0.2, 0.3, 0.3), 10.0)
     table = pd.DataFrame({"user": ["new", "old"], "scenario": "t", **{n: [0, 10**9] for n in N}})
     shrunk = population.shrink(table)[N].to_numpy()
     shares = shrunk / shrunk.sum(axis=1, keepdims=True)
@@ -68,8 +76,8 @@ def test_strength_is_found_again():
 def test_a_shrunk_history_calibrates_a_user_without_any():
     table = pd.DataFrame({"user": ["u"], "scenario": ["t"], **{n: [0] for n in N}})
     verdicts = pd.DataFrame({"user": "u", "scenario": "t", "judge": "j", "raw": [1.0, 2.0, 3.0, 4.0], "turn": 0})
-    shrunk = Population((0.0, 0.0, 0.25, 0.25, 0.5), 3.0).shrink(table)
-    done = calibrated(verdicts, shrunk, ["cdf"], min_history=0)
+    shrunk = HistoryPrior((0.0, 0.0, 0.25, 0.25, 0.5), 3.0).shrink(table)
+    done = calibrate_verdicts(verdicts, shrunk, ["cdf"], min_history=0)
     assert done["cdf"].tolist() == [3, 4, 5, 5]
     assert done["cdf_fallback"].isna().all()
 

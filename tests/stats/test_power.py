@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError, UnknownName
-from perslib.stats import Components, components, power_of, users_needed
+from perslib.stats import Components, estimate_components, power_of, users_needed
 
 
 def frame(*by_user: list[float]) -> pd.DataFrame:
@@ -20,16 +20,16 @@ def frame(*by_user: list[float]) -> pd.DataFrame:
 
 def test_components_by_hand():
     # Means 1, 3, 5: MSB = 2 · (4 + 0 + 4) / 2 = 8; within each (−1, +1): MSW = 6 / 3 = 2; n₀ = 2.
-    found = components(frame([0, 2], [2, 4], [4, 6]))
+    found = estimate_components(frame([0, 2], [2, 4], [4, 6]))
     assert found == pytest.approx(Components(difference=3, between=3, within=2, users=3, turns=6))
     # Unequal sizes 1, 3: grand mean 3/2, MSB = (3/2)² + 3 · (1/2)² = 3, MSW = 2/2, n₀ = 4 − 10/4 = 3/2.
-    found = components(frame([0], [1, 2, 3]))
+    found = estimate_components(frame([0], [1, 2, 3]))
     assert (found.between, found.within, found.difference) == pytest.approx(((3 - 1) / 1.5, 1, 1))
 
 
 def test_between_users_is_never_negative_and_single_turns_are_all_between():
-    assert components(frame([-1, 1], [-1, 1], [-1, 1])).between == 0
-    single = components(frame([1], [2], [3]))
+    assert estimate_components(frame([-1, 1], [-1, 1], [-1, 1])).between == 0
+    single = estimate_components(frame([1], [2], [3]))
     assert (single.between, single.within) == (1, 0)
     needed = users_needed(single, turns_per_user=[1, 10])
     assert needed["users"].nunique() == 1  # nothing is known of what further turns would do
@@ -39,7 +39,7 @@ def test_components_are_recovered():
     rng = np.random.default_rng(1)
     user = np.repeat(np.arange(2000), rng.integers(1, 6, 2000))
     difference = 0.2 + rng.normal(0, 0.3, 2000)[user] + rng.normal(0, 0.8, len(user))
-    found = components(pd.DataFrame({"user": user, "difference": difference}))
+    found = estimate_components(pd.DataFrame({"user": user, "difference": difference}))
     assert found.between == pytest.approx(0.09, abs=0.02) and found.within == pytest.approx(0.64, abs=0.03)
 
 
@@ -111,8 +111,8 @@ def test_bad_input_is_named():
             with pytest.raises(DataError, match=rf"{name}: \S+ is not between 0 and 1"):
                 users_needed(made, **{name: share})
     with pytest.raises(DataError, match=r"differences of 1 user\n[\s\S]*turns of further users"):
-        components(frame([1, 2]))
+        estimate_components(frame([1, 2]))
     with pytest.raises(DataError, match="several judges"):
-        components(frame([1, 2], [3]).assign(judge=["a", "a", "b"]))
+        estimate_components(frame([1, 2], [3]).assign(judge=["a", "a", "b"]))
     with pytest.raises(UnknownName, match="difference"):
-        components(pd.DataFrame({"user": ["a"], "delta": [1.0]}))
+        estimate_components(pd.DataFrame({"user": ["a"], "delta": [1.0]}))

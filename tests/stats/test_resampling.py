@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from perslib.stats import correlation, holm, interval, leave_out, pearson, resample_users, sign_flip
+from perslib.stats import correlation, holm, interval, leave_out, pearson_from_moments, resample_users, sign_flip
 from perslib.stats.agreement.metrics import METRICS, measure_under
 from perslib.stats.resample.leave_out import FEWEST_CARRIERS, Resamples, count_carriers, drop_if_few
-from perslib.stats.resample.sums import Sums
+from perslib.stats.resample.sums import AgreementSums
 
 
 def test_weights_are_the_sample_itself_and_then_draws_of_as_many_users():
@@ -119,12 +119,14 @@ def test_resampled_metrics_equal_the_naive_loop(whole):
     gold = np.clip(np.rint(4 + latent), 1, 5)
     score = np.clip(np.rint(4 + score), 1, 5) if whole else 4 + score
     weights = resample_users(12, 40, seed=5)
-    fast = measure_under(Sums(gold, score, user, 12), METRICS, weights)
+    fast = measure_under(AgreementSums(gold, score, user, 12), METRICS, weights)
     for column in range(41):
         parts = [(u, copy) for u in range(12) for copy in range(int(weights[u, column]))]
         rows = np.concatenate([np.flatnonzero(user == u) for u, _ in parts])
         clone = np.concatenate([np.full(9, i) for i in range(len(parts))])
-        naive = measure_under(Sums(gold[rows], score[rows], clone, len(parts)), METRICS, np.ones((len(parts), 1)))
+        naive = measure_under(
+            AgreementSums(gold[rows], score[rows], clone, len(parts)), METRICS, np.ones((len(parts), 1))
+        )
         for name in METRICS:
             coarse = name == "wc_spearman" and not whole  # 108 × 108 values share a table of 32 × 32
             assert fast[name][column] == pytest.approx(naive[name][0], abs=0.01 if coarse else 1e-10, nan_ok=True), name
@@ -134,7 +136,7 @@ def test_pearson_by_sums_equals_numpy_in_every_resample():
     rng = np.random.default_rng(4)
     gold, score, user = cluster_sample(rng, 15, 8)
     weights = resample_users(15, 200)
-    fast = measure_under(Sums(gold, score, user, 15), ["pearson"], weights)["pearson"]
+    fast = measure_under(AgreementSums(gold, score, user, 15), ["pearson"], weights)["pearson"]
     slow = [
         np.corrcoef(np.repeat(gold, w[user].astype(int)), np.repeat(score, w[user].astype(int)))[0, 1]
         for w in weights.T
@@ -147,8 +149,10 @@ def test_ranks_of_very_many_different_scores_are_nearly_exact():
     latent, score, user = cluster_sample(rng, 40, 50)
     gold = np.clip(np.rint(4 + latent), 1, 5)
     weights = resample_users(40, 60)
-    coarse = measure_under(Sums(gold, score, user, 40), ["spearman", "auc", "wc_spearman"], weights)
-    exact = measure_under(Sums(gold, score, user, 40, cells=10**7), ["spearman", "auc", "wc_spearman"], weights)
+    coarse = measure_under(AgreementSums(gold, score, user, 40), ["spearman", "auc", "wc_spearman"], weights)
+    exact = measure_under(
+        AgreementSums(gold, score, user, 40, cells=10**7), ["spearman", "auc", "wc_spearman"], weights
+    )
     for name in coarse:
         assert coarse[name][0] == pytest.approx(exact[name][0], abs=1e-12), name
     # Resampled values range over a tenth and more.
@@ -180,9 +184,9 @@ def test_pearson_of_moments(seed, shift):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(2, 30))
     moments = np.array([30, x.sum(), y.sum(), x @ x, y @ y, x @ y])[:, None]
-    assert pearson(moments)[0] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-10)
+    assert pearson_from_moments(moments)[0] == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-10)
     constant = np.array([30, 30 * shift, y.sum(), 30 * shift**2, y @ y, shift * y.sum()])[:, None]
-    assert math.isnan(pearson(constant)[0]), "what does not vary has no r, however far it lies from zero"
+    assert math.isnan(pearson_from_moments(constant)[0]), "what does not vary has no r, however far it lies from zero"
 
 
 def test_users_of_the_very_mean_count_and_a_rare_class_needs_units_that_have_it():

@@ -21,15 +21,15 @@ from scripted import MEMORY
 from perslib import stats
 from perslib.corpus import Block, Corpus, save
 from perslib.errors import NotEnough, PerslibError, UnknownName
-from perslib.judge import Computed, Constant, LearnedJudge, Manner, Nearest, Sees, UserMean
-from perslib.judge.extent import Extent
+from perslib.judge import Computed, Constant, JudgeInputs, JudgeSettings, LearnedJudge, Nearest, UserMean
+from perslib.judge.extent import StudyScope
 from perslib.llm import Ask
 from perslib.report import run_report
 from perslib.studies import ablations, verification
 from perslib.worlds import world
 
-LOOK = Extent(6, 1, "full", 1200, True)
-USUAL = Extent(300, 5, "published", 6000, False)
+LOOK = StudyScope(6, 1, "full", 1200, True)
+USUAL = StudyScope(300, 5, "published", 6000, False)
 
 
 def answer(body: dict[str, Any]) -> str:
@@ -151,7 +151,7 @@ class Spy(Computed):
     """Learns who it was fitted on and refuses to judge them."""
 
     name = "spy"
-    sees = Sees(train=True)
+    inputs = JudgeInputs(train=True)
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Note the users."""
@@ -238,9 +238,9 @@ def test_score_sets_grow_with_what_they_state(small, each_way, taught):
 # -- variants ----------------------------------------------------------------------------------------------
 
 
-def names(vary: str, look: Extent, language: str = "en", languages: Sequence[str] = ()) -> list[str]:
-    manner = Manner(language, False, window=look.window)
-    made = ablations.make_variants(ablations.parse_families(vary, look), manner, look.memory, languages)
+def names(vary: str, look: StudyScope, language: str = "en", languages: Sequence[str] = ()) -> list[str]:
+    settings = JudgeSettings(language, False, window=look.window)
+    made = ablations.make_variants(ablations.parse_families(vary, look), settings, look.memory, languages)
     return [judge.name for family in made.values() for judge in family]
 
 
@@ -260,7 +260,7 @@ def test_variants_by_name():
 @pytest.mark.sample
 def test_variants_judge_the_same_replies_and_differ_in_one_thing(small, model, server):
     server.reply = answer
-    made = ablations.make_variants(ablations.FAMILIES, Manner("en", False), USUAL.memory)
+    made = ablations.make_variants(ablations.FAMILIES, JudgeSettings("en", False), USUAL.memory)
     judges = [judge for family in made.values() for judge in family]
     asked = verification.judge_test_users(judges, small, model(), limit=30)
     turns = asked.groupby("judge")[["user", "scenario", "session", "turn"]].apply(lambda f: f.to_numpy().tolist())

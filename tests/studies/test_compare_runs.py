@@ -23,7 +23,7 @@ JUDGING = """
 import numpy as np
 from perslib import report
 from perslib.corpus import load
-from perslib.judge import Computed, Sees, evaluate
+from perslib.judge import Computed, JudgeInputs, evaluate
 from perslib.stats import floats
 
 data = load(corpus)
@@ -31,7 +31,7 @@ given = data.turns.set_index(["user", "scenario", "session", "turn"])["score"]
 
 class Knows(Computed):
     name = "knows"
-    sees = Sees(reply=True)
+    inputs = JudgeInputs(reply=True)
 
     def scores(self, block):
         draw = np.random.default_rng(len(block.evidence))

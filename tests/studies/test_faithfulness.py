@@ -11,8 +11,8 @@ from histories import corpus_of
 from made import shortened
 
 from perslib.corpus import Corpus, load
-from perslib.judge import Judge, LearnedJudge, Nearest, Sees, Verdict, targets
-from perslib.judge.evaluate import fit
+from perslib.judge import Judge, JudgeInputs, LearnedJudge, Nearest, Verdict, select_blocks
+from perslib.judge.evaluate import fit_judge
 from perslib.memory import turn_id
 from perslib.studies.faithfulness import (
     compare_deletions,
@@ -27,7 +27,7 @@ from perslib.worlds import world
 class Last(Judge):
     """Scores as the user scored the last rated turn, and cites that one, or another one."""
 
-    sees = Sees(history=True)
+    inputs = JudgeInputs(history=True)
 
     def __init__(self, honest: bool):
         self.name, self.place = ("honest", -1) if honest else ("dishonest", 0)
@@ -106,7 +106,7 @@ def test_without_rationales_nothing_is_edited(corpus):
 def test_what_is_planted_is_found_by_a_judge_that_knows_the_user_and_by_no_other():
     known = world(24, 5, "en")
     judge = LearnedJudge()
-    fit(judge, known, targets(known))
+    fit_judge(judge, known, select_blocks(known))
     found = compare_to_planted(judge, known).set_index("planted")
     assert found.loc["strictness", "rho"] > 0.6 and found.loc["strictness", "rho_low"] > 0
     rng = np.random.default_rng(3)

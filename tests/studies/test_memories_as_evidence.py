@@ -16,8 +16,8 @@ from scripted import MEMORY
 
 from perslib.corpus import Corpus
 from perslib.errors import NotEnough, UnknownName
-from perslib.judge.evaluate import targets
-from perslib.judge.extent import Extent
+from perslib.judge.evaluate import select_blocks
+from perslib.judge.extent import StudyScope
 from perslib.judge.noted_memories import note_memories
 from perslib.llm import Answer, Backbone
 from perslib.llm.embeddings import CharacterTfidf
@@ -25,8 +25,8 @@ from perslib.studies import memories_as_evidence as study
 from perslib.studies import verification
 from perslib.worlds import world
 
-USUAL = Extent(60, 5, "published", 6000, False)
-FIRST = Extent(4, 1, "full", 600, True)
+USUAL = StudyScope(60, 5, "published", 6000, False)
+FIRST = StudyScope(4, 1, "full", 600, True)
 
 
 def answer(body: dict[str, Any]) -> str:
@@ -116,9 +116,9 @@ def test_what_the_embedded_model_would_read_for_long_is_looked_up_by_characters(
 def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counted(small, model, server: Endpoint):
     """H²Memory hands its parts to whoever asks, who sends back results, not answers."""
     server.reply = lambda body: "nothing of use"
-    judge, notes = note_memories(study.make_memory_judge("H²Memory", USUAL.manner("en"), embedder="tfidf"))
+    judge, notes = note_memories(study.make_memory_judge("H²Memory", USUAL.make_settings("en"), embedder="tfidf"))
     backbone: Backbone = model()
-    backbone.work([partial(judge.memory.build, next(targets(small, limit=2)))], progress=False)
+    backbone.work([partial(judge.memory.build, next(select_blocks(small, limit=2)))], progress=False)
     (note,) = notes.values()
     assert all(isinstance(answer, Answer) for answer in note.answers)
     total = backbone.ledger.total

@@ -15,7 +15,7 @@ from perslib.corpus import Scale, by_reply, describe_import, load, read_rows, sa
 from perslib.corpus.known_truth import rate
 from perslib.judge import make_judges
 from perslib.report import run_report
-from perslib.stats import picks, tastes
+from perslib.stats import compare_user_preferences, measure_best_replies
 from perslib.stats.compare.best_reply import kendall
 from perslib.studies import people_compared as study
 from perslib.studies import rated_replies
@@ -36,7 +36,7 @@ def value(found, metric, judge="judge"):
 
 def test_picks_by_hand():
     rated = pd.DataFrame(request("u", 0, (90, 50, 10), (2, 3, 1)) + request("v", 0, (40, 80, 80), (1, 5, 2)))
-    found = picks(rated, ["judge"])
+    found = measure_best_replies(rated, ["judge"])
     assert value(found, "best_reply") == 0.5 and value(found, "regret") == (40 + 0) / 2
     assert value(found, "pairs_right") == pytest.approx((2 / 3 + 2 / 2) / 2)  # of equals there is no pair
     assert value(found, "tau") == pytest.approx((1 / 3 + 2 / np.sqrt(6)) / 2)
@@ -45,7 +45,7 @@ def test_picks_by_hand():
 def test_a_judge_that_says_the_same_of_all_does_as_well_as_chance():
     rng = np.random.default_rng(3)
     rated = pd.DataFrame([row for u in range(300) for row in request(f"u{u}", 0, rng.permutation(4), (3, 3, 3, 3))])
-    found = picks(rated.assign(random=rng.random(len(rated))), ["judge", "random"])
+    found = measure_best_replies(rated.assign(random=rng.random(len(rated))), ["judge", "random"])
     assert value(found, "best_reply") == 0.25 and value(found, "pairs_right") == 0.5 and value(found, "tau") == 0
     assert value(found, "best_reply", "random") == pytest.approx(0.25, abs=0.08)
 
@@ -54,7 +54,7 @@ def test_requests_where_nothing_differs_are_left_out():
     rated = pd.DataFrame(
         request("u", 0, (7, 7), (1, 2)) + request("u", 1, (7, 3), (1, 2)) + request("u", 2, (1, 2), (np.nan,) * 2)
     )
-    found = picks(rated, ["judge"])
+    found = measure_best_replies(rated, ["judge"])
     assert found.set_index("metric").loc["best_reply", "requests"] == 1 and value(found, "best_reply") == 0
 
 
@@ -207,23 +207,26 @@ def likings(seed, taste, topic=0.0, users=20):
 
 @pytest.mark.sample
 def test_tastes_are_found_where_they_are_and_not_where_topics_differ():
-    _, chance = tastes(likings(0, taste=1.0))
+    _, chance = compare_user_preferences(likings(0, taste=1.0))
     assert chance["p_holm"].min() < 0.05 and chance.loc["tau", "value"] < chance.loc["tau", "chance_low"]
-    p = np.array([tastes(likings(seed, taste=0.0, topic=1.0), shuffles=99)[1]["p"] for seed in range(40)], float)
+    p = np.array(
+        [compare_user_preferences(likings(seed, taste=0.0, topic=1.0), shuffles=99)[1]["p"] for seed in range(40)],
+        float,
+    )
     assert (p <= 0.05).mean(axis=0).max() <= 0.125 and p.mean() > 0.3
 
 
 def test_topics_of_ones_own_are_not_called_tastes():
     """Without topics that several users share nothing tells topics from tastes; with them the comparison is within topics."""
     one_each = likings(0, taste=1.0)
-    assert "family" not in tastes(one_each, shuffles=20)[1].attrs["within"]
+    assert "family" not in compare_user_preferences(one_each, shuffles=20)[1].attrs["within"]
     shared = one_each.assign(scenario=np.where(one_each["user"] % 2, "s", "t"))
-    assert "family" in tastes(shared, shuffles=20)[1].attrs["within"]
+    assert "family" in compare_user_preferences(shared, shuffles=20)[1].attrs["within"]
 
 
 def test_of_equally_liked_models_everybodys_is_no_other_one():
     rated = likings(0, taste=0.0).assign(liked=0.0)
-    each, chance = tastes(rated, shuffles=20)
+    each, chance = compare_user_preferences(rated, shuffles=20)
     assert chance.loc["differing", "value"] == 0 and (each["favourite"] == each["of_everyone"]).all()
 
 

@@ -19,8 +19,8 @@ from pages import run_cells
 from said import rationale
 
 from perslib.corpus import Corpus, coerce, load, save
-from perslib.judge import LearnedJudge, Manner, Personal, evaluate, targets
-from perslib.judge.evaluate import fit
+from perslib.judge import JudgeSettings, LearnedJudge, Personal, evaluate, select_blocks
+from perslib.judge.evaluate import fit_judge
 from perslib.llm import Backbone, compute
 from perslib.memory import MemorySystem, Statement, Structured, UserMemory
 from perslib.memory.base import RecordingSystem
@@ -266,7 +266,7 @@ def test_a_record_of_the_learned_judge_adds_up_and_says_what_would_change_its_mi
     corpus = shortened(world(12, 3, "en"), sessions=2, turns=3)
     judge = LearnedJudge()
     verdicts, _ = study.judge_with_memories([judge], corpus, None, limit=None, seed=1)
-    fit(judge, corpus, targets(corpus))
+    fit_judge(judge, corpus, select_blocks(corpus))
     examples = cases.pick_cases(study.classify_rationales(verdicts, corpus, {}))
     assert len(examples) == min(6, examples["user"].nunique()) and set(examples["pattern"]) <= {
         *cases.CLEAREST_BY,
@@ -300,7 +300,7 @@ def test_memories_come_home_from_other_processes(model, server, monkeypatch):
     monkeypatch.setattr(Backbone, "each", each_elsewhere)
     server.reply = answer
     corpus = corpus_of([(u, s, "0", "Q", "A", 4) for u in ("ada", "bo") for s in ("gift", "travel", "food")])
-    judge = Personal(Structured("en"), Manner("en"))
+    judge = Personal(Structured("en"), JudgeSettings("en"))
     verdicts, memories = study.judge_with_memories([judge], corpus, model(), limit=6, seed=1)
     shown = verdicts[["judge", "user", "scenario"]].itertuples(index=False, name=None)
     assert len(memories) > 2 and set(memories) == set(shown)

@@ -277,7 +277,7 @@ def test_what_is_written_is_read_back(tmp_path, corpus, context):
 
 
 def test_how_replies_came_about_is_written_and_read_back(tmp_path, corpus):
-    """Names in our manner stay, also one that hides its context, and so does what was shown and how it was asked."""
+    """Names in our settings stay, also one that hides its context, and so does what was shown and how it was asked."""
     settings = {
         **{"backbone": "embedded", "family": "qwen", "memory": "tfidf", "temperature": 0.2, "max_tokens": 90},
         **{"seed": 7, "prompt": "en/candidate_records@1:ab12cd34", "system": "You are …", "finish": "length"},

@@ -15,26 +15,26 @@ from scripted import NOTES, Scripted
 
 from perslib.corpus import TURN, Corpus, load, save
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.judge import Manner, Nearest, Personal, make_judges
-from perslib.judge.extent import Extent
+from perslib.judge import JudgeSettings, Nearest, Personal, make_judges
+from perslib.judge.extent import StudyScope
 from perslib.llm import Answer
 from perslib.memory import MeasuredSystem
 from perslib.replay import (
     ORIGINAL,
-    against,
+    compare_candidate_scores,
     hard_set,
     leaderboard,
     prediction_powered,
-    rank_sets,
     read_turns,
     stratified_set,
+    summarize_rank_sets,
 )
 from perslib.report import run_report
 from perslib.studies import replay as study
 from perslib.studies import replay_standings as results
 
-WHOLE = Extent(None, 5, "published", 6000, False)
-LOOK = Extent(6, 1, "full", 1200, True)
+WHOLE = StudyScope(None, 5, "published", 6000, False)
+LOOK = StudyScope(6, 1, "full", 1200, True)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def small(corpus: Corpus, extras: bool = True, test: int = 10, train: int = 3) -
     return few if extras else dataclasses.replace(few, extras={})
 
 
-def collect(corpus: Corpus, look: Extent = WHOLE, **options: Any) -> study.Replay:
+def collect(corpus: Corpus, look: StudyScope = WHOLE, **options: Any) -> study.Replay:
     return study.collect_replies(corpus, Scripted(), look, **options)  # type: ignore[arg-type]
 
 
@@ -76,7 +76,7 @@ def test_recorded_replies_say_which_turns_are_replayed(sample: Corpus, run: stud
 @pytest.mark.sample
 def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
-    drawn = collect(corpus, Extent(20, 5, "published", 6000, False), contexts="prefix")
+    drawn = collect(corpus, StudyScope(20, 5, "published", 6000, False), contexts="prefix")
     assert len(drawn.turns) == 20 and drawn.selection == "stratified" and drawn.turns["inclusion"].notna().all()
     hard = collect(corpus, contexts="none", selection="hard")
     assert hard.selection == "hard" and set(hard.replies["candidate"]) == {ORIGINAL} and (hard.turns["turn"] > 0).all()
@@ -87,7 +87,7 @@ def test_without_recorded_replies_turns_are_drawn_by_lot(sample: Corpus) -> None
 @pytest.mark.sample
 def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
     corpus = small(sample, extras=False)
-    size = Extent(10, 5, "published", 6000, False)
+    size = StudyScope(10, 5, "published", 6000, False)
     made = collect(corpus, size, contexts="prefix", selection="both")
     alone = {"stratified": stratified_set(corpus, 10, seed=42), "hard": hard_set(corpus, 10)}
     for name, turns in alone.items():
@@ -110,7 +110,7 @@ def test_both_sets_are_replayed_in_full_and_told_apart(sample: Corpus) -> None:
     assert {n: len(p) for n, p in beside.items()} == {"stratified": 20, "hard": 20}
     assert results.split_by_selection(found, drawn) == {}, "ten turns say nothing of a ranking"
     gains = results.measure_gains(beside)
-    expected = against(beside["hard"]).loc[0, "mean_delta"]
+    expected = compare_candidate_scores(beside["hard"]).loc[0, "mean_delta"]
     assert gains["candidate"].tolist() == ["scripted"] and gains.loc[0, "hard"] == pytest.approx(expected)
 
 
@@ -149,7 +149,7 @@ def test_a_first_look_asks_little_and_compares_on_the_same_turns(sample: Corpus)
 
 @pytest.mark.sample
 def test_the_recorded_replies_once_more_are_ties_throughout(verdicts: pd.DataFrame) -> None:
-    again = against(verdicts).set_index("candidate").loc[study.RECORDED_AGAIN]
+    again = compare_candidate_scores(verdicts).set_index("candidate").loc[study.RECORDED_AGAIN]
     assert again["tie"] == 1 and again["mean_delta"] == 0
 
 
@@ -159,7 +159,7 @@ def test_every_candidate_stands_once_in_the_table_and_in_the_leaderboard(
 ) -> None:
     of = study.select_replies(verdicts, run.replies)
     names = set(run.replies["candidate"])
-    ranked = rank_sets(of)
+    ranked = summarize_rank_sets(of)
     assert set(ranked["candidate"]) == names and len(ranked) == len(names)
     about = results.describe_candidates(run.replies).set_index("candidate")
     assert about.loc["scripted · task", "context"] == "task" and about.loc[ORIGINAL, "without"] == 0
@@ -181,7 +181,7 @@ def test_a_few_turns_have_no_correlation_with_people(sample: Corpus, verdicts: p
 
 @pytest.mark.sample
 def test_comparisons_stand_in_the_order_of_their_difference(verdicts: pd.DataFrame) -> None:
-    compared = against(verdicts)
+    compared = compare_candidate_scores(verdicts)
     found = results.order_outcomes(compared)
     assert found["mean_delta"].is_monotonic_decreasing and "against" not in found and "judge" not in found
     both = results.order_outcomes(pd.concat([compared, compared.assign(judge="k", other="x")]))
@@ -221,16 +221,16 @@ def test_turns_that_not_all_answer_are_an_error_unless_left_out(sample: Corpus) 
 
 @pytest.mark.sample
 def test_a_limit_bounds_what_is_answered_anew(sample: Corpus) -> None:
-    limited = collect(small(sample), Extent(5, 5, "published", 6000, False), contexts="prefix")
+    limited = collect(small(sample), StudyScope(5, 5, "published", 6000, False), contexts="prefix")
     assert set(limited.context_replies.groupby("candidate").size()) == {5} and len(limited.turns) > 5
     assert "scripted" in set(limited.context_replies["candidate"]) - set(limited.replies["candidate"])
 
 
 def test_judges_by_name_each_once() -> None:
-    names = [judge.name for judge in make_judges("nearest, supervised, nearest", Manner("en"))]
+    names = [judge.name for judge in make_judges("nearest, supervised, nearest", JudgeSettings("en"))]
     assert names == ["nearest 6, weighted", "supervised"]
     with pytest.raises(UnknownName, match=r"learned, .*nearest"):
-        make_judges("oracle", Manner("en"))
+        make_judges("oracle", JudgeSettings("en"))
 
 
 @pytest.mark.sample
@@ -239,7 +239,7 @@ def test_a_named_selection_draws_though_replies_are_there(sample: Corpus) -> Non
     turns = stratified_set(corpus, 15, seed=42)
     given = corpus.turns.merge(turns[TURN])[[*TURN, "response"]].assign(candidate="again")
     corpus = dataclasses.replace(corpus, extras={"candidates": given})
-    size = Extent(15, 5, "published", 6000, False)
+    size = StudyScope(15, 5, "published", 6000, False)
     made = collect(corpus, size, contexts="none", selection="stratified")
     assert made.selection == "stratified" and made.turns["inclusion"].notna().all() and len(made.turns) == 15
 
@@ -251,7 +251,7 @@ def test_a_first_look_of_an_asking_judge_keeps_to_few_turns(sample: Corpus) -> N
 
 @pytest.mark.sample
 def test_memories_of_asking_judges_come_with_the_verdicts(sample: Corpus, run: study.Replay) -> None:
-    judge = Personal(MeasuredSystem(), Manner("en", written=False), name="measured")
+    judge = Personal(MeasuredSystem(), JudgeSettings("en", with_rationale=False), name="measured")
     few = run.replies.groupby("candidate").head(1)
     model = Scripted(reply=lambda request: Answer(text="4"))
     verdicts, memories = study.judge_replies([judge], small(sample), few, model, most=2)  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from made import shortened
 
-from perslib.judge import LearnedJudge, targets
-from perslib.judge.evaluate import fit
+from perslib.judge import LearnedJudge, select_blocks
+from perslib.judge.evaluate import fit_judge
 from perslib.llm import compute
 from perslib.replay.replies import blocks_of
 from perslib.studies.replay_why import compare_groups, find_turned_round, trace_candidates
@@ -21,7 +21,7 @@ from perslib.worlds import world
 def replayed():
     corpus = shortened(world(24, 3, "en", candidates=1.0), sessions=2, turns=3)
     judge = LearnedJudge()
-    fit(judge, corpus, targets(corpus))
+    fit_judge(judge, corpus, select_blocks(corpus))
     replies = corpus.extras["candidates"]
     return corpus, judge, replies[replies["user"].isin(corpus.split()["test"])].reset_index(drop=True)
 

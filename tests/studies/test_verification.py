@@ -12,7 +12,7 @@ from histories import Row, corpus_of
 from pages import run_cells
 
 from perslib.corpus import BLOCK, SESSION, TURN, Corpus, save
-from perslib.judge import Constant, WithoutText, evaluate, targets
+from perslib.judge import Constant, NoTextControl, evaluate, select_blocks
 from perslib.report.show.tables import agreement_table
 from perslib.studies import shared, verification
 
@@ -66,11 +66,13 @@ def page(home, server, capsys):
 
 def test_a_limit_draws_among_rated_replies_where_there_are_any():
     corpus = with_few_scores(made(), 3)
-    keys = pd.concat(block.targets[TURN] for block in targets(corpus, limit=60, has_score=True))
+    keys = pd.concat(block.targets[TURN] for block in select_blocks(corpus, limit=60, has_score=True))
     assert len(keys) == 60 and keys.merge(corpus.turns, on=TURN)["score"].notna().all()
-    assert sum(map(len, targets(corpus, limit=10**6, has_score=True))) == 64, "all of the test users' rated replies"
+    assert sum(map(len, select_blocks(corpus, limit=10**6, has_score=True))) == 64, (
+        "all of the test users' rated replies"
+    )
     unrated = with_few_scores(made(), 10**6).of_users(USERS[1:])
-    assert sum(map(len, targets(unrated, limit=20, has_score=True))) == 20
+    assert sum(map(len, select_blocks(unrated, limit=20, has_score=True))) == 20
     found = verification.judge_test_users([Constant(4)], corpus, limit=40)
     assert found.merge(corpus.turns, on=TURN)["score"].notna().all() and len(found) == 40
 
@@ -131,7 +133,7 @@ def test_without_a_correlation_within_blocks_the_others_are_told():
 @pytest.mark.page
 def test_without_a_history_the_control_knows_turn_and_assistant(page):
     corpus = made(scenarios="a", sessions=4, turns=2)
-    found = evaluate(WithoutText(), corpus.with_history("none"))
+    found = evaluate(NoTextControl(), corpus.with_history("none"))
     by_turn = found.groupby("turn")["raw"]
     assert found["raw"].notna().all() and by_turn.nunique().eq(1).all() and by_turn.first().diff().iloc[1] > 0.5
     said, tables = page(corpus, judges="zero-shot", limit=40, history="none")
@@ -141,7 +143,7 @@ def test_without_a_history_the_control_knows_turn_and_assistant(page):
 
 
 def test_the_page_tells_both_rules_for_ties():
-    from perslib.paths import bundled
+    from perslib.paths import find_bundled
 
-    text = bundled("notebooks/01_verification.ipynb").read_text("utf-8")
+    text = find_bundled("notebooks/01_verification.ipynb").read_text("utf-8")
     assert "turn numbers break ties" in text

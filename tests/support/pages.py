@@ -9,7 +9,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from perslib.paths import bundled
+from perslib.paths import find_bundled
 from perslib.report.page import export
 from perslib.report.page.rendering import render_page
 from perslib.report.show.html import table_html
@@ -20,7 +20,7 @@ def run_cells(notebook: str, ends: str = "", **parameters: object) -> None:
 
     A cell that raises fails the test; what they say is printed.
     """
-    cells = json.loads(bundled(f"notebooks/{notebook}.ipynb").read_text("utf-8"))["cells"]
+    cells = json.loads(find_bundled(f"notebooks/{notebook}.ipynb").read_text("utf-8"))["cells"]
     text = ["".join(cell["source"]) for cell in cells]
     stop = next((i for i, own in enumerate(text) if ends and ends in own), len(cells))
     code = [i for i, cell in enumerate(cells[:stop]) if cell["cell_type"] == "code"]

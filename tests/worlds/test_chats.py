@@ -19,8 +19,8 @@ from perslib.paths import read_toml
 from perslib.worlds import ASSISTANTS, QUALITIES, world
 from perslib.worlds.chats import satisfaction as model
 from perslib.worlds.chats import slots
-from perslib.worlds.chats.assistants import BY_NAME, plan
-from perslib.worlds.chats.satisfaction import reading_seconds
+from perslib.worlds.chats.assistants import BY_NAME, plan_reply
+from perslib.worlds.chats.satisfaction import simulate_reading_time
 from perslib.worlds.chats.tasks import task
 from perslib.worlds.lives import MODEL, SCENARIOS, Dice, book, life
 from perslib.worlds.world import sample
@@ -326,7 +326,7 @@ def test_behaviour_follows_satisfaction(corpus: Corpus) -> None:
 def test_skimmed_replies_were_not_read(corpus: Corpus) -> None:
     turns, truth = corpus.turns, corpus.extras["truth_turns"]
     gap = (turns.groupby(KEY)["asked_at"].shift(-1) - turns["answered_at"]).dt.total_seconds()
-    fraction = gap / turns["response"].map(reading_seconds)
+    fraction = gap / turns["response"].map(simulate_reading_time)
     skimmed = truth["behaviour"].map(lambda labels: "skim" in labels) & gap.notna()
     assert skimmed.sum() > 100
     assert fraction[skimmed].max() < 0.2
@@ -415,7 +415,7 @@ def test_score_counts_the_thresholds_below_the_latent() -> None:
     dice = Dice("test")
     scores = [model.score(one, value, dice) for value in (borders[0] - 0.1, *(t + 0.1 for t in borders))]
     assert scores == [1, 2, 3, 4, 5]
-    assert [round(model.expected(one, value)) for value in (borders[0] - 0.1, borders[3] + 0.1)] == [1, 5]
+    assert [round(model.compute_mean_score(one, value)) for value in (borders[0] - 0.1, borders[3] + 0.1)] == [1, 5]
 
 
 def test_reason_names_the_largest_shortfall() -> None:
@@ -432,7 +432,7 @@ def test_reason_names_the_largest_shortfall() -> None:
 
 def test_an_assistant_that_listens_mends_what_was_missing() -> None:
     listening = BY_NAME["aster-large"]
-    drawn = [plan(listening, "plan", ["budget"], "requirement", "budget", [], Dice(i)) for i in range(200)]
+    drawn = [plan_reply(listening, "plan", ["budget"], "requirement", "budget", [], Dice(i)) for i in range(200)]
     heeded = [p for p in drawn if p.heeded]
     assert len(heeded) > 150
     assert all(dict(p.limits)["budget"] == "kept" for p in heeded)

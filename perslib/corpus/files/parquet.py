@@ -52,7 +52,7 @@ class Texts:
         return pd.Series(pd.arrays.ArrowStringArray(pa.chunked_array([texts]), dtype=_KIND))
 
 
-class Numbers:
+class NumberColumn:
     """A column of numbers or truth values: the values, and which are missing."""
 
     def __init__(self, kind: pd.Float64Dtype | pd.Int64Dtype | pd.BooleanDtype) -> None:
@@ -85,16 +85,16 @@ class Others:
         return pd.concat(self._parts, ignore_index=True)
 
 
-class Growing:
+class GrowingFrame:
     """A frame that grows by frames with the same columns."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, Texts | Numbers | Others] = {}
+        self._columns: dict[str, Texts | NumberColumn | Others] = {}
 
     def add(self, part: pd.DataFrame) -> None:
         """Append these rows."""
         for name, column in part.items():
-            grown = self._columns.get(str(name)) or self._columns.setdefault(str(name), _begun(column))
+            grown = self._columns.get(str(name)) or self._columns.setdefault(str(name), _begin_column(column))
             if isinstance(grown, Texts):
                 for piece in pa.chunked_array(column.array.__arrow_array__()).chunks:
                     grown.add(piece)
@@ -107,11 +107,11 @@ class Growing:
         return pd.DataFrame({name: self._columns.pop(name).series() for name in names}, copy=False)
 
 
-def _begun(column: pd.Series) -> Texts | Numbers | Others:
+def _begin_column(column: pd.Series) -> Texts | NumberColumn | Others:
     if column.dtype == _KIND:
         return Texts()
     is_number = isinstance(column.dtype, pd.Float64Dtype | pd.Int64Dtype | pd.BooleanDtype)
-    return Numbers(column.dtype) if is_number else Others()
+    return NumberColumn(column.dtype) if is_number else Others()
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def read_frame(file: Path, remedy: str = "", most: int | None = None) -> pd.Data
     """Return the frame that `to_parquet` wrote, with lists as tuples; raise DataError if it has more than `most`
     columns.
     """
-    growing = Growing()
+    growing = GrowingFrame()
     with open_table(file, remedy) as stored:
         if most is not None:
             check_width(stored.schema_arrow.names, file.name)

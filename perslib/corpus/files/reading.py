@@ -37,7 +37,7 @@ def number_in(value: Any) -> float | None:
 
 
 @dataclass
-class Scores:
+class ScoreColumn:
     """The values of one column of scores, and which of them are not on the scale."""
 
     given: Counter[Any] = field(default_factory=Counter)
@@ -101,7 +101,7 @@ class Rejected:
 
 
 @dataclass
-class Reading:
+class ImportResult:
     """The result of reading a release: the corpus, problems, rejected records and irregularities.
 
     A *problem* stops the import unless `skip_bad` is set. Then the whole session of the problem is rejected, because a
@@ -134,7 +134,7 @@ class Reading:
     """One of `perslib.corpus.files.times.ORDERS`, for times that do not begin with the year."""
     session_scale: Scale | None = None
     """The scale of ratings of conversations, if it differs from that of replies."""
-    _scores: defaultdict[str, Scores] = field(default_factory=lambda: defaultdict(Scores))
+    _scores: defaultdict[str, ScoreColumn] = field(default_factory=lambda: defaultdict(ScoreColumn))
 
     def note(self, what: str, times: int = 1) -> None:
         """Count an irregularity in data that could still be read."""
@@ -158,7 +158,7 @@ class Reading:
             return int(number) if whole else number
         return Problem(place, f"{field_name} is {show(value)}, expected {scale}")
 
-    def rated(self, number: float | None) -> dict[str, float | None]:
+    def make_rating_columns(self, number: float | None) -> dict[str, float | None]:
         """Return a rating on the scale as the columns `score` and `given` of its turn."""
         if number is None or (self.scale.is_five and number == int(number)):
             return {"score": number}
@@ -196,7 +196,7 @@ class Reading:
 
     def finish(
         self, meta: dict[str, Any], name: str, language: str, nothing: Problem, remedy: str = "", **frames: Any
-    ) -> Reading:
+    ) -> ImportResult:
         """Make the corpus, with irregularities counted in its `meta`; raise DataError if there is no session.
 
         Parameters
@@ -213,7 +213,7 @@ class Reading:
             raise DataError(self.problems or nothing, remedy)
         users = pd.DataFrame({"user": list(self.profiles), "profile": list(self.profiles.values())})
         rows = {"sessions": self.sessions, "turns": self.turns}
-        made = {key: frame(own, list(SCHEMA[key])) for key, own in rows.items() if key not in frames}
+        made = {key: make_frame(own, list(SCHEMA[key])) for key, own in rows.items() if key not in frames}
         meta = {**meta, "irregularities": dict(sorted(self.irregularities.items()))}
         meta |= {} if self.scale.is_five else {"scale": asdict(self.scale)}
         meta |= {"session_scale": asdict(self.session_scale)} if self.session_scale else {}
@@ -242,7 +242,7 @@ def find_scale(
         return declared or usual
     if declared is not None:
         return declared.with_step(ratings)
-    column_of = Scores()
+    column_of = ScoreColumn()
     for cell in cells:
         number = number_in(cell)
         column_of.add(cell, "", number is not None and usual.low <= number <= usual.high)
@@ -347,6 +347,6 @@ def turns_of(
     return rows, tuple(waiting)
 
 
-def frame(rows: Rows, columns: list[str]) -> pd.DataFrame:
+def make_frame(rows: Rows, columns: list[str]) -> pd.DataFrame:
     """Return rows as a frame that has these columns even if there are no rows."""
     return pd.DataFrame(rows) if rows else pd.DataFrame({c: [] for c in columns})

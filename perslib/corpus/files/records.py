@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from perslib.corpus.files.reading import Reading, not_utf8, parse_json, read_json
+from perslib.corpus.files.reading import ImportResult, not_utf8, parse_json, read_json
 from perslib.errors import DataError, PerslibError, Problem
 from perslib.schemas import Schema, check
 
@@ -103,7 +103,7 @@ def csv_lines(
 
 
 def read_each(
-    lines: Lines, reading: Reading, schema: Schema | None, read: Callable[[Any, str], T], sessions: int = 1
+    lines: Lines, reading: ImportResult, schema: Schema | None, read: Callable[[Any, str], T], sessions: int = 1
 ) -> list[tuple[str, T | None]]:
     """Give the place of each record and what `read` makes of it; None where the record is rejected.
 

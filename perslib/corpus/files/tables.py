@@ -26,7 +26,7 @@ def open_rows(path: Path, what: str = "a list of rows") -> tuple[list[str], Line
         raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
     if suffix == ".parquet":
         frame = read_frame(path, most=COLUMNS)
-        rows = enumerate(rows_of(frame), 1)
+        rows = enumerate(read_table_rows(frame), 1)
         return [*map(str, frame.columns)], ((f"{path.name}:{number}", row, None) for number, row in rows)
     if suffix == ".jsonl":
         return [], json_lines(read_bounded(path), path.name)
@@ -37,7 +37,7 @@ def open_rows(path: Path, what: str = "a list of rows") -> tuple[list[str], Line
     return ([], []) if first is None else ([c for c in first[2] if c is not None], chain([first], lines))
 
 
-def rows_of(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def read_table_rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """Yield rows of plain Python values, without missing cells."""
     for row in frame.astype(object).to_dict("records"):
         cells = {str(c): v.tolist() if isinstance(v, np.generic | np.ndarray) else v for c, v in row.items()}

@@ -177,7 +177,7 @@ _EPOCH = datetime(1970, 1, 1)
 _EPOCHS = sorted(_UNITS.values(), reverse=True)
 
 
-def seconds(value: Any) -> float | None:
+def parse_seconds(value: Any) -> float | None:
     """Return the seconds since 1970 of `2026-01-31 08:00:00`, of ISO 8601 with or without zone, or of an epoch; None if
     unreadable.
 

@@ -14,12 +14,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.files.reading import Reading, number_in, parse_json, truth
+from perslib.corpus.files.reading import ImportResult, number_in, parse_json, truth
 from perslib.corpus.files.records import Lines, read_each
 from perslib.corpus.files.tables import open_rows
 from perslib.corpus.loaders.conversations import Row
 from perslib.corpus.loaders.derived import function
-from perslib.corpus.loaders.recipe import Column, Recipe, in_words
+from perslib.corpus.loaders.recipe import Recipe, RecipeColumn, in_words
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.errors import DataError, Problem
 from perslib.schemas import show
@@ -34,10 +34,10 @@ KINDS: dict[str, Callable[[Any], Any]] = {"text": str, "number": number_in, "fla
 def is_at(recipe: Recipe, path: Path) -> bool:
     """Return whether a path is, or a folder holds, files with the names in a recipe."""
     folder = path if path.is_dir() else path.parent
-    return bool(_named(recipe, path)) and all((folder / own["file"]).is_file() for own in recipe.join.values())
+    return bool(_find_files(recipe, path)) and all((folder / own["file"]).is_file() for own in recipe.join.values())
 
 
-def read_by_recipe(recipe: Recipe, path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
+def read_by_recipe(recipe: Recipe, path: Path, *, skip_bad: bool = False, name: str | None = None) -> ImportResult:
     """Read a file or a folder by a recipe."""
     reading = recipe.begin(skip_bad)
     known = {"language": recipe.language}
@@ -66,7 +66,7 @@ def read_by_recipe(recipe: Recipe, path: Path, *, skip_bad: bool = False, name: 
 # -- the records ---------------------------------------------------------------------------------------------
 
 
-def _named(recipe: Recipe, path: Path) -> list[Path]:
+def _find_files(recipe: Recipe, path: Path) -> list[Path]:
     """Return the files with the names in a recipe: the path itself, or those in a folder."""
     files = [path / name for name in recipe.names] if path.is_dir() else [path]
     return [file for file in files if file.is_file() and file.name in recipe.names]
@@ -74,7 +74,7 @@ def _named(recipe: Recipe, path: Path) -> list[Path]:
 
 def _one_file(recipe: Recipe, path: Path) -> Path:
     """Return the one file that a recipe reads at a path, with those that are joined to it."""
-    files = _named(recipe, path)
+    files = _find_files(recipe, path)
     if len(files) > 1:
         listed = " and ".join(file.name for file in files)
         remedy = f"Import them one by one, such as {files[0]}"
@@ -90,7 +90,7 @@ def _open(recipe: Recipe, file: Path) -> tuple[list[str], Lines]:
     if recipe.records is None or file.suffix.lower() != ".json":
         return open_rows(file, "a list of conversations" if recipe.takes_conversations else "a list of rows")
     document = parse_json(file.read_bytes(), file.name)
-    held = document if isinstance(document, Problem) else find(document, recipe.records)
+    held = document if isinstance(document, Problem) else find_value(document, recipe.records)
     if held is MISSING:
         raise DataError(
             Problem(file.name, f"has nothing at {recipe.records}"), f"Correct records in {recipe.file.name}."
@@ -122,19 +122,19 @@ def _keys(path: str) -> list[str | int]:
     return [int(number) if number else name for number, name in re.findall(r"\[(-?\d+)\]|([^.\[\]]+)", path)]
 
 
-def find(record: Any, path: str) -> Any:
+def find_value(record: Any, path: str) -> Any:
     """Return the value at a path such as `a.b[0].c`, or in the column of exactly that name; MISSING if there is none."""
     if isinstance(record, Mapping) and path in record:
         return record[path]
     for key in _keys(path):
         try:
-            record = _parsed(record)[key]
+            record = _parse_if_json(record)[key]
         except (KeyError, IndexError, TypeError):
             return MISSING
     return record
 
 
-def _parsed(value: Any) -> Any:
+def _parse_if_json(value: Any) -> Any:
     """Return a value, or the content of a text that is JSON."""
     return parse_json(value.encode("utf-8", "surrogatepass"), "") if isinstance(value, str) else value
 
@@ -142,7 +142,7 @@ def _parsed(value: Any) -> Any:
 def fill_in(text: str, record: Any) -> str | None:
     """Return a text with the values at the paths in its braces; None if one of them is missing."""
     parts = re.split(r"\{([^{}]+)\}", text)
-    parts[1::2] = values = [find(record, path) for path in parts[1::2]]
+    parts[1::2] = values = [find_value(record, path) for path in parts[1::2]]
     is_lacking = any(value in EMPTY or isinstance(value, list | dict) for value in values)
     return None if is_lacking else "".join(map(str, parts)).strip() or None
 
@@ -153,7 +153,7 @@ def fill_in(text: str, record: Any) -> str | None:
 class _Making:
     """Makes rows of records, and remembers which record each row is from."""
 
-    def __init__(self, recipe: Recipe, reading: Reading, known: Record, header: Iterable[str]):
+    def __init__(self, recipe: Recipe, reading: ImportResult, known: Record, header: Iterable[str]):
         self.recipe, self.reading, self.known = recipe, reading, known
         self._cells: Record = dict.fromkeys(header)
         self._read: list[Record] = []
@@ -167,7 +167,7 @@ class _Making:
             held, key = self._joined[name], join["key"]
 
             def keep(record: Record, place: str, held: dict[Any, Any] = held, key: str = key) -> None:
-                if (value := find(record, key)) in held:
+                if (value := find_value(record, key)) in held:
                     raise DataError(Problem(place, f"is a second record with the {key} {value}"))
                 held[value] = record
 
@@ -181,7 +181,7 @@ class _Making:
         this = {**self.known, "place": place}
         record = {**self._cells, **record, "this": this}
         for name, join in self.recipe.join.items():
-            key = find(record, join["on"])
+            key = find_value(record, join["on"])
             if key not in self._joined[name]:
                 raise DataError(Problem(place, f"{join['absent']}: {key}"))
             record[name] = self._joined[name][key]
@@ -190,7 +190,7 @@ class _Making:
             record["derived"] = function[self.recipe.derive](record)
         parts = [(word, columns, None) for word, columns in self.recipe.rows]
         if each := self.recipe.each:
-            items = _list_at(find(record, each), each, place)
+            items = _list_at(find_value(record, each), each, place)
             parts = [(f"{each}[{number}]", self.recipe.rows[0][1], item) for number, item in enumerate(items)]
         made = []
         for number, (part, columns, item) in enumerate(parts):
@@ -198,7 +198,7 @@ class _Making:
             made += self._row(columns, own, f"{place} {part}".strip())
         return made
 
-    def _row(self, columns: Mapping[str, Column], record: Record, place: str) -> list[Row]:
+    def _row(self, columns: Mapping[str, RecipeColumn], record: Record, place: str) -> list[Row]:
         """Return the row of a part of a record; an empty list if the recipe leaves it out."""
         self._read.append(record)
         taken = ((name, self._value(column, record, place)) for name, column in columns.items())
@@ -216,27 +216,27 @@ class _Making:
             self.reading.note(what, row.get(column) is None)
         return [(place, row)]
 
-    def _value(self, column: Column, record: Any, place: str) -> Any:
+    def _value(self, column: RecipeColumn, record: Any, place: str) -> Any:
         """Return the value of a record for a column; a Problem if the recipe does not know it."""
         if column.text:
             return fill_in(column.text, record)
         if column.flags:
-            own = [says for flag, says in column.flags.items() if truth(find(record, flag))]
+            own = [says for flag, says in column.flags.items() if truth(find_value(record, flag))]
             is_one = len(own) == 1 or any(not isinstance(says, str) for says in own)
             return (own[0] if len(own) == 1 else None) if is_one else ", ".join(own) or None
-        there = [value for path in column.path if (value := find(record, path)) is not MISSING]
+        there = [value for path in column.path if (value := find_value(record, path)) is not MISSING]
         value = next((value for value in there if value not in EMPTY), there[0] if there else MISSING)
         if value is MISSING:
             return MISSING if column.optional else None
         if column.name == "messages":
-            return self._messages(column, _parsed(value), place)
+            return self._messages(column, _parse_if_json(value), place)
         if column.kind and value not in EMPTY:
             given, value = value, KINDS[column.kind](value)
             if value is None:
                 return Problem(place, f"{column.name} is {show(given)}, expected a {column.kind}")
         return self._translate(column, value, place) if column.values else value
 
-    def _translate(self, column: Column, value: Any, place: str) -> Any:
+    def _translate(self, column: RecipeColumn, value: Any, place: str) -> Any:
         """Return the value that a word stands for. A word that is not a rating is left to the check of rows."""
         if value in EMPTY:
             return None
@@ -249,11 +249,11 @@ class _Making:
             return value
         return Problem(place, f"{column.name} is {show(value)}, expected {', '.join(column.values)}")
 
-    def _messages(self, column: Column, messages: Any, place: str) -> list[Record]:
+    def _messages(self, column: RecipeColumn, messages: Any, place: str) -> list[Record]:
         """Return messages as `{role, content}`, with their further columns."""
         said = []
         for number, message in enumerate(_list_at(messages, column.theirs, place)):
-            role, content = find(message, column.role), find(message, column.content)
+            role, content = find_value(message, column.role), find_value(message, column.content)
             if MISSING in (role, content):
                 lacking = column.role if role is MISSING else column.content
                 raise DataError(Problem(place, f"{column.theirs}[{number}].{lacking} is missing"))
@@ -271,7 +271,7 @@ class _Making:
             for column in every
             for paths in column.sources
             if (self._read or "." not in "".join(paths))  # of a header alone, columns are all that is known
-            and all(find(record, path) is MISSING for record in read for path in paths)
+            and all(find_value(record, path) is MISSING for record in read for path in paths)
         }
         if lacking:
             found = dict.fromkeys(name for record in read for name in record if name not in ("this", "derived"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from perslib.corpus import several_replies as several
-from perslib.corpus.files.reading import Reading, parse_json, turns_of
+from perslib.corpus.files.reading import ImportResult, parse_json, turns_of
 from perslib.corpus.files.records import check_width
 from perslib.errors import Problem
 
@@ -17,7 +17,7 @@ Key = tuple[str, str, str]
 
 
 def split_conversations(
-    placed: Placed, reading: Reading, names: set[str], once: Collection[str], unanswered: str = ""
+    placed: Placed, reading: ImportResult, names: set[str], once: Collection[str], unanswered: str = ""
 ) -> Placed:
     """Give rows of a reply as they are, a row of a conversation as the rows of its replies; `once` stands in the first.
 
@@ -87,9 +87,9 @@ def _owner(row: Mapping[str, Any]) -> tuple[str, str]:
 
 def group_rows(
     placed: list[tuple[str, dict[str, Any] | None]],
-    reading: Reading,
+    reading: ImportResult,
     names: set[str],
-    check_row: Callable[[dict[str, Any], str, Reading], list[Problem]],
+    check_row: Callable[[dict[str, Any], str, ImportResult], list[Problem]],
 ) -> tuple[dict[Key, list[Row]], set[Key], list[list[Row]]]:
     """Return the rows of each session, the sessions with a bad row, and the rows that name neither session nor turn.
 

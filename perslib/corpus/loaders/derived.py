@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.files.reading import Reading, number_in
+from perslib.corpus.files.reading import ImportResult, number_in
 from perslib.corpus.files.records import csv_lines, read_bounded, read_each
 from perslib.corpus.schema import SESSION
 from perslib.errors import DataError, Problem
@@ -55,10 +55,10 @@ def describe_dialogue(record: Record) -> dict[str, Any]:
     """
     parts = {domain: part for domain, part in record["goal"].items() if part and isinstance(part, dict)}
     goal = tuple(item for domain, part in parts.items() for item in _items(domain, part))
-    return {"scenario": "+".join(parts) or "all", "goal": goal, "messages": _joined(record["log"])}
+    return {"scenario": "+".join(parts) or "all", "goal": goal, "messages": _join_messages(record["log"])}
 
 
-def _joined(log: Iterable[tuple[int, str]]) -> list[dict[str, str]]:
+def _join_messages(log: Iterable[tuple[int, str]]) -> list[dict[str, str]]:
     """Return the messages of a log of (0 for the user or 1 for the system, text), with consecutive ones of one side
     joined.
     """
@@ -91,7 +91,7 @@ def describe_call(record: Record) -> dict[str, Any]:
     # The system opens the call: its first turn answers nothing.
     replies = ((1, turn["output"]["transcript"]) for turn in record["log"]["turns"])
     requests = ((0, turn["transcription"]) for turn in label["turns"])
-    messages = _joined(one for pair in zip_longest(replies, requests) for one in pair if one)
+    messages = _join_messages(one for pair in zip_longest(replies, requests) for one in pair if one)
     parts = {"info": [slot for slot, _ in goal["constraints"]], "reqt": goal["request-slots"]}
     return {"goal": tuple(_items("task", parts)), "messages": messages, **ratings}
 
@@ -103,7 +103,7 @@ _CHANCES = [f"answer{n}_prob" for n in range(1, 5)]
 
 
 @function("llm-rubric")
-def add_expected_answers(reading: Reading, folder: Path) -> Reading:
+def add_expected_answers(reading: ImportResult, folder: Path) -> ImportResult:
     """Add what a published model expects people to answer, as the frame `published`: session, criterion, expected (1–4)."""
     if not (file := folder / JUDGED).is_file():
         return reading

@@ -21,16 +21,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from perslib.corpus.corpus import group_shuffle_split
-from perslib.corpus.files.reading import Reading, parse_json
+from perslib.corpus.files.reading import ImportResult, parse_json
 from perslib.corpus.files.records import Lines, read_each
-from perslib.corpus.schema import SESSION, labels
+from perslib.corpus.schema import SESSION, reason_labels
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
-from perslib.schemas import read_schema, unfit
+from perslib.schemas import find_unstorable, read_schema
 
 SCENARIOS: list[str] = read_toml(__file__, "names.toml")["persturnbench"]["scenarios"]
-SATISFIED, OTHER = labels("zh")["satisfied"], labels("zh")["other"]
-REASONS = [label for label in labels("zh").values() if label != SATISFIED]
+SATISFIED, OTHER = reason_labels("zh")["satisfied"], reason_labels("zh")["other"]
+REASONS = [label for label in reason_labels("zh").values() if label != SATISFIED]
 _SCHEMA = read_schema(__file__, "records.schema.toml", "persturnbench")
 FOLLOWED = "user messages followed by another user message"
 _SPLIT_FILES = ("splits.json", "split.json")
@@ -47,9 +47,9 @@ def looks_like(path: Path) -> bool:
     return path.name.endswith((".tar.gz", ".tgz", ".tar"))
 
 
-def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> Reading:
+def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> ImportResult:
     """Read the release; see `perslib import persturnbench`."""
-    reading = Reading(skip_bad)
+    reading = ImportResult(skip_bad)
     sessions: dict[Key, bytes] = {}
     shipped: dict[str, bytes] = {}
     for file, raw in _files(path):
@@ -68,7 +68,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> 
             "Is this the PersTurnBench release? Give the folder that holds data/, or its tar.gz.",
         )
     files = sorted(sessions.items(), key=lambda own: (own[0][0], SCENARIOS.index(own[0][1]), int(own[0][2])))
-    read_each(_parsed(files, reading), reading, _SCHEMA, partial(_session, reading=reading))
+    read_each(_parse_histories(files, reading), reading, _SCHEMA, partial(_session, reading=reading))
     meta = {"kind": "persturnbench", "scenarios": SCENARIOS, "reasons": REASONS, "satisfied": SATISFIED}
     reading.finish(meta, name, "zh", Problem(str(path), "holds no session that can be read"))
     _add_splits(reading, shipped)
@@ -107,7 +107,7 @@ def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
         ) from error
 
 
-def _session_key(file: PurePosixPath, reading: Reading) -> Key | None:
+def _session_key(file: PurePosixPath, reading: ImportResult) -> Key | None:
     """Return (user, scenario, session) of a conversation file; None for any other file."""
     if len(file.parts) < 3 or not file.parts[-3].startswith("User_"):
         return None
@@ -122,19 +122,19 @@ def _session_key(file: PurePosixPath, reading: Reading) -> Key | None:
     return None
 
 
-def _parsed(files: list[tuple[Key, bytes]], reading: Reading) -> Lines:
+def _parse_histories(files: list[tuple[Key, bytes]], reading: ImportResult) -> Lines:
     """Yield the content of each file that has a history."""
     for key, raw in files:
         place = "/".join(key) + ".json"
         value: Any = parse_json(raw, place)
-        wrong = [p for part in key for p in unfit(part, place, "the name")]
+        wrong = [p for part in key for p in find_unstorable(part, place, "the name")]
         if isinstance(value, dict) and "history" not in value:
             reading.note("files without a history, left out")
         else:
             yield place, wrong[0] if wrong else value, raw
 
 
-def _session(value: dict[str, Any], place: str, reading: Reading) -> None:
+def _session(value: dict[str, Any], place: str, reading: ImportResult) -> None:
     key = place.removesuffix(".json").split("/")
     labels: list[dict[str, Any]] = []
     problems = []
@@ -160,7 +160,7 @@ def _session(value: dict[str, Any], place: str, reading: Reading) -> None:
     reading.note("sessions that end with a user message", bool(trailing and turns))
 
 
-def _label(message: dict[str, Any], at: str, reading: Reading) -> dict[str, Any] | Problem:
+def _label(message: dict[str, Any], at: str, reading: ImportResult) -> dict[str, Any] | Problem:
     """Score and reason under the legality rule: a reason stands exactly where the score is 3 or lower."""
     score = reading.score(message["satisfaction"], "satisfaction", at)
     if isinstance(score, Problem):
@@ -177,7 +177,7 @@ def _label(message: dict[str, Any], at: str, reading: Reading) -> dict[str, Any]
     return label | ({"hallucination": message["hallucination"]} if "hallucination" in message else {})
 
 
-def _add_splits(reading: Reading, shipped: dict[str, bytes]) -> None:
+def _add_splits(reading: ImportResult, shipped: dict[str, bytes]) -> None:
     """Attach the split: the one the release ships where it divides the users at hand in two, else the recomputed one.
 
     Official programs always recompute it; a release that holds only some of the users cannot.

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.files.reading import Reading
+from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import json_lines, read_bounded, read_each
 from perslib.corpus.loaders.recipe import Recipe
 from perslib.corpus.loaders.rows import read_placed
@@ -41,11 +41,11 @@ def looks_like(path: Path) -> bool:
     return path.is_dir() and all((path / name).is_file() for name in FILES)
 
 
-def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: str = "conversations") -> Reading:
+def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: str = "conversations") -> ImportResult:
     """Read the folder; see `perslib import prism`."""
     if missing := [file for file in FILES if not (path / file).is_file()]:
         raise DataError(Problem(str(path), f"has no {', '.join(missing)}"))
-    reading = Reading(skip_bad, evidence=evidence)
+    reading = ImportResult(skip_bad, evidence=evidence)
     survey, conversations, utterances = (_records(path / file, reading) for file in FILES)
     people = {person["user_id"]: {c: person[c] for c in PROFILE if person.get(c)} for _, person in survey}
     held = {own["conversation_id"]: own for _, own in conversations}
@@ -69,16 +69,18 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: s
         "conversations with another number of replies in utterances.jsonl, read as in conversations.jsonl",
         len(differing),
     )
-    rows = [(place, {**row, "profile": people.get(row["user"])}) for place, row in _numbered([*placed, *alone])]
+    rows = [
+        (place, {**row, "profile": people.get(row["user"])}) for place, row in _number_candidates([*placed, *alone])
+    ]
     reading.note("replies that are empty", sum(row["response"] == "" for _, row in rows))
     reading.note(
         "people of the survey without a conversation, left out", len(people.keys() - {r["user"] for _, r in rows})
     )
     read_placed(rows, reading, name, Recipe("prism", scale=Scale(1, 100)))
-    return _completed(reading, held)
+    return _complete_sessions(reading, held)
 
 
-def _records(file: Path, reading: Reading) -> list[tuple[str, Record]]:
+def _records(file: Path, reading: ImportResult) -> list[tuple[str, Record]]:
     """Place and content of each line that is as it should be; of a conversation the first."""
     schema, seen = read_schema(__file__, "records.schema.toml", f"prism_{file.stem}"), set()
 
@@ -122,7 +124,7 @@ def _row(own: Record, said: Record, request: str | None, response: str) -> Recor
     }
 
 
-def _numbered(rows: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, Record]]:
+def _number_candidates(rows: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, Record]]:
     """Yield the rows with numbered models where a model answered a request twice."""
     rows = sorted(rows, key=lambda row: (row[1]["number"] is None, row[1]["number"] or 0))
     every = Counter((row["session"], row["turn"], row["candidate"]) for _, row in rows)
@@ -134,7 +136,7 @@ def _numbered(rows: Iterable[tuple[str, Record]]) -> Iterator[tuple[str, Record]
         yield place, {c: v for c, v in row.items() if c != "number"} | {"candidate": model}
 
 
-def _kept(own: Record) -> Record:
+def _select_columns(own: Record) -> Record:
     """Return the columns of a conversation that go to its session."""
     rated = {
         f"{kind}_{name}": None if value is None else float(value)
@@ -144,10 +146,10 @@ def _kept(own: Record) -> Record:
     return {c: own[c] for c in KEPT if own.get(c) is not None} | rated
 
 
-def _completed(reading: Reading, held: dict[str, Record]) -> Reading:
+def _complete_sessions(reading: ImportResult, held: dict[str, Record]) -> ImportResult:
     """Return the corpus with the conversations' other columns, and its sizes next to the published ones."""
     corpus, replies = reading.corpus, reading.corpus.extras["candidates"]
-    kept = pd.DataFrame([{"session": key, **_kept(own)} for key, own in held.items()])
+    kept = pd.DataFrame([{"session": key, **_select_columns(own)} for key, own in held.items()])
     sizes = (len(corpus.users), len(corpus.sessions), len(corpus.turns), int(replies["score"].notna().sum()))
     pairs = zip(PUBLISHED.items(), sizes)
     differ = [f"{what} {found:,} ({published:,})" for (what, published), found in pairs if found != published]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from perslib.corpus.files.reading import AUTO, Reading
+from perslib.corpus.files.reading import AUTO, ImportResult
 from perslib.corpus.loaders.derived import function
 from perslib.corpus.scale import Scale
 from perslib.errors import DataError, Problem, UnknownName
@@ -26,7 +26,7 @@ Names = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Column:
+class RecipeColumn:
     """Where a column is in a record, and how its value is converted."""
 
     name: str
@@ -44,10 +44,10 @@ class Column:
     role: str = "role"
     content: str = "content"
     roles: Names = field(default_factory=dict)
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[str, RecipeColumn] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, name: str, own: Any) -> Column:
+    def parse(cls, name: str, own: Any) -> RecipeColumn:
         """Make a column of what a recipe says: a path, paths, or a table."""
         own = dict(own) if isinstance(own, Mapping) else {"path": own}
         path = own.pop("path", ())
@@ -79,9 +79,9 @@ class Column:
         return said
 
 
-def parse_columns(columns: Names) -> dict[str, Column]:
+def parse_columns(columns: Names) -> dict[str, RecipeColumn]:
     """Make the columns that a table of a recipe describes."""
-    return {name: Column.parse(name, own) for name, own in columns.items()}
+    return {name: RecipeColumn.parse(name, own) for name, own in columns.items()}
 
 
 def in_words(value: Any) -> str:
@@ -111,7 +111,7 @@ class Recipe:
     join: Mapping[str, Names] = field(default_factory=dict)
     each: str = ""
     """The path in a record to the items of which each is a row."""
-    rows: tuple[tuple[str, Mapping[str, Column]], ...] = ()
+    rows: tuple[tuple[str, Mapping[str, RecipeColumn]], ...] = ()
     """The columns of each row that a record gives, with what tells it from the others."""
     derive: str = ""
     """The function (`perslib.corpus.loaders.derived`) that adds fields to a record before its columns are taken."""
@@ -143,9 +143,9 @@ class Recipe:
         """Return the recipe with options that replace its own."""
         return replace(self, **{option: value for option, value in options.items() if value is not None})
 
-    def begin(self, skip_bad: bool) -> Reading:
+    def begin(self, skip_bad: bool) -> ImportResult:
         """Return a reading with what the recipe states about all data."""
-        return Reading(skip_bad, evidence=self.evidence, dates=self.dates, session_scale=self.session_scale)
+        return ImportResult(skip_bad, evidence=self.evidence, dates=self.dates, session_scale=self.session_scale)
 
     def schema_of(self, record: Names) -> Schema | None:
         """Return the recipe's schema for records; None if it has none."""
@@ -177,7 +177,7 @@ def read_recipe(file: Path) -> Recipe:
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(Problem(file.name, f"is no TOML: {error}"), REMEDY) from error
     problems = check(content, _SCHEMA, file.name)
-    problems = problems or [Problem(file.name, wrong) for wrong in _misnamed(content)]
+    problems = problems or [Problem(file.name, wrong) for wrong in _find_misnamed(content)]
     if problems:
         raise DataError(problems, REMEDY)
     own: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
@@ -193,7 +193,7 @@ def read_recipe(file: Path) -> Recipe:
     return Recipe(**own, kind=file.stem, file=file)
 
 
-def _misnamed(content: Names) -> Iterator[str]:
+def _find_misnamed(content: Names) -> Iterator[str]:
     """Yield what is wrong with the keys of a recipe that name columns or functions."""
     for key in ("leave_out", "count", "unique", "of_session", "ratings"):
         for name in content.get(key, ()):

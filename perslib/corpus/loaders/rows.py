@@ -13,14 +13,14 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import several_replies as several
-from perslib.corpus.files.reading import Reading, Rejected, find_scale, number_in, parse_json
+from perslib.corpus.files.reading import ImportResult, Rejected, find_scale, number_in, parse_json
 from perslib.corpus.files.times import is_time, read_times
 from perslib.corpus.loaders.conversations import Key, Placed, Row, group_rows, say_alone, split_conversations
 from perslib.corpus.loaders.recipe import Recipe
 from perslib.corpus.scale import Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
 from perslib.errors import DataError, Problem
-from perslib.schemas import check, read_schema, unfit
+from perslib.schemas import check, find_unstorable, read_schema
 
 #: What rates a whole session, and what else is said once for it.
 RATINGS = ("satisfaction", "success")
@@ -30,7 +30,7 @@ OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
 FEW = 10
 
 
-def read_placed(placed: Placed, reading: Reading, name: str, recipe: Recipe) -> Reading:
+def read_placed(placed: Placed, reading: ImportResult, name: str, recipe: Recipe) -> ImportResult:
     """Read rows with the place of each in its file; None for a row that cannot be read, and was rejected."""
     placed = list(placed)
     names = {str(row["session"]) for _, row in placed if row is not None and row.get("session") is not None}
@@ -50,7 +50,7 @@ def read_placed(placed: Placed, reading: Reading, name: str, recipe: Recipe) -> 
         else:
             reading.faults += several.unclear(rows)
     reading.faults += [fault for rows in alone for fault in several.unclear(rows)]
-    reading.faults += _mixed((row for rows in by_session.values() for row in rows), recipe)
+    reading.faults += _find_mixed_columns((row for rows in by_session.values() for row in rows), recipe)
     reading.lost += len(spoiled)
     replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled}, recipe)
     extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
@@ -61,7 +61,7 @@ def read_placed(placed: Placed, reading: Reading, name: str, recipe: Recipe) -> 
     return reading.finish(meta, name, recipe.language, nothing, recipe.remedy, extras=extras)
 
 
-def _find_scales(reading: Reading, rows: list[dict[str, Any]], declared: Scale | None) -> Iterator[str]:
+def _find_scales(reading: ImportResult, rows: list[dict[str, Any]], declared: Scale | None) -> Iterator[str]:
     """Find the scale of replies and that of conversations, and say where they are two, or may be."""
     given = {c: [number_in(row[c]) for row in rows if row.get(c) is not None] for c in ("score", "satisfaction")}
     scores, ratings = ([number for number in given[c] if number is not None] for c in given)
@@ -82,22 +82,22 @@ def _find_scales(reading: Reading, rows: list[dict[str, Any]], declared: Scale |
 
 def refuse_unfit_names(row: dict[str, Any], place: str) -> None:
     """Raise an error where a row is of no session that can be named."""
-    if problems := list(unfit({c: row.get(c) for c in SESSION}, place)):
+    if problems := list(find_unstorable({c: row.get(c) for c in SESSION}, place)):
         raise DataError(problems)
 
 
-def _check(row: dict[str, Any], place: str, reading: Reading, recipe: Recipe) -> list[Problem]:
+def _check(row: dict[str, Any], place: str, reading: ImportResult, recipe: Recipe) -> list[Problem]:
     """Return the problems of a row; convert its ratings and profile."""
     if problems := [value for value in row.values() if isinstance(value, Problem)]:
         return [recipe.explain(problem) for problem in problems]
     profile = row.get("profile")
-    if isinstance(profile, str) and not any(unfit(profile, place)):
+    if isinstance(profile, str) and not any(find_unstorable(profile, place)):
         row["profile"] = parse_json(profile.encode(), f"{place} profile")
         if isinstance(row["profile"], Problem):
             return [row["profile"]]
     problems = check(row, _SCHEMA, place)
     for column in ("score", "satisfaction", *recipe.ratings):
-        if row.get(column) is not None and not any(unfit(row[column], place)):
+        if row.get(column) is not None and not any(find_unstorable(row[column], place)):
             row[column] = reading.score(row[column], column, place, whole=False)
             problems += [row[column]] if isinstance(row[column], Problem) else []
     for column in ("success", "chosen"):
@@ -125,7 +125,7 @@ def _differing(rows: list[Row]) -> list[Problem]:
     return problems
 
 
-def _mixed(rows: Iterator[Row], recipe: Recipe) -> Iterator[Problem]:
+def _find_mixed_columns(rows: Iterator[Row], recipe: Recipe) -> Iterator[Problem]:
     """Yield problems of further columns whose cells are of several kinds, which a file of columns cannot hold."""
     known = {*SCHEMA["turns"], *OF_SESSION, *recipe.of_session, "profile"}
     kinds: dict[str, tuple[str, str]] = {}
@@ -143,7 +143,7 @@ def _mixed(rows: Iterator[Row], recipe: Recipe) -> Iterator[Problem]:
 _KINDS = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 
 
-def _fill(reading: Reading, by_session: dict[Key, list[Row]], recipe: Recipe) -> list[dict[str, Any]]:
+def _fill(reading: ImportResult, by_session: dict[Key, list[Row]], recipe: Recipe) -> list[dict[str, Any]]:
     """Fill in the users' profiles, the sessions and the turns; return the replies of turns with several replies."""
     replies: list[dict[str, Any]] = []
     of_session = (*OF_SESSION, *recipe.of_session)
@@ -162,11 +162,11 @@ def _fill(reading: Reading, by_session: dict[Key, list[Row]], recipe: Recipe) ->
         for i, own in enumerate(turns):
             row = several.main_of(own)
             number = i if row.get("turn") is None else int(row["turn"])
-            replies += several.candidates(where, number, own, reading.rated)
+            replies += several.candidates(where, number, own, reading.make_rating_columns)
             reading.note("equal replies to one request, rated differently", several.rated_differently(own))
             said = {k: v for k, v in row.items() if k not in (*of_session, *several.OF_REPLY, "profile")}
             said |= {c: None if row.get(c) is None else pd.Timestamp(row[c]) for c in TIMES}
-            reading.turns.append({**said, **reading.rated(row.get("score")), **where, "turn": number})
+            reading.turns.append({**said, **reading.make_rating_columns(row.get("score")), **where, "turn": number})
             reading.profiles[key[0]] = reading.profiles.get(key[0]) or row.get("profile") or {}
             first.setdefault("assistant", row.get("candidate"))
         reading.profiles.setdefault(key[0], {})

@@ -26,9 +26,9 @@ import pandas as pd
 
 from perslib.corpus import several_replies as several
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.files.reading import Reading
+from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import naming, read_each
-from perslib.corpus.files.tables import SUFFIXES, open_rows, rows_of
+from perslib.corpus.files.tables import SUFFIXES, open_rows, read_table_rows
 from perslib.corpus.loaders.by_recipe import read_by_recipe
 from perslib.corpus.loaders.recipe import Recipe, find_recipe
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
@@ -59,7 +59,7 @@ def read(
     evidence: str | None = None,
     dates: str | None = None,
     recipe: str | None = None,
-) -> Reading:
+) -> ImportResult:
     """Read a table of one's own, by the names of its columns or by a recipe; see `perslib import table`."""
     how = {"language": language, "scale": scale, "session_scale": session_scale, "evidence": evidence, "dates": dates}
     if recipe:
@@ -89,7 +89,7 @@ def read_rows(
     evidence: str | None = None,
     dates: str | None = None,
     row_of: Callable[[Any], dict[str, Any]] = dict,
-) -> Reading:
+) -> ImportResult:
     """Read rows as of a table: what a loader of one's own makes of its files.
 
     Rows may be records of any form that `row_of` makes a row of; a record for which it fails is named with the error, and
@@ -98,11 +98,11 @@ def read_rows(
     how = {"language": language, "scale": scale, "session_scale": session_scale, "evidence": evidence, "dates": dates}
     own = Recipe().using(**how)
     reading = own.begin(skip_bad)
-    placed = read_each(_numbered(rows), reading, None, lambda row, place: _rename(row_of(row), place), sessions=0)
+    placed = read_each(_number_rows(rows), reading, None, lambda row, place: _rename(row_of(row), place), sessions=0)
     return read_placed(placed, reading, name, own)
 
 
-def _numbered(rows: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
+def _number_rows(rows: Iterable[Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yield the rows with their places; an error in their source ends the reading, because the next rows are unknown."""
     todo, end = iter(rows), object()
     for number in itertools.count(1):
@@ -127,7 +127,7 @@ def from_frame(
     """Return the corpus of a data frame; rows and options are those of your own tables."""
     replies, sessions = (Scale.parse(s) if isinstance(s, str) else s for s in (scale, session_scale))
     _check_columns(columns or {}, frame.columns, name)
-    rows = (_under_ours(row, columns or {}) for row in rows_of(frame))
+    rows = (_under_ours(row, columns or {}) for row in read_table_rows(frame))
     how: dict[str, Any] = {"scale": replies, "session_scale": sessions, "evidence": evidence, "dates": dates}
     return read_rows(rows, name, language=language, **how).corpus
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from perslib.corpus import Block, Target
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.scores import read
-from perslib.judge.asking.settings import AskingJudge, Manner
-from perslib.judge.base import Sees, Verdict
+from perslib.judge.asking.scores import read_score_verdict
+from perslib.judge.asking.settings import AskingJudge, JudgeSettings
+from perslib.judge.base import JudgeInputs, Verdict
 from perslib.llm import Answer, Ask
 from perslib.memory import Anchor, Retrieval, select_profile_fields
 from perslib.memory.structured import truncate_text
@@ -37,12 +37,12 @@ class Episodic(AskingJudge):
     was not shown is kept as written. Table 2's row is `boundary_first=True`.
     """
 
-    def __init__(self, *, boundary_first: bool = False, manner: Manner | None = None, name: str | None = None):
-        self.boundary_first, self.manner = boundary_first, manner or Manner()
-        if boundary_first and not self.manner.written:
-            raise DataError(Problem("manner", "is one digit, but the boundary-first answer has several fields"))
+    def __init__(self, *, boundary_first: bool = False, settings: JudgeSettings | None = None, name: str | None = None):
+        self.boundary_first, self.settings = boundary_first, settings or JudgeSettings()
+        if boundary_first and not self.settings.with_rationale:
+            raise DataError(Problem("settings", "is one digit, but the boundary-first answer has several fields"))
         self.name = name or ("episodic, boundary first" if boundary_first else "episodic")
-        self.sees = Sees(True, True, True, history=True, model=True)
+        self.inputs = JudgeInputs(True, True, True, history=True, model=True)
         self._retrieval = Retrieval()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
@@ -56,14 +56,14 @@ class Episodic(AskingJudge):
 
         name = "judge_episodic_boundary" if self.boundary_first else "judge_episodic"
         questions = [self._fields(block, target, anchors) for target, anchors in zip(block, found)]
-        return await self.manner.ask(name, questions, ask, reading)
+        return await self.settings.ask(name, questions, ask, reading)
 
     def _fields(self, block: Block, target: Target, anchors: Sequence[Anchor]) -> dict[str, Any]:
-        shown = self.manner.shown(target)
+        shown = self.settings.make_target_fields(target)
         messages = [{**m, "content": truncate_text(m["content"], MESSAGE)} for m in shown["conversation"]]
         return {
             **shown,
-            **({} if self.boundary_first else {"written": self.manner.written}),
+            **({} if self.boundary_first else {"written": self.settings.with_rationale}),
             "profile": select_profile_fields(block.profile, "published"),
             "conversation": keep_last_characters(messages, CONVERSATION),
             "reply": truncate_text(target.response, REPLY),
@@ -71,10 +71,10 @@ class Episodic(AskingJudge):
         }
 
     def _read(self, answer: Answer, shown: Sequence[str]) -> Verdict:
-        if not self.manner.written:
-            return replace(self.manner.read(answer), evidence=tuple(shown))
-        verdict = read(answer, self.manner.language, keys={"evidence": "key_evidence_ids"})
-        named = tuple(dict.fromkeys(_named(cited, shown) for cited in verdict.evidence))
+        if not self.settings.with_rationale:
+            return replace(self.settings.read(answer), evidence=tuple(shown))
+        verdict = read_score_verdict(answer, self.settings.language, keys={"evidence": "key_evidence_ids"})
+        named = tuple(dict.fromkeys(_find_cited_turn(cited, shown) for cited in verdict.evidence))
         verdict = replace(verdict, evidence=named or tuple(shown))
         key = "boundary_decision" if self.boundary_first else "boundary_side"
         side = (answer.data or {}).get(key)
@@ -96,7 +96,7 @@ def _evidence(number: int, anchor: Anchor) -> dict[str, Any]:
     }
 
 
-def _named(cited: str, shown: Sequence[str]) -> str:
+def _find_cited_turn(cited: str, shown: Sequence[str]) -> str:
     """The turn behind E1, e1, [E1] or 1; anything else as it stands."""
     number = re.fullmatch(r"\W*[Ee]?0*([1-9]\d*)\W*", cited)
     return shown[int(number[1]) - 1] if number and int(number[1]) <= len(shown) else cited

@@ -12,8 +12,8 @@ from typing import Any
 
 from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.errors import NotEnough, PerslibError, check_names
-from perslib.judge.asking.settings import AskingJudge, Manner
-from perslib.judge.base import Sees, Verdict
+from perslib.judge.asking.settings import AskingJudge, JudgeSettings
+from perslib.judge.base import JudgeInputs, Verdict
 from perslib.llm import Ask
 from perslib.prompts.library import keep_last_characters
 
@@ -33,17 +33,17 @@ class Generic(AskingJudge):
     The dialogue is shown whole, its last 6,000 characters where it is longer.
     """
 
-    def __init__(self, variant: str = "zero-shot", manner: Manner | None = None):
+    def __init__(self, variant: str = "zero-shot", settings: JudgeSettings | None = None):
         check_names("generic judge", variant, PROMPTS)
         self.name, self.variant = variant, variant
-        self.manner = manner or Manner(window=None)
-        self.sees = Sees(reply=True, task=True, train=variant == "few-shot", model=True)
+        self.settings = settings or JudgeSettings(window=None)
+        self.inputs = JudgeInputs(reply=True, task=True, train=variant == "few-shot", model=True)
         self._shots: list[dict[str, Any]] = []
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Draw the rated examples, as many of each score, from the train users."""
         if self.variant == "few-shot":
-            self._shots = drawn(train)
+            self._shots = sample_examples(train)
             if not self._shots:
                 raise NotEnough(
                     "The few-shot judge needs examples that train users rated, but {corpus} has no rated replies. Add "
@@ -57,15 +57,19 @@ class Generic(AskingJudge):
             raise PerslibError(
                 "The few-shot judge has no examples yet: `evaluate` draws them, or `fit` on train users."
             )
-        return await self.manner.ask(PROMPTS[self.variant], [self._fields(t) for t in block], ask)
+        return await self.settings.ask(PROMPTS[self.variant], [self._fields(t) for t in block], ask)
 
     def _fields(self, target: Target) -> dict[str, Any]:
-        fields = {"scenario": target.scenario, "written": self.manner.written, **self.manner.shown(target)}
+        fields = {
+            "scenario": target.scenario,
+            "written": self.settings.with_rationale,
+            **self.settings.make_target_fields(target),
+        }
         fields["conversation"] = keep_last_characters(fields["conversation"], DIALOGUE)
         return {"examples": self._shots, **fields} if self.variant == "few-shot" else fields
 
 
-def drawn(train: Corpus) -> list[dict[str, Any]]:
+def sample_examples(train: Corpus) -> list[dict[str, Any]]:
     """Rated replies of train users, the same number of each score as far as there are so many."""
     rated = train.turns[train.turns["score"].notna()]
     tasks = train.sessions.set_index(SESSION)["task"].to_dict()

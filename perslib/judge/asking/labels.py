@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
-from perslib.judge.asking.scores import spent, unscored, with_distribution
+from perslib.judge.asking.scores import make_cost_verdict, make_unscored_verdict, with_distribution
 from perslib.judge.base import Verdict
 from perslib.llm import Answer, parse
 from perslib.llm.answerers.completions import split_reasoning
@@ -43,9 +43,9 @@ def read_label(answer: Answer, values: Sequence[float]) -> Verdict:
     said = answer.text if stated is None else str(stated)
     label, rule = parse_verdict(said, neutral=SCORES[NEUTRAL] in values)
     if label is None:
-        return unscored(answer, f"no verdict in {answer.text[:40]!r}")
+        return make_unscored_verdict(answer, f"no verdict in {answer.text[:40]!r}")
     mode = rule if stated is None else answer.mode
-    verdict = replace(spent(answer), raw=SCORES[label], rationale=data.get("reason"), mode=mode)
+    verdict = replace(make_cost_verdict(answer), raw=SCORES[label], rationale=data.get("reason"), mode=mode)
     names = {NAMES[label]: score for label, score in SCORES.items() if score in values}
     return with_distribution(verdict, answer, names, key="verdict")
 
@@ -66,33 +66,33 @@ _STATED, _PERHAPS = (
 )
 
 
-class Read(NamedTuple):
+class ParsedLabel(NamedTuple):
     """A label, or None, and the rule that read it: json, stated, alone, last line, first line; or none."""
 
     label: int | None
     rule: str
 
 
-def parse_verdict(text: str, *, neutral: bool = False) -> Read:
+def parse_verdict(text: str, *, neutral: bool = False) -> ParsedLabel:
     """The verdict in a text: good (1) or bad (-1), with `neutral` also 0; what else numbers mean is never guessed."""
     said = unicodedata.normalize("NFKC", split_reasoning(text[:LONGEST])[0]).strip()
     if not said:
-        return Read(None, "none")
+        return ParsedLabel(None, "none")
     inner = _FENCE.sub(lambda match: match[1], said).strip()
     found, _ = parse(inner, _OBJECT)
     if found:
-        return Read(_label(next(found[key] for key in KEYS if key in found), neutral), "json")
+        return ParsedLabel(_label(next(found[key] for key in KEYS if key in found), neutral), "json")
     if stated := list(_STATED.finditer(inner)):
-        return Read(_label(stated[-1]["said"], neutral), "stated")
+        return ParsedLabel(_label(stated[-1]["said"], neutral), "stated")
     if (label := _label(inner, neutral)) is not None:
-        return Read(label, "alone")
+        return ParsedLabel(label, "alone")
     if perhaps := [label for m in _PERHAPS.finditer(inner) if (label := _label(m["said"], neutral)) is not None]:
-        return Read(perhaps[-1], "stated")
+        return ParsedLabel(perhaps[-1], "stated")
     lines = inner.splitlines()
     for rule, line in (("last line", lines[-1]), ("first line", lines[0])):
         if (label := _label(line, neutral)) is not None:
-            return Read(label, rule)
-    return Read(None, "none")
+            return ParsedLabel(label, rule)
+    return ParsedLabel(None, "none")
 
 
 def _label(value: Any, neutral: bool) -> int | None:
@@ -100,18 +100,18 @@ def _label(value: Any, neutral: bool) -> int | None:
     if isinstance(value, bool):
         return GOOD if value else BAD
     if isinstance(value, int | float):
-        return _numbered(float(value), neutral)
+        return _make_label(float(value), neutral)
     if not isinstance(value, str):
         return None
     word = value.strip(_LABELS["trimmed"]).casefold()
     if word in ("true", "false"):
         return GOOD if word == "true" else BAD
     if re.fullmatch(r"[+-]?\d+(?:\.0+)?|−\d+", word):
-        return _numbered(float(word.replace("−", "-")), neutral)
+        return _make_label(float(word.replace("−", "-")), neutral)
     label = _WORDS.get(word)
     return None if label == NEUTRAL and not neutral else label
 
 
-def _numbered(value: float, neutral: bool) -> int | None:
+def _make_label(value: float, neutral: bool) -> int | None:
     known = {1.0: GOOD, -1.0: BAD} | ({0.0: NEUTRAL} if neutral else {})
     return known.get(value)

@@ -17,8 +17,8 @@ import pandas as pd
 
 from perslib.corpus import Block, Target
 from perslib.errors import check_names
-from perslib.judge.asking.settings import AskingJudge, Manner
-from perslib.judge.base import Sees, Verdict
+from perslib.judge.asking.settings import AskingJudge, JudgeSettings
+from perslib.judge.base import JudgeInputs, Verdict
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, UserMemory, select_profile_fields
 
@@ -31,17 +31,19 @@ class Personal(AskingJudge):
     def __init__(
         self,
         memory: MemorySystem | None,
-        manner: Manner | None = None,
+        settings: JudgeSettings | None = None,
         *,
         update: Update = "fixed",
         profile: Literal["published", "all", "none"] = "published",
         name: str | None = None,
     ):
         check_names("way to update the memory", update, get_args(Update))
-        self.memory, self.manner, self.update, self.profile = memory, manner or Manner(), update, profile
+        self.memory, self.settings, self.update, self.profile = memory, settings or JudgeSettings(), update, profile
         usual = "no memory" if memory is None else f"{memory.name} memory"
         self.name = name or (usual if update == "fixed" else f"{usual}, {update}")
-        self.sees = Sees(True, True, profile != "none", history=memory is not None, train=self.learns, model=True)
+        self.inputs = JudgeInputs(
+            True, True, profile != "none", history=memory is not None, train=self.learns, model=True
+        )
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Build the memory, then one question a reply."""
@@ -49,9 +51,9 @@ class Personal(AskingJudge):
         judged: list[dict[str, Any]] = []
         for group in self._groups(block):
             memory = None if self.memory is None else await self.memory.build(block, ask, _frame(judged))
-            found = await self._asked(block, group, memory, ask)
+            found = await self._judge_group(block, group, memory, ask)
             verdicts += found
-            judged += [_judged(target, verdict) for target, verdict in zip(group, found)]
+            judged += [_make_evidence_row(target, verdict) for target, verdict in zip(group, found)]
         return verdicts
 
     def _groups(self, block: Block) -> Iterator[list[Target]]:
@@ -63,26 +65,33 @@ class Personal(AskingJudge):
             for _, group in groupby(block, key=lambda t: (t.session, t.turn if alone else 0)):
                 yield list(group)
 
-    async def _asked(self, block: Block, group: list[Target], memory: UserMemory | None, ask: Ask) -> list[Verdict]:
+    async def _judge_group(
+        self, block: Block, group: list[Target], memory: UserMemory | None, ask: Ask
+    ) -> list[Verdict]:
         fields: dict[str, Any] = {
             "profile": select_profile_fields(block.profile, self.profile),
-            "written": self.manner.written,
+            "written": self.settings.with_rationale,
         }
         if memory is None or memory.is_empty:
-            name, questions = "judge_no_memory", [{**fields, **self.manner.shown(t)} for t in group]
+            name, questions = "judge_no_memory", [{**fields, **self.settings.make_target_fields(t)} for t in group]
         else:
             name = "judge_personal"
             fields |= {"counts": list(memory.counts), "average": memory.average}
             questions = [
-                {**fields, "memory": memory.recall(t), "about": memory.describe_target(t), **self.manner.shown(t)}
+                {
+                    **fields,
+                    "memory": memory.recall(t),
+                    "about": memory.describe_target(t),
+                    **self.settings.make_target_fields(t),
+                }
                 for t in group
             ]
-        verdicts = await self.manner.ask(name, questions, ask)
+        verdicts = await self.settings.ask(name, questions, ask)
         said = None if memory is None else memory.state
         return [replace(verdict, memory=said) for verdict in verdicts]
 
 
-def _judged(target: Target, verdict: Verdict) -> dict[str, Any]:
+def _make_evidence_row(target: Target, verdict: Verdict) -> dict[str, Any]:
     """A judged reply as a further turn of evidence, under the judge's own score."""
     return {
         **{name: getattr(target, name) for name in ("user", "scenario", "session", "turn", "task", "assistant")},

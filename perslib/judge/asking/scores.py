@@ -28,7 +28,7 @@ DIGITS = {str(score): float(score) for score in range(1, 6)}
 _SAYINGS = [saying.replace("{one}", _SAID["one"]) for saying in _SAID["sayings"]]
 
 
-def read(answer: Answer, language: str, *, keys: Mapping[str, str] | None = None) -> Verdict:
+def read_score_verdict(answer: Answer, language: str, *, keys: Mapping[str, str] | None = None) -> Verdict:
     """The verdict in an answer to a prompt that asks for `score`, `reason` and `rationale`.
 
     An object that does not fit the schema (a reason in the other language, a long rationale) counts if its
@@ -38,10 +38,10 @@ def read(answer: Answer, language: str, *, keys: Mapping[str, str] | None = None
     if isinstance(said, Mapping):
         mode = answer.mode if answer.data is not None else "text"
         return _of_object(answer, said, language, dict(keys or {}), mode)
-    score = score_in(answer.text)
+    score = find_score(answer.text)
     if score is None:
-        return unscored(answer, "no score in the answer")
-    return _scored(answer, score, None, answer.text.strip() or None, language, mode="prose")
+        return make_unscored_verdict(answer, "no score in the answer")
+    return _make_scored_verdict(answer, score, None, answer.text.strip() or None, language, mode="prose")
 
 
 def read_digit(answer: Answer, *, weighed: bool = False) -> Verdict:
@@ -50,20 +50,20 @@ def read_digit(answer: Answer, *, weighed: bool = False) -> Verdict:
     A very small model may write something else. With `weighed` the digit that it held likeliest is the score all
     the same (mode `weighed`); without, the reply is unscored, since what was written may have been a refusal.
     """
-    said = score_in(answer.text)
+    said = find_score(answer.text)
     if answer.error is not None:
-        return unscored(answer, answer.error)
+        return make_unscored_verdict(answer, answer.error)
     if said is not None:
-        return replace(with_distribution(spent(answer), answer), raw=float(said), mode="digit")
+        return replace(with_distribution(make_cost_verdict(answer), answer), raw=float(said), mode="digit")
     likeliest = digit_distribution(answer, weighed=True) if weighed else None
     if likeliest is None or likeliest.mass < LEAST_MASS:
-        return unscored(answer, f"expected a digit from 1 to 5, found {answer.text[:40]!r}")
+        return make_unscored_verdict(answer, f"expected a digit from 1 to 5, found {answer.text[:40]!r}")
     p = tuple(likeliest[str(s)] for s in range(1, 6))
     score = 1.0 + p.index(max(p))
-    return replace(spent(answer), raw=score, p=p, expected=likeliest.expected, mode="weighed")
+    return replace(make_cost_verdict(answer), raw=score, p=p, expected=likeliest.mean, mode="weighed")
 
 
-def score_in(text: str) -> int | None:
+def find_score(text: str) -> int | None:
     """The one score that a text names, as 4/5, "score: 4" or 4 stars; None where it names none or several."""
     # In pieces: a long run of combining marks takes the square of its length.
     pieces = (text[i : i + PIECE] for i in range(0, len(text), PIECE))
@@ -77,7 +77,7 @@ def score_in(text: str) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def spent(answer: Answer) -> Verdict:
+def make_cost_verdict(answer: Answer) -> Verdict:
     """A verdict that says only what its answer took."""
     return Verdict(asked=answer.digest or None, **{name: getattr(answer, name) for name in SPENT})
 
@@ -88,23 +88,25 @@ def _of_object(answer: Answer, said: Mapping[str, Any], language: str, keys: Map
 
     score = field("score")
     if isinstance(score, str):
-        score = score_in(score)
+        score = find_score(score)
     if isinstance(score, bool) or score not in (1, 2, 3, 4, 5):
-        return unscored(answer, "no score from 1 to 5 in the answer")
+        return make_unscored_verdict(answer, "no score from 1 to 5 in the answer")
     reason, rationale = (text if isinstance(text := field(n), str) else None for n in ("reason", "rationale"))
     cited = field("evidence")
     evidence = tuple(map(str, cited)) if isinstance(cited, list) else ()
-    return replace(_scored(answer, score, reason, rationale, language, mode), evidence=evidence)
+    return replace(_make_scored_verdict(answer, score, reason, rationale, language, mode), evidence=evidence)
 
 
-def unscored(answer: Answer, why: str) -> Verdict:
+def make_unscored_verdict(answer: Answer, why: str) -> Verdict:
     """Make a verdict without a score that says why."""
-    return replace(spent(answer), mode="unscored", error=answer.error or why)
+    return replace(make_cost_verdict(answer), mode="unscored", error=answer.error or why)
 
 
-def _scored(answer: Answer, score: Any, reason: str | None, rationale: str | None, language: str, mode: str) -> Verdict:
+def _make_scored_verdict(
+    answer: Answer, score: Any, reason: str | None, rationale: str | None, language: str, mode: str
+) -> Verdict:
     legal = legal_reason(score, reason, language)
-    verdict = replace(spent(answer), raw=float(score), reason=legal, rationale=rationale or None, mode=mode)
+    verdict = replace(make_cost_verdict(answer), raw=float(score), reason=legal, rationale=rationale or None, mode=mode)
     return with_distribution(verdict, answer)
 
 

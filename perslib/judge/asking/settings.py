@@ -1,4 +1,4 @@
-"""How judges put their questions: `Manner`."""
+"""How judges put their questions: `JudgeSettings`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from perslib.corpus import Corpus, Target
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.scores import read, read_digit
+from perslib.judge.asking.scores import read_digit, read_score_verdict
 from perslib.judge.base import Judge, Verdict, sum_spent
 from perslib.llm import Answer, Ask, Request
 from perslib.memory import MemorySystem
 from perslib.prompts import Prompt, PromptSettings
 
 
-def pooled(verdicts: Sequence[Verdict]) -> Verdict:
+def pool_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
     """One verdict from several draws: shares as distribution, the commonest score, the words of its first draw.
 
     Draws without a score are left out; if none has one, the first says why.
@@ -37,7 +37,7 @@ TOP_LOGPROBS = 20
 
 
 @dataclass(frozen=True)
-class Manner(PromptSettings):
+class JudgeSettings(PromptSettings):
     """How a judge asks for scores: the settings of all questions, and how the score is to be given.
 
     Written, it gives score, reason and rationale; not written, the score alone, one token. Either way the
@@ -46,11 +46,11 @@ class Manner(PromptSettings):
     personal judge, as published), and it is 0 for the score alone.
     """
 
-    written: bool = True
+    with_rationale: bool = True
     window: int | None = field(default=5, kw_only=True)
     """Messages of either role shown before the reply; None shows all."""
     samples: int = field(default=1, kw_only=True)
-    weighed: bool = field(default=False, kw_only=True)
+    use_likeliest_digit: bool = field(default=False, kw_only=True)
     """Of the score alone: count the likeliest digit where something else is written, as very small models do."""
 
     def __post_init__(self) -> None:
@@ -64,7 +64,7 @@ class Manner(PromptSettings):
         """The question of this prompt, as often as it is to be asked."""
         found = self.find_prompt(name) if isinstance(name, str) else name
         request = replace(found.render(**fields), top_logprobs=TOP_LOGPROBS)
-        if not self.written:
+        if not self.with_rationale:
             usual = 0.0 if self.samples == 1 else 1.0
             request = replace(request, schema=None, max_tokens=1, temperature=usual)
         request = self.apply(request)
@@ -75,7 +75,11 @@ class Manner(PromptSettings):
 
     def read(self, answer: Answer) -> Verdict:
         """What one answer says."""
-        return read(answer, self.language) if self.written else read_digit(answer, weighed=self.weighed)
+        return (
+            read_score_verdict(answer, self.language)
+            if self.with_rationale
+            else read_digit(answer, weighed=self.use_likeliest_digit)
+        )
 
     async def ask(
         self,
@@ -96,19 +100,19 @@ class Manner(PromptSettings):
         for number, group in enumerate(asked):
             given = [next(answers) for _ in group]
             drawn = [self.read(a) if reading is None else reading(number, a) for a in given]
-            verdicts.append(replace(drawn[0] if len(drawn) == 1 else pooled(drawn), prompt=found.label))
+            verdicts.append(replace(drawn[0] if len(drawn) == 1 else pool_verdicts(drawn), prompt=found.label))
         return verdicts
 
-    def shown(self, target: Target) -> dict[str, Any]:
+    def make_target_fields(self, target: Target) -> dict[str, Any]:
         """What every judge that reads the reply is shown of a target."""
         said = target.prefix if self.window is None else target.window(self.window)
         return {"task": target.task, "conversation": list(said), "reply": target.response}
 
 
 class AskingJudge(Judge):
-    """A judge that asks a model, in its manner."""
+    """A judge that asks a model, in its settings."""
 
-    manner: Manner
+    settings: JudgeSettings
     memory: MemorySystem | None = None
     """What it remembers of the user, if anything."""
 
@@ -125,4 +129,4 @@ class AskingJudge(Judge):
     @property
     def samples(self) -> int:
         """How often the model is asked about each reply."""
-        return self.manner.samples
+        return self.settings.samples

@@ -20,10 +20,10 @@ from typing import Any
 from perslib.corpus import Block, Corpus, Target
 from perslib.corpus.schema import OTHER, SATISFIED, legal_reason
 from perslib.errors import DataError, Problem
-from perslib.judge.asking.scores import spent, unscored
-from perslib.judge.asking.settings import AskingJudge, Manner
-from perslib.judge.base import Sees, Verdict, unfitted
-from perslib.judge.history import lessons
+from perslib.judge.asking.scores import make_cost_verdict, make_unscored_verdict
+from perslib.judge.asking.settings import AskingJudge, JudgeSettings
+from perslib.judge.base import JudgeInputs, Verdict, make_unfitted_error
+from perslib.judge.history import list_training_blocks
 from perslib.llm import Answer, Ask, parse
 from perslib.memory import select_profile_fields
 from perslib.prompts import prompt
@@ -47,12 +47,12 @@ class Spur(AskingJudge):
     """
 
     name = "SPUR"
-    sees = Sees(True, True, True, train=True, model=True)
+    inputs = JudgeInputs(True, True, True, train=True, model=True)
 
-    def __init__(self, manner: Manner | None = None, *, train_turns: int = TRAIN_TURNS):
-        self.manner, self.train_turns = manner or Manner(), train_turns
-        if not self.manner.written:
-            raise DataError(Problem("manner", "is one digit, but SPUR's answer lists the rules that are met"))
+    def __init__(self, settings: JudgeSettings | None = None, *, train_turns: int = TRAIN_TURNS):
+        self.settings, self.train_turns = settings or JudgeSettings(), train_turns
+        if not self.settings.with_rationale:
+            raise DataError(Problem("settings", "is one digit, but SPUR's answer lists the rules that are met"))
         self.rules: dict[str, list[str]] = {}
         self.lack: str | None = None
         """Why nothing can be scored after fitting; None when all is well."""
@@ -62,44 +62,44 @@ class Spur(AskingJudge):
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Induce and reduce the rules."""
         self.lack = None
-        lessons = self._drawn(train)
+        lessons = self._sample_replies(train)
         answers = await ask(
             [self._request("spur_induce", {"label": label, **shown}) for label, shown in lessons], "rules"
         )
         candidates: dict[str, list[str]] = {label: [] for label in LABELS}
         for (label, _), answer in zip(lessons, answers):
             candidates[label] += _rules(answer)
-        self.rules = await self._reduced(candidates, ask)
+        self.rules = await self._reduce_rules(candidates, ask)
         missing = [label for label in LABELS if not self.rules[label]]
         if missing:
             failed = next((a.error for a in answers if a.error), "train users have no such reply")
             self.lack = f"no rules for {' and '.join(missing)}: {failed}"
 
-    def _drawn(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
+    def _sample_replies(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
         """Label and fields of the train replies to learn from."""
         found: dict[str, list[tuple[Block, Target]]] = {label: [] for label in LABELS}
-        for block, targets, scores in lessons(train, has_history=False, min_sessions=0):
+        for block, targets, scores in list_training_blocks(train, has_history=False, min_sessions=0):
             for target, score in zip(targets, scores):
                 found["SAT" if score >= 4 else "DSAT"].append((block, target))
         order = random.Random(SEED)
         return [
-            (label, self._shown(*one))
+            (label, self._make_fields(*one))
             for label, turns in found.items()
             for one in order.sample(turns, min(self.train_turns, len(turns)))
         ]
 
-    async def _reduced(self, candidates: Mapping[str, list[str]], ask: Ask) -> dict[str, list[str]]:
+    async def _reduce_rules(self, candidates: Mapping[str, list[str]], ask: Ask) -> dict[str, list[str]]:
         chunks = [
             (label, rules[i : i + CHUNK], min(OF_CHUNK, len(rules) - i))
             for label, rules in candidates.items()
             for i in range(0, len(rules), CHUNK)
             if len(rules) > CHUNK
         ]
-        shorter = {**candidates, **await self._merged(chunks, ask)}
+        shorter = {**candidates, **await self._merge_rules(chunks, ask)}
         last = [(label, rules, RULES) for label, rules in shorter.items() if len(rules) > RULES]
-        return {**shorter, **await self._merged(last, ask)}
+        return {**shorter, **await self._merge_rules(last, ask)}
 
-    async def _merged(self, parts: Sequence[tuple[str, list[str], int]], ask: Ask) -> dict[str, list[str]]:
+    async def _merge_rules(self, parts: Sequence[tuple[str, list[str], int]], ask: Ask) -> dict[str, list[str]]:
         """Lists of a label, each merged into at most so many rules; its first ones where the model gives none."""
         found: dict[str, list[str]] = {label: [] for label, _, _ in parts}
         requests = [
@@ -116,45 +116,45 @@ class Spur(AskingJudge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One question a reply, all at once."""
         if not self.rules:
-            raise unfitted(self)
+            raise make_unfitted_error(self)
         if self.lack is not None:
             return [Verdict(mode="unscored", error=self.lack)] * len(block)
         rules = {f"{label.lower()}_rules": self.rules[label] for label in LABELS}
-        questions = [{**self._shown(block, target), **rules} for target in block]
-        return await self.manner.ask("spur_score", questions, ask, lambda _, a: self._read(a))
+        questions = [{**self._make_fields(block, target), **rules} for target in block]
+        return await self.settings.ask("spur_score", questions, ask, lambda _, a: self._read(a))
 
     def _read(self, answer: Answer) -> Verdict:
         # An answer counts, too, where all that is wrong with it is that it has no prediction.
         found = parse(answer.raw, _MATCHES)[0] if answer.data is None else answer.data
         if found is None:
-            return unscored(answer, "no rules in the answer")
+            return make_unscored_verdict(answer, "no rules in the answer")
         verdict = replace(
-            spent(answer),
+            make_cost_verdict(answer),
             mode=answer.mode if answer.data else "text",
             rationale=found.get("rationale") or None,
             evidence=tuple(f"{label} {n}" for label in LABELS for n in found[f"{label.lower()}_matches"]),
         )
         prediction = str(found.get("prediction")).strip().upper()
         if prediction in LABELS:
-            return self._scored(verdict, prediction == "SAT")
+            return self._set_score(verdict, prediction == "SAT")
         sat, dsat = len(found["sat_matches"]), len(found["dsat_matches"])
         if not sat and not dsat:
             return replace(verdict, mode="unscored", error="neither a prediction nor a rule in the answer")
-        return self._scored(verdict, sat >= dsat)
+        return self._set_score(verdict, sat >= dsat)
 
-    def _scored(self, verdict: Verdict, satisfied: bool) -> Verdict:
+    def _set_score(self, verdict: Verdict, satisfied: bool) -> Verdict:
         score = 4.0 if satisfied else 3.0
-        reason = legal_reason(score, SATISFIED if satisfied else OTHER, self.manner.language)
+        reason = legal_reason(score, SATISFIED if satisfied else OTHER, self.settings.language)
         return replace(verdict, raw=score, reason=reason)
 
     # -- what is asked --------------------------------------------------------------------------------------
 
-    def _shown(self, block: Block, target: Target) -> dict[str, Any]:
-        return {"profile": select_profile_fields(block.profile, "all"), **self.manner.shown(target)}
+    def _make_fields(self, block: Block, target: Target) -> dict[str, Any]:
+        return {"profile": select_profile_fields(block.profile, "all"), **self.settings.make_target_fields(target)}
 
     def _request(self, name: str, fields: Mapping[str, Any]) -> Any:
-        request = prompt(name, self.manner.language, self.manner.prompts).render(**fields)
-        return replace(request, seed=self.manner.seed)
+        request = prompt(name, self.settings.language, self.settings.prompts).render(**fields)
+        return replace(request, seed=self.settings.seed)
 
 
 def _rules(answer: Answer) -> list[str]:

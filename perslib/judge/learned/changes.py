@@ -18,7 +18,7 @@ from perslib.judge.learned.explanation import Case
 from perslib.judge.learned.judge import LearnedJudge
 from perslib.judge.learned.mixed import Array
 from perslib.llm import Ask
-from perslib.memory.features import FEATURES, KINDS, NAMES, read
+from perslib.memory.features import FEATURES, KINDS, NAMES, measure_traits
 
 #: Scores above this are of a satisfied user.
 BORDER = 3.5
@@ -54,7 +54,7 @@ async def find_changes(judge: LearnedJudge, block: Block, ask: Ask, most: int = 
     pull = await _predict(judge, case, every, raised, ask) - now[every]  # the first stage is linear in each trait
     wanted = np.array([_find_border(judge, case, i, prediction, given) for i, prediction in enumerate(now)])
     step = (wanted - now)[every] / np.where(np.abs(pull) < 1e-9, np.nan, pull)
-    before = np.array([read(said) for said in case.replies]).reshape(len(block), -1)[:, _PLACES].ravel()
+    before = np.array([measure_traits(said) for said in case.replies]).reshape(len(block), -1)[:, _PLACES].ravel()
     after = _reach(judge, before, np.nan_to_num(step))
     moved = judge.reading.scale(after, of_trait)
     changed = numbers[every]

@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Block
-from perslib.judge.learned.mixed import Array, Parts, Turns
-from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, read
+from perslib.judge.learned.mixed import Array, EncodedTurns, Parts
+from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, measure_traits
 from perslib.memory.measured import split_scores
 from perslib.memory.preferences import show_value
 from perslib.memory.retrieval import turn_id
@@ -38,14 +38,14 @@ class Case:
     block: Block
     replies: Sequence[TurnContext]
     rated: Sequence[TurnContext]
-    targets: Turns
+    targets: EncodedTurns
     tied: Array
-    history: Turns
+    history: EncodedTurns
     tied_history: Array
     scores: Array
 
     @property
-    def given(self) -> tuple[Turns, Array, Turns, Array, Array]:
+    def inputs(self) -> tuple[EncodedTurns, Array, EncodedTurns, Array, Array]:
         """What the mixed model predicts from."""
         return self.targets, self.tied, self.history, self.tied_history, self.scores
 
@@ -83,7 +83,7 @@ def _list_parts(case: Case, parts: Parts, stages: Mapping[str, Array]) -> pd.Dat
     labels += [(*named, side) for side in ("everybody", "this user") for named in zip(GROUP_OF, TRAITS)]
     points = np.column_stack([*whole.values(), *parts.everybody, *parts.own])
     value, high, low = ((np.full((n, len(labels)), np.nan)) for _ in range(3))
-    values = np.array([read(said) for said in case.replies]).reshape(n, len(NAMES))
+    values = np.array([measure_traits(said) for said in case.replies]).reshape(n, len(NAMES))
     for shown, found in zip((value, high, low), (values, *_mean_values(case))):
         for begin in (len(whole), len(whole) + len(TRAITS)):
             shown[:, begin : begin + len(NAMES)] = found
@@ -158,7 +158,7 @@ class Wording:
         trait = GROUPS[name][int(np.argmax(sign * parts))]
         if trait not in NAMES:
             return str(said["alone"].format(trait=self._named[trait], value=getattr(reply, name), points=shown))
-        k, values = NAMES.index(trait), read(reply)
+        k, values = NAMES.index(trait), measure_traits(reply)
         high, low = (_show(trait, end[k], is_mean=True) for end in usual)
         value = said["yes" if values[k] > 0.5 else "no"] if KINDS[trait] == "mark" else _show(trait, values[k])
         form = "compared" if np.isfinite(usual[0][k] + usual[1][k]) else "alone"
@@ -192,7 +192,7 @@ def _show(trait: str, value: float, is_mean: bool = False) -> str:
 def _mean_values(case: Case) -> tuple[Array, Array]:
     """Mean traits of the replies that the user scored high, and of those scored low; NaN where there are none."""
     is_high = case.scores >= split_scores(case.scores)
-    values = np.array([read(said) for said in case.rated]).reshape(len(case.rated), len(NAMES))
+    values = np.array([measure_traits(said) for said in case.rated]).reshape(len(case.rated), len(NAMES))
     nothing = np.full(len(NAMES), np.nan)
     high, low = (values[rows].mean(axis=0) if rows.any() else nothing for rows in (is_high, ~is_high))
     return high, low

@@ -34,17 +34,17 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
-from perslib.judge.base import Judge, Sees, Verdict, sum_spent, unfitted
+from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error, sum_spent
 from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
-from perslib.judge.learned.mixed import Parts, Population, Turns, estimate
+from perslib.judge.learned.mixed import EncodedTurns, MixedModel, Parts, estimate_variances
 from perslib.judge.learned.reasons import ReasonModel, count_reasons
 from perslib.judge.taught import Kept
 from perslib.llm import Ask
 from perslib.memory import features
-from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, read, read_block_turns, tokens
+from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, measure_traits, read_block_turns, tokens
 from perslib.stats import fit_population, fit_tilt, floats, histories
 from perslib.stats.calibrate.history import SCORES
-from perslib.stats.calibrate.ordinal import probabilities, proportional_odds
+from perslib.stats.calibrate.ordinal import ordinal_probabilities, proportional_odds
 from perslib.stats.calibrate.tilt import P
 
 FOLDS = 5
@@ -73,14 +73,14 @@ class LearnedJudge(Judge):
     held_out: pd.DataFrame
 
     name = "learned"
-    sees = Sees(reply=True, task=True, history=True, train=True)
+    inputs = JudgeInputs(reply=True, task=True, history=True, train=True)
 
     def __init__(self, panel: Sequence[Judge] = (), *, name: str | None = None):
         self.panel = tuple(panel)
-        self._population: Population | None = None
+        self._population: MixedModel | None = None
         self.name = name or " + ".join(["learned", *(judge.name for judge in self.panel)])
-        marks = [vars(sees) for sees in (type(self).sees, *(judge.sees for judge in self.panel))]
-        self.sees = Sees(**{mark: any(seen[mark] for seen in marks) for mark in marks[0]})
+        marks = [vars(sees) for sees in (type(self).inputs, *(judge.inputs for judge in self.panel))]
+        self.inputs = JudgeInputs(**{mark: any(seen[mark] for seen in marks) for mark in marks[0]})
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Both stages, from the scored turns of these users."""
@@ -105,10 +105,10 @@ class LearnedJudge(Judge):
         given = np.stack(found["panel"])
         counts = np.isfinite(given).sum(axis=0)
         self._usual = np.where(counts, np.nansum(given, axis=0) / counts.clip(1), gold.mean())
-        self.reading = Reading(said)
+        self.reading = TurnEncoder(said)
         turns = self.reading(found["user"].to_numpy(object), said)
         some = _some_users(turns.user)
-        self._population = Population(turns, gold, estimate(turns.take(some), gold[some]))
+        self._population = MixedModel(turns, gold, estimate_variances(turns.take(some), gold[some]))
         self._known: dict[TurnContext, Array] = {}
         predicted = _hold_out(turns, gold, self._population, self.predict_held_out)
         x = self._with_panel(predicted, given)
@@ -116,7 +116,7 @@ class LearnedJudge(Judge):
         self._thresholds, self._slopes = proportional_odds(x, gold.astype(int) - 1, rising=1 + len(self.panel))
         self._everybody = fit_population(train)
         past = self._everybody.shrink(histories(train))
-        shaped = _with_p(found.drop(columns=["said", "panel"]), self._shaped(x))
+        shaped = _with_p(found.drop(columns=["said", "panel"]), self._predict_shape(x))
         self._tilt = fit_tilt(shaped, past)
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
         self._wording = Wording(train.language, self.reading.terms)
@@ -125,10 +125,10 @@ class LearnedJudge(Judge):
             kept.store()
 
     @property
-    def population(self) -> Population:
+    def population(self) -> MixedModel:
         """What the train users taught; an error before `fit`."""
         if self._population is None:
-            raise unfitted(self)
+            raise make_unfitted_error(self)
         return self._population
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
@@ -168,21 +168,23 @@ class LearnedJudge(Judge):
         """
         off = parts.prediction - parts.mean
         ends = np.r_[parts.mean, parts.mean + np.where(np.abs(off) < TINY, TINY, off)]
-        expected = self._shaped(self._with_panel(ends, np.full((len(ends), len(self.panel)), self._usual))) @ SCORES
+        expected = (
+            self._predict_shape(self._with_panel(ends, np.full((len(ends), len(self.panel)), self._usual))) @ SCORES
+        )
         return parts.stretch(float(expected[0]), (expected[1:] - expected[0]) / (ends[1:] - ends[0]))
 
     @property
     def stretch(self) -> float:
         """How many points of score a point of the first stage's prediction is worth, around the mean."""
         at = self.population.mean + np.array([-0.1, 0.1])
-        low, high = self._shaped(self._with_panel(at, np.full((2, len(self.panel)), self._usual))) @ SCORES
+        low, high = self._predict_shape(self._with_panel(at, np.full((2, len(self.panel)), self._usual))) @ SCORES
         return max(float(high - low) / 0.2, LEAST_STRETCH)
 
     async def take_apart(self, case: Case, ask: Ask) -> Parts:
         """The first stage's predictions, in parts."""
-        return self.population.explain(*case.given)
+        return self.population.explain(*case.inputs)
 
-    def predict_held_out(self, population: Population, *given: Any) -> Array:
+    def predict_held_out(self, population: MixedModel, *given: Any) -> Array:
         """The first stage's predictions for a train user, by a population without that user."""
         return population.predict(*given)
 
@@ -206,7 +208,7 @@ class LearnedJudge(Judge):
 
     def _finish(self, case: Case, x: Array) -> tuple[Array, Array]:
         """Return the probabilities of 1–5 after the second and after the third stage."""
-        shaped = self._shaped(x)
+        shaped = self._predict_shape(x)
         counts = np.bincount(case.scores.astype(int), minlength=6)[1:] + self._everybody.imaginary
         return shaped, self._tilt.tilt(shaped, np.tile(counts, (len(shaped), 1)))
 
@@ -219,8 +221,8 @@ class LearnedJudge(Judge):
         everybody = np.unique(users)
         given = [np.full((len(block), len(self.panel)), np.nan) for block in blocks]
         for column, judge in enumerate(self.panel):
-            for fold in np.array_split(everybody, FOLDS) if judge.sees.train else [everybody]:
-                held_out, teachers = copy(judge), np.setdiff1d(everybody, fold) if judge.sees.train else everybody
+            for fold in np.array_split(everybody, FOLDS) if judge.inputs.train else [everybody]:
+                held_out, teachers = copy(judge), np.setdiff1d(everybody, fold) if judge.inputs.train else everybody
                 if not len(teachers):
                     continue
                 await held_out.fit(train.of_users(teachers), ask)
@@ -247,11 +249,11 @@ class LearnedJudge(Judge):
         missing = np.isnan(given)
         return np.column_stack([predicted, np.where(missing, self._usual, given), missing])
 
-    def _shaped(self, x: Array) -> Array:
+    def _predict_shape(self, x: Array) -> Array:
         """Stage 2: probabilities of 1–5 from the prediction and the panel, one row a turn."""
-        return probabilities(self._thresholds, x @ self._slopes)
+        return ordinal_probabilities(self._thresholds, x @ self._slopes)
 
-    def _tie(self, population: Population, turns: Turns, said: Sequence[TurnContext]) -> Array:
+    def _tie(self, population: MixedModel, turns: EncodedTurns, said: Sequence[TurnContext]) -> Array:
         """Projections on the train users, computed once a turn although a turn is in several blocks."""
         new = np.array([i for i, s in enumerate(said) if s not in self._known], dtype=int)
         if len(self._known) + len(new) > KEPT:
@@ -273,7 +275,7 @@ def _warn_of_few(judge: str, users: int) -> None:
         warnings.warn(few, stacklevel=3)
 
 
-def _learn_reasons(train: Corpus, found: pd.DataFrame, turns: Turns) -> ReasonModel | None:
+def _learn_reasons(train: Corpus, found: pd.DataFrame, turns: EncodedTurns) -> ReasonModel | None:
     """Learn reasons from the low scores of train users; the user's own are those of other scenarios."""
     given = found[TURN].merge(train.turns[[*TURN, "score", "reason"]], on=TURN, how="left")
     is_low = (given["reason"].notna() & (given["score"] <= 3)).to_numpy(bool)
@@ -298,11 +300,11 @@ def _merge(answers: Sequence[Verdict]) -> Verdict:
     return Verdict(memory=one.memory, prompt=one.prompt, asked=one.asked, **sum_spent(answers))
 
 
-class Reading:
+class TurnEncoder:
     """From turns as they were said to turns as the model sees them: scale and vocabulary of the train users."""
 
     def __init__(self, said: Sequence[TurnContext]):
-        numbers = np.array([read(s) for s in said])
+        numbers = np.array([measure_traits(s) for s in said])
         self._mean, self._spread = numbers.mean(0), numbers.std(0).clip(0.05)
         self._words = TfidfVectorizer(analyzer=_terms, sublinear_tf=True, min_df=3 if len(said) > 100 else 1).fit(
             [s.reply for s in said]
@@ -311,14 +313,14 @@ class Reading:
         self._counted: dict[str, csr_matrix] = {}
         self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
 
-    def __call__(self, user: Array, said: Sequence[TurnContext]) -> Turns:
+    def __call__(self, user: Array, said: Sequence[TurnContext]) -> EncodedTurns:
         """These turns of these users, one a row."""
-        numbers = np.array([read(s) for s in said]).reshape(len(said), len(self._mean))
+        numbers = np.array([measure_traits(s) for s in said]).reshape(len(said), len(self._mean))
         scaled = self.scale(numbers)
         assistant, scenario = (np.array([getattr(s, n) for s in said], object) for n in ("assistant", "scenario"))
         session = np.array([f"{s.scenario}/{s.session}" for s in said], object)
         text = self._text([s.reply for s in said])
-        return Turns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
+        return EncodedTurns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
 
     def scale(self, values: Array, places: Array | slice | int = slice(None)) -> Array:
         """Values of the traits at these places, all by default, as the model sees them."""
@@ -371,7 +373,7 @@ def _some_users(user: Array) -> Array:
     return np.flatnonzero(np.isin(user, taken))
 
 
-def _hold_out(turns: Turns, gold: Array, whole: Population, predict: Callable[..., Array]) -> Array:
+def _hold_out(turns: EncodedTurns, gold: Array, whole: MixedModel, predict: Callable[..., Array]) -> Array:
     """Stage 1's prediction for every turn, learned without its user, from the user's other scenarios.
 
     Only μ is that of all train users. Without a generous user it would be lower, without a strict one higher: of few
@@ -382,7 +384,7 @@ def _hold_out(turns: Turns, gold: Array, whole: Population, predict: Callable[..
     for fold in np.array_split(users, min(FOLDS, len(users))):
         is_theirs = np.isin(turns.user, fold)
         rest, theirs = np.flatnonzero(~is_theirs), np.flatnonzero(is_theirs)
-        population = Population(turns.take(rest), gold[rest], whole.variances, whole.mean) if len(rest) else whole
+        population = MixedModel(turns.take(rest), gold[rest], whole.variances, whole.mean) if len(rest) else whole
         tied, row = population.project(turns.take(theirs)), np.cumsum(is_theirs) - 1
         for user in fold:
             for name in np.unique(scenario[turns.user == user]):

@@ -51,7 +51,7 @@ AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
-class Turns:
+class EncodedTurns:
     """Turns as the model sees them: numbers by group, the reply's text, whose they are and where."""
 
     numbers: Sequence[Array]
@@ -69,13 +69,13 @@ class Turns:
         """For each term the turns that have it: what is looked up for a few turns among many."""
         return self.text.T.tocsr()
 
-    def take(self, rows: Array) -> Turns:
+    def take(self, rows: Array) -> EncodedTurns:
         """These rows only."""
         parts = (self.text, self.user, self.assistant, self.scenario, self.session)
-        return Turns([z[rows] for z in self.numbers], *(part[rows] for part in parts))
+        return EncodedTurns([z[rows] for z in self.numbers], *(part[rows] for part in parts))
 
 
-def kernels(a: Turns, b: Turns) -> Iterator[Array]:
+def kernels(a: EncodedTurns, b: EncodedTurns) -> Iterator[Array]:
     """K_g between two sets of turns, one a group: numbers, assistant, scenario, text."""
     yield from (x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers))
     yield from ((x[:, None] == y).astype(float) for x, y in ((a.assistant, b.assistant), (a.scenario, b.scenario)))
@@ -102,7 +102,7 @@ class Variances:
         """Covariance of turns of different users."""
         return np.asarray(sum(v * k for v, k in zip(self.shared, found)))
 
-    def covariance(self, a: Turns, b: Turns, found: Sequence[Array]) -> Array:
+    def covariance(self, a: EncodedTurns, b: EncodedTurns, found: Sequence[Array]) -> Array:
         """Covariance of scores without noise."""
         own = sum((v * k for v, k in zip(self.own, found)), np.full_like(found[0], self.level))
         same = a.user[:, None] == b.user[None, :]
@@ -117,7 +117,7 @@ def _invert(lower: Array) -> Array:
 
 
 @one_thread
-def estimate(turns: Turns, scores: Array) -> Variances:
+def estimate_variances(turns: EncodedTurns, scores: Array) -> Variances:
     """Variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
     n, found = len(turns), np.stack(list(kernels(turns, turns))).reshape(-1, len(turns) ** 2)
     # What is a user's own is seen in pairs of the user's turns alone, a few of all.
@@ -151,11 +151,11 @@ def estimate(turns: Turns, scores: Array) -> Variances:
     return Variances.of(found_best.x)
 
 
-class Population:
+class MixedModel:
     """What the train users' scores say of any turn of somebody else, and, with a history, of this user's."""
 
     @one_thread
-    def __init__(self, turns: Turns, scores: Array, variances: Variances, mean: float | None = None):
+    def __init__(self, turns: EncodedTurns, scores: Array, variances: Variances, mean: float | None = None):
         self.turns, self.variances, self._mixing = turns, variances, None
         known = np.column_stack([np.ones(len(turns)), scores])
         if len(turns) > EXACT_TO:
@@ -166,12 +166,12 @@ class Population:
         self.mean = float(ones @ scaled / (ones @ ones)) if mean is None else mean
         self._weights = scaled - self.mean * ones
 
-    def _factor(self, turns: Turns, explained: Array | float = 0.0) -> Array:
+    def _factor(self, turns: EncodedTurns, explained: Array | float = 0.0) -> Array:
         """Cholesky factor of the covariance of scores, less what is explained already."""
         covariance = self.variances.covariance(turns, turns, list(kernels(turns, turns))) - explained
         return np.asarray(cholesky(covariance + self.variances.noise * np.eye(len(turns)), lower=True))
 
-    def _summarise(self, turns: Turns, known: Array, mean: float | None) -> None:
+    def _summarise(self, turns: EncodedTurns, known: Array, mean: float | None) -> None:
         """Let some turns stand for all; `known` has a column of ones and one of scores."""
         self.turns = turns.take(np.linspace(0, len(turns) - 1, EXACT_TO).astype(int))
         shared = self.variances.everybody(kernels(self.turns, self.turns))
@@ -194,7 +194,7 @@ class Population:
         self._mixing = solve_triangular(self._lower, mixing, lower=True, trans=1)
 
     @one_thread
-    def project(self, turns: Turns) -> Array:
+    def project(self, turns: EncodedTurns) -> Array:
         """What ties each turn to the train users' turns, one row a turn: L⁻¹ k(train, turn)."""
         if len(turns) > AT_ONCE:
             parts = np.array_split(np.arange(len(turns)), -(-len(turns) // AT_ONCE))
@@ -205,7 +205,9 @@ class Population:
         return np.asarray(solve_triangular(self._lower, shared, lower=True)).T
 
     @one_thread
-    def predict(self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array) -> Array:
+    def predict(
+        self, targets: EncodedTurns, tied: Array, history: EncodedTurns, tied_history: Array, scores: Array
+    ) -> Array:
         """Expected scores of the targets given the train users' scores and the user's history."""
         expected = self.mean + tied @ self._weights
         if not len(history):
@@ -214,7 +216,9 @@ class Population:
         return expected + self._between(targets, tied, history, tied_history) @ np.linalg.solve(among, surprise)
 
     @one_thread
-    def explain(self, targets: Turns, tied: Array, history: Turns, tied_history: Array, scores: Array) -> Parts:
+    def explain(
+        self, targets: EncodedTurns, tied: Array, history: EncodedTurns, tied_history: Array, scores: Array
+    ) -> Parts:
         """Take the expected scores apart, by group and trait and by the rated turns of the history."""
         v = self.variances
         among, surprise = self.meet(history, tied_history, scores)
@@ -241,13 +245,13 @@ class Population:
             turns=self._between(targets, tied, history, tied_history) @ inverse * surprise,
         )
 
-    def meet(self, history: Turns, tied: Array, scores: Array) -> tuple[Array, Array]:
+    def meet(self, history: EncodedTurns, tied: Array, scores: Array) -> tuple[Array, Array]:
         """Return the covariance of a history's scores, less what train users explain, and by how much the scores differ
         from what train users say."""
         among = self._between(history, tied, history, tied) + self.variances.noise * np.eye(len(history))
         return among, scores - self.mean - tied @ self._weights
 
-    def _between(self, targets: Turns, tied: Array, history: Turns, tied_history: Array) -> Array:
+    def _between(self, targets: EncodedTurns, tied: Array, history: EncodedTurns, tied_history: Array) -> Array:
         """Covariance of the targets' scores with the history's, less what train users explain."""
         found = list(kernels(targets, history))
         return self.variances.covariance(targets, history, found) - tied @ tied_history.T
@@ -296,7 +300,7 @@ class Parts:
         return self.mean + traits + self.level + self.session
 
 
-def weigh(a: Turns, b: Turns, weights: Array, words: Array) -> list[Array]:
+def weigh(a: EncodedTurns, b: EncodedTurns, weights: Array, words: Array) -> list[Array]:
     """Return Σ_j K_g(i, j) w_j over the turns j of `b` for each turn i of `a`, an array a group, its columns by trait;
     `words` are the terms of `b` under these weights."""
     numbers = [x * (y.T @ weights) / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers)]

@@ -23,7 +23,7 @@ import pandas as pd
 from perslib.corpus import Block, Corpus
 from perslib.judge.learned.explanation import GROUP_OF, Case, turn_ids
 from perslib.judge.learned.judge import LearnedJudge
-from perslib.judge.learned.mixed import Array, Parts, Population, Turns
+from perslib.judge.learned.mixed import Array, EncodedTurns, MixedModel, Parts
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Statement, memory
 from perslib.memory.base import UserMemory, make_counts_memory
@@ -62,7 +62,7 @@ class Difference:
 class Columns:
     """What statements can be about: the numbers of a turn, and the assistants that the train users know."""
 
-    def __init__(self, population: Population):
+    def __init__(self, population: MixedModel):
         turns, own = population.turns, population.variances.own
         names = np.unique(turns.assistant.astype(str))
         self.assistants = names[names != ""] if len(names) > 1 else names[:0]
@@ -78,16 +78,16 @@ class Columns:
         #: How the columns go together over the train users' replies.
         self.covariance = np.cov(values.T, bias=True)
 
-    def __call__(self, turns: Turns) -> Array:
+    def __call__(self, turns: EncodedTurns) -> Array:
         """The columns of these turns, around the mean of the train users'."""
         names = turns.assistant.astype(str)[:, None] == self.assistants
         return np.hstack([*turns.numbers, names]) - self.mean
 
 
-_COLUMNS: WeakKeyDictionary[Population, Columns] = WeakKeyDictionary()
+_COLUMNS: WeakKeyDictionary[MixedModel, Columns] = WeakKeyDictionary()
 
 
-def columns_of(population: Population) -> Columns:
+def columns_of(population: MixedModel) -> Columns:
     """Return the columns of a population, which are laid out once."""
     if population not in _COLUMNS:
         _COLUMNS[population] = Columns(population)
@@ -117,7 +117,7 @@ def find_differences(columns: Columns, weights: Array, remaining: Array, most: i
 
 
 def weigh_columns(
-    population: Population, columns: Columns, history: Turns, tied: Array, scores: Array
+    population: MixedModel, columns: Columns, history: EncodedTurns, tied: Array, scores: Array
 ) -> tuple[Array, Array, Difference]:
     """Return what each rated turn adds to each column's weight for this user, the covariance that is left, and the level.
 
@@ -239,7 +239,7 @@ class FromStatements(LearnedJudge):
             found: UserMemory = list_preferences(self, case, blank, self.most) if len(case.scores) else blank
         else:
             found = await self.memory.build(case.block, ask)
-        parts = self.population.explain(*case.given)
+        parts = self.population.explain(*case.inputs)
         columns = columns_of(self.population)
         return say_statements(parts, columns, columns(case.targets), found.statements, self.width)
 
@@ -247,7 +247,7 @@ class FromStatements(LearnedJudge):
         """How many points of score a unit of a trait's weight is worth, from low to high."""
         return self.stretch * self.reading.width(trait)
 
-    def predict_held_out(self, population: Population, *given: Any) -> Array:
+    def predict_held_out(self, population: MixedModel, *given: Any) -> Array:
         """The same for a train user, by a population without that user."""
         parts, (targets, _, history, tied, scores) = population.explain(*given), given
         if not len(history):

@@ -20,11 +20,11 @@ from sklearn.preprocessing import StandardScaler
 
 from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
-from perslib.judge.base import Judge, Sees, Verdict, unfitted
-from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
+from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error
+from perslib.judge.history import NO_HISTORY, Scores, history_scores, list_training_blocks
 from perslib.judge.taught import Kept
 from perslib.llm import Ask
-from perslib.memory.ngrams import count_ngrams, weigh_columns
+from perslib.memory.ngrams import count_ngrams, weigh_ngrams
 from perslib.memory.retrieval import weigh_rows
 
 #: Penalties that ridge chooses from, by cross-validation over train users.
@@ -44,7 +44,7 @@ def no_lessons(judge: Judge, train: Corpus) -> NotEnough:
     )
 
 
-def summary(scores: Scores) -> list[float]:
+def summarize_history(scores: Scores) -> list[float]:
     """A history in seven numbers: log(1 + count), mean, and the shares of the scores 1 to 5."""
     return [np.log1p(len(scores)), scores.mean(), *((scores == s).mean() for s in range(1, 6))]
 
@@ -58,7 +58,7 @@ class Supervised(Judge):
     """Learned from train users' replies and histories by ridge regression, its penalty by cross-validation over users."""
 
     name = "supervised"
-    sees = Sees(reply=True, history=True, train=True)
+    inputs = JudgeInputs(reply=True, history=True, train=True)
 
     def __init__(self) -> None:
         self._weights: Scores | None = None
@@ -68,15 +68,15 @@ class Supervised(Judge):
         kept = Kept(self, train)
         if kept.recall():
             return
-        taken = list(lessons(train))
+        taken = list(list_training_blocks(train))
         if not taken:
             raise no_lessons(self, train)
         texts = [_text(t) for _, targets, _ in taken for t in targets]
-        numbers = [summary(history_scores(block)) for block, targets, _ in taken for _ in targets]
+        numbers = [summarize_history(history_scores(block)) for block, targets, _ in taken for _ in targets]
         users = [block.user for block, targets, _ in taken for _ in targets]
         self._sizes, self._scale = SIZES.get(train.language, SIZES["en"]), StandardScaler().fit(numbers)
         counts = [count_ngrams(texts, size) for size in self._sizes]
-        self._idf = [weigh_columns(own) for own in counts]
+        self._idf = [weigh_ngrams(own) for own in counts]
         inputs, scores = self._inputs(counts, numbers), np.concatenate([scores for *_, scores in taken])
         shared = (inputs @ inputs.T).toarray()
         share = _learn(shared, scores, _choose_penalty(shared, scores, users))
@@ -87,14 +87,14 @@ class Supervised(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target; without a rated history, unscored."""
         if self._weights is None:
-            raise unfitted(self)
+            raise make_unfitted_error(self)
         history, texts = history_scores(block), [_text(t) for t in block]
         if not len(history):
             return [NO_HISTORY] * len(block)
         if not texts:
             return []
         counts = [count_ngrams(texts, size) for size in self._sizes]
-        found = self._inputs(counts, [summary(history)] * len(texts)) @ self._weights + self._usual
+        found = self._inputs(counts, [summarize_history(history)] * len(texts)) @ self._weights + self._usual
         return [Verdict(raw=float(score), mode="computed") for score in np.clip(found, 1, 5)]
 
     def _inputs(self, counts: Sequence[sparse.csr_array], numbers: list[list[float]]) -> sparse.csr_array:

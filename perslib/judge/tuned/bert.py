@@ -17,10 +17,10 @@ from scipy.special import expit, softmax
 
 from perslib.corpus import Block, Corpus, Target
 from perslib.extras import import_extra
-from perslib.judge.base import Judge, Sees, Verdict, unfitted
-from perslib.judge.history import NO_HISTORY, Scores, history_scores, lessons
+from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error
+from perslib.judge.history import NO_HISTORY, Scores, history_scores, list_training_blocks
 from perslib.judge.learned.supervised import distribution, no_lessons
-from perslib.judge.tuned.training import FineTuning, fine_tune, padded, predict, validation_users
+from perslib.judge.tuned.training import FineTuning, fine_tune, pad_batch, predict, validation_users
 from perslib.llm import Ask
 from perslib.memory import score_counts
 from perslib.prompts import read_phrases
@@ -48,7 +48,7 @@ class Bert(Judge):
     Without a `model`, it is that of the corpus's language in `ENCODERS`; the paper's is the Chinese one.
     """
 
-    sees = Sees(reply=True, task=True, profile=True, history=True, train=True)
+    inputs = JudgeInputs(reply=True, task=True, profile=True, history=True, train=True)
 
     def __init__(
         self,
@@ -71,8 +71,8 @@ class Bert(Judge):
         self._encoder = self.model or ENCODERS[train.language]
         self._tokens = transformers.AutoTokenizer.from_pretrained(self._encoder)
         rated = [
-            (block.user, self._encoded(block, target), score)
-            for block, targets, scores in lessons(train)
+            (block.user, self._encode_reply(block, target), score)
+            for block, targets, scores in list_training_blocks(train)
             for target, score in zip(targets, scores)
         ]
         if not rated:
@@ -105,7 +105,7 @@ class Bert(Judge):
         return each.binary_cross_entropy_with_logits(logits, above, reduction="none").mean(dim=1)
 
     def _error(self, check: list[Any]) -> float:
-        said, _ = self._said([ids for ids, _ in check])
+        said, _ = self._predict_scores([ids for ids, _ in check])
         return float(np.abs(said - np.array([score for _, score in check])).mean())
 
     # -- judging -------------------------------------------------------------------------------------------
@@ -113,17 +113,17 @@ class Bert(Judge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """One verdict a target, with the distribution the head gives."""
         if self._net is None:
-            raise unfitted(self)
+            raise make_unfitted_error(self)
         if not len(history_scores(block)):
             return [NO_HISTORY] * len(block)
-        said, p = self._said([self._encoded(block, target) for target in block])
+        said, p = self._predict_scores([self._encode_reply(block, target) for target in block])
         means = p @ np.arange(1, 6)
         return [
             Verdict(raw=float(s), expected=float(m), p=tuple(map(float, row)), mode="computed")
             for s, m, row in zip(said, means, p)
         ]
 
-    def _said(self, encoded: list[list[int]]) -> tuple[Scores, np.ndarray]:
+    def _predict_scores(self, encoded: list[list[int]]) -> tuple[Scores, np.ndarray]:
         if not encoded:
             return np.zeros(0), np.zeros((0, 5))
         logits = predict(self._net, self._logits, encoded, self.training.at_once)
@@ -134,11 +134,11 @@ class Bert(Judge):
 
     def _logits(self, encoded: list[list[int]]) -> Any:
         torch, *_ = import_extra("bert", f"The judge {self.name}")
-        return self._net(**padded(torch, encoded, self._tokens.pad_token_id, self._net.device)).logits
+        return self._net(**pad_batch(torch, encoded, self._tokens.pad_token_id, self._net.device)).logits
 
     # -- the text ------------------------------------------------------------------------------------------
 
-    def _encoded(self, block: Block, target: Target) -> list[int]:
+    def _encode_reply(self, block: Block, target: Target) -> list[int]:
         about, said = (
             self._tokens(text, add_special_tokens=False, verbose=False)["input_ids"]
             for text in (_about(block, target, self._labels), _conversation(target, self._labels))

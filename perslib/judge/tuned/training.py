@@ -51,7 +51,7 @@ def validation_users(users: Iterable[str], share: float, seed: int) -> set[str]:
     return set(parts["test"]) if parts["train"] else set()
 
 
-def padded(torch: Any, encoded: Sequence[list[int]], pad: int, device: Any) -> dict[str, Any]:
+def pad_batch(torch: Any, encoded: Sequence[list[int]], pad: int, device: Any) -> dict[str, Any]:
     """Lay texts of different lengths into one batch, padded at the right."""
     longest = max(map(len, encoded))
     rows = [row + [pad] * (longest - len(row)) for row in encoded]

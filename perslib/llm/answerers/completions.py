@@ -164,7 +164,7 @@ class Distribution(dict[str, float]):
         super().__init__({option: p / self.mass for option, p in raw.items()})
 
     @property
-    def expected(self) -> float:
+    def mean(self) -> float:
         """Σ option · probability, for options that are numbers."""
         return sum(float(option) * p for option, p in self.items())
 

@@ -252,10 +252,10 @@ class EmbeddedTransport(Transport):
 def find_model_file(model: Path | str | None = None) -> Path:
     """Return the file of the bundled model, or of the one at this path or reference."""
     if model is None:
-        return _bundled()
+        return _find_bundled()
     path = Path(model)
     try:
-        path = _fetched(str(model)) if str(model).startswith("hub:") else path.expanduser().resolve(strict=True)
+        path = _fetch_file(str(model)) if str(model).startswith("hub:") else path.expanduser().resolve(strict=True)
         is_model = _is_model(path)
     except (OSError, RuntimeError, ValueError) as error:  # also a home that is not there, and a NUL
         raise BackboneError(f"The model file {path} cannot be read: {getattr(error, 'strerror', error)}.") from error
@@ -264,7 +264,7 @@ def find_model_file(model: Path | str | None = None) -> Path:
     return path
 
 
-def _bundled() -> Path:
+def _find_bundled() -> Path:
     # Found without being imported: importing it would want packages that nobody needs here.
     package, file = BUNDLED
     spec = importlib.util.find_spec(package)
@@ -277,7 +277,7 @@ def _bundled() -> Path:
     )
 
 
-def _fetched(reference: str) -> Path:
+def _fetch_file(reference: str) -> Path:
     """Return the file of a hub reference, from the cache or else from the hub."""
     repo, file = repository(reference)
     if found := find_cached_model(repo, file):
@@ -317,7 +317,7 @@ def _stop() -> None:
         _engines.popitem()[1].end()
 
 
-def _forked() -> None:
+def _close_after_fork() -> None:
     """The parent's engines are the parent's: close our copies of their pipes, so that they end with it."""
     global _lock
     _lock = threading.Lock()
@@ -328,4 +328,4 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_close_after_fork)

@@ -72,7 +72,11 @@ class Transport:
         content: dict[str, Any] = {} if body is None else {"content": encode_body(body)}
         reply = await self._request(method, path, _most(body), **content)
         seconds, size = time.perf_counter() - started, len(reply.content)
-        return {**await event_loop.run_in_thread(size, self._decoded, reply, body), "seconds": seconds, "size": size}
+        return {
+            **await event_loop.run_in_thread(size, self._decode_reply, reply, body),
+            "seconds": seconds,
+            "size": size,
+        }
 
     async def upload(self, file: Path) -> dict[str, Any]:
         """Send a file of questions; returns what the endpoint says of it."""
@@ -81,7 +85,7 @@ class Transport:
             reply = await self._request(
                 "POST", "/files", kind="multipart/form-data", files=files, body={"purpose": "batch"}
             )
-        return self._decoded(reply, None)
+        return self._decode_reply(reply, None)
 
     async def download(self, path: str, decode: Callable[[bytes], str]) -> str:
         """Return the text of a file."""
@@ -146,7 +150,7 @@ class Transport:
             return TransportError(f"the proxy that the environment names does not answer ({words})")
         return TransportError("connection refused" if isinstance(error, ConnectionRefusedError) else words, nobody=True)
 
-    def _decoded(self, reply: Response, body: Body) -> dict[str, Any]:
+    def _decode_reply(self, reply: Response, body: Body) -> dict[str, Any]:
         """The object in a reply with status 200; raises what anything else means."""
         text = self._text(reply, body)
         decoded = json_or(text, _UNREADABLE)

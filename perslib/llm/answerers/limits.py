@@ -168,7 +168,7 @@ class TimeBudget:
     taken: float = 0.0
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         """What is left of it."""
         return self.most - self.taken
 
@@ -240,7 +240,7 @@ class Client:
         entered = await self.gate.enter()
         try:
             slot = await self.pace.start(tokens)
-            reply = await self._timed(attempt, allowance)
+            reply = await self._try_within(attempt, allowance)
         except TransportError as fault:
             if fault.status == 429:
                 self.gate.shrink(entered)
@@ -251,11 +251,11 @@ class Client:
         self.pace.settle(slot, reply.tokens_in + reply.tokens_out)
         return reply
 
-    async def _timed(self, attempt: Callable[[], Awaitable[Came]], allowance: TimeBudget) -> Came:
+    async def _try_within(self, attempt: Callable[[], Awaitable[Came]], allowance: TimeBudget) -> Came:
         """One try within what is left of the question's time."""
         started = time.monotonic()
         try:
-            async with asyncio.timeout(allowance.left):
+            async with asyncio.timeout(allowance.remaining):
                 return await attempt()
         except TimeoutError:
             words = f"no complete reply within the {allowance.most:g} s that a question may take"
@@ -270,7 +270,7 @@ class Client:
             most = min(most, self.patience.greeting)
         left, bound = min(
             (total - waited, f"the bound of {total:g} s"),
-            (allowance.left, f"the {allowance.most:g} s that a question may take"),
+            (allowance.remaining, f"the {allowance.most:g} s that a question may take"),
         )
         is_over = tried >= most or fault.hopeless
         if not is_over and pause <= left:

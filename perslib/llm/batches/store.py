@@ -16,7 +16,7 @@ from perslib.llm import event_loop
 from perslib.llm.batches.results import BatchResult, Results, decode_file, find_results, read_answers
 from perslib.llm.entries import BackboneEntry, Prices, restore_entry
 from perslib.llm.request import QueuedRequest, Request, digest
-from perslib.paths import state, write_whole
+from perslib.paths import state_folder, write_whole
 from perslib.schemas import Schema, check, read_schema
 
 URL = "/v1/chat/completions"
@@ -30,7 +30,7 @@ _STATE, _QUESTION = (read_schema(__file__, "batch.schema.toml", part) for part i
 
 def folder() -> Path:
     """Return where batches are."""
-    return state() / "batches"
+    return state_folder() / "batches"
 
 
 @dataclass

@@ -24,7 +24,7 @@ from perslib.llm.answerers.limits import Client
 from perslib.llm.batches.results import BatchResult, decode_file, find_results
 from perslib.llm.batches.store import QUESTIONS, URL, Batch, read_batch
 from perslib.llm.entries import BackboneEntry
-from perslib.paths import alone
+from perslib.paths import lock_folder
 from perslib.schemas import show
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ def check_takes_batches(entry: BackboneEntry) -> None:
 def send_batch(batch: Batch) -> None:
     """Send a batch to its endpoint, if nobody did."""
     check_takes_batches(batch.entry)
-    with alone(batch.folder):
+    with lock_folder(batch.folder):
         batch.state = read_batch(batch.folder).state  # another process may have sent it meanwhile
         if "id" not in batch.state:
             event_loop.run_on_loop(_Submission(batch).send())

@@ -54,7 +54,7 @@ class CachedAnswers:
             return answer
         meta = {"backbone": entry.name, "model": model, "stage": question.stage, "prompt": question.request.prompt}
         self.cache.put_requests([(question.key, sent)])
-        await self._write_soon(question.key, answer.stored(), meta)
+        await self._write_soon(question.key, answer.to_record(), meta)
         return answer
 
     async def _write_soon(self, key: str, answer: Mapping[str, Any], meta: Meta) -> None:
@@ -91,5 +91,5 @@ def _restore(record: Mapping[str, Any], request: Request) -> Answer:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:  # older versions kept halves of characters, which no table or file takes
         record = json.loads(whole_characters(json.dumps(record)))
-    answer = Answer.restored(record)
+    answer = Answer.from_record(record)
     return answer if request.schema is None else parse_again(answer, request.schema)

@@ -40,7 +40,7 @@ from perslib.llm.cache.encoding import (
     vector_of,
 )
 from perslib.llm.request import digest
-from perslib.paths import state
+from perslib.paths import state_folder
 
 __all__ = ["Cache", "CacheWarning", "Policy", "digest"]
 
@@ -95,7 +95,7 @@ class Cache:
     def __init__(self, path: Path | str | None = None, policy: Policy = "use"):
         if policy not in get_args(Policy):
             raise UnknownName("cache policy", policy, get_args(Policy))
-        self.path = Path(path) if path is not None else state() / "cache.sqlite"
+        self.path = Path(path) if path is not None else state_folder() / "cache.sqlite"
         self.policy = policy
         self._writes = policy in ("use", "refresh")
         self._connection: sqlite3.Connection | None = None
@@ -158,7 +158,7 @@ class Cache:
         query = """SELECT digest, coding, body FROM entries WHERE backbone = ? AND coding != 'float32'
                    ORDER BY created_at DESC LIMIT ?"""
         with self.using("read") as db:
-            return [answer for _, answer in self._decoded(db.execute(query, (backbone, number)), answer_of)]
+            return [answer for _, answer in self._decode_rows(db.execute(query, (backbone, number)), answer_of)]
 
     def contents(self) -> pd.DataFrame:
         """What the file holds: backbone, model, prompt, stage, entries, bytes, first and last time of writing."""
@@ -242,7 +242,7 @@ class Cache:
     def connection(self) -> sqlite3.Connection:
         """The connection of this process, opened on first use; a CacheError says why there is none."""
         if self._connection is None:
-            with self._explained("opened"):
+            with self._explain_errors("opened"):
                 if self._writes:
                     self.path.parent.mkdir(parents=True, exist_ok=True)
                 elif not self.path.is_file():
@@ -299,11 +299,11 @@ class Cache:
     @contextlib.contextmanager
     def using(self, done: str) -> Iterator[sqlite3.Connection]:
         """Give the connection; a CacheError says why the file cannot be `done` something to."""
-        with self._lock, self._explained(done):
+        with self._lock, self._explain_errors(done):
             yield self.connection()
 
     @contextlib.contextmanager
-    def _explained(self, done: str) -> Iterator[None]:
+    def _explain_errors(self, done: str) -> Iterator[None]:
         """Turn SQLite's and the system's words into ours: which file cannot be `done`, and the way out."""
         try:
             yield
@@ -326,9 +326,9 @@ class Cache:
                 return {}
             rows = db.execute(query, [json.dumps(wanted)]).fetchall()
             rows += [self._unsaved[key][:3] for key in wanted if key in self._unsaved]
-        return dict(self._decoded(rows, decode))
+        return dict(self._decode_rows(rows, decode))
 
-    def _decoded(
+    def _decode_rows(
         self, rows: Iterable[tuple[Any, ...]], decode: Callable[[str, bytes], Any]
     ) -> Iterator[tuple[str, Any]]:
         """Digest and value of each row; those that cannot be read are left out, with one warning."""

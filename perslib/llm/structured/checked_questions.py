@@ -46,7 +46,7 @@ class CheckedQuestion(Generic[T]):
         problem = find_schema_faults(answer.data, self.request.schema or {})
         return ParsedReply(None, (problem,)) if problem else self.read(answer.data)
 
-    def repeated(self, answer: Answer, problems: Sequence[str]) -> Request:
+    def repeat_with(self, answer: Answer, problems: Sequence[str]) -> Request:
         """The question once more, after the answer and what is wrong with it."""
         said, problem = self.request.messages, "; ".join(problems)
         words = make_retry_messages(said, answer.text, problem, self.request.schema or {}, language_of(said))
@@ -68,7 +68,7 @@ async def ask_and_check(
         again = [i for i, (a, r) in enumerate(zip(answers, readings)) if r.faults and _may_be_asked_again(a)]
         if not again:
             break
-        repeats = [questions[i].repeated(answers[i], readings[i].faults) for i in again]
+        repeats = [questions[i].repeat_with(answers[i], readings[i].faults) for i in again]
         if seed is not None:  # else the cache might give the same answer
             repeats = [replace(request, sample=attempt, seed=seed + attempt) for request in repeats]
         for i, answer in zip(again, await ask(repeats, stage), strict=True):

@@ -69,14 +69,14 @@ class Fallbacks:
     async def _answer(self, request: Request, allowance: TimeBudget) -> tuple[Answer, bool]:
         """Return the answer, and whether the cache may keep it."""
         if request.schema is not None:
-            return await self._structured(request, request.schema, allowance)
+            return await self._ask_in_modes(request, request.schema, allowance)
         replies = await self.send(request, request.messages, allowance)
         reply = replies[-1]
         failure = _failure(request, reply)
         is_kept = bool(reply.text) if failure is None else _would_be_cut_again(request, reply)
         if failure is None and not reply.text:
             failure = "the reply is empty"
-        return self._made(replies, "plain", error=failure), is_kept
+        return self._make_answer(replies, "plain", error=failure), is_kept
 
     async def send(
         self, request: Request, messages: Sequence[Message], allowance: TimeBudget, form: dict[str, Any] | None = None
@@ -107,7 +107,7 @@ class Fallbacks:
             if had_room or not abilities.reasons or not is_cut or _body(abilities, request, messages, form) == sent:
                 return replies
 
-    async def _structured(
+    async def _ask_in_modes(
         self, request: Request, schema: Mapping[str, Any], allowance: TimeBudget
     ) -> tuple[Answer, bool]:
         """The ladder: down while the endpoint refuses the form, then one re-ask if the reply does not fit."""
@@ -126,27 +126,27 @@ class Fallbacks:
                 self.abilities.refuse_form(rung, schema)
         reply = replies[-1]
         if failure := _failure(request, reply):
-            return self._made(replies, "unscored", error=failure), _would_be_cut_again(request, reply)
+            return self._make_answer(replies, "unscored", error=failure), _would_be_cut_again(request, reply)
         data, problem = await event_loop.run_in_thread(len(reply.raw), _read, reply, schema)
         if problem is None:
             mode: Mode = rung if is_strict(reply.text, data) else "text"
-            return self._made(replies, mode, data=data), True
+            return self._make_answer(replies, mode, data=data), True
         again = make_retry_messages(messages, reply.text, problem, schema, language)
         try:
             replies += await self.send(request, again, allowance, form)
         except (GaveUp, Refused) as error:
             if isinstance(error, Refused) and _about_one_request(error) is None:
                 raise
-            return self._made(replies, "unscored", error=f"{problem}; asked again: {error}"), False
+            return self._make_answer(replies, "unscored", error=f"{problem}; asked again: {error}"), False
         second = replies[-1]
         if failure := _failure(request, second):
-            return self._made(replies, "unscored", error=f"{problem}; asked again: {failure}"), False
+            return self._make_answer(replies, "unscored", error=f"{problem}; asked again: {failure}"), False
         data, still = await event_loop.run_in_thread(len(second.raw), _read, second, schema)
         if still is None:
-            return self._made(replies, "reask", data=data), True
-        return self._made(replies, "unscored", error=f"after a re-ask, {still}"), bool(second.text)
+            return self._make_answer(replies, "reask", data=data), True
+        return self._make_answer(replies, "unscored", error=f"after a re-ask, {still}"), bool(second.text)
 
-    def _made(self, replies: list[Answer], mode: Mode, **found: Any) -> Answer:
+    def _make_answer(self, replies: list[Answer], mode: Mode, **found: Any) -> Answer:
         """The last reply, with what all of them took; those that thoughts cut short were no replies."""
         counts = ("tokens_in", "tokens_cached", "tokens_out", "tokens_thought", "seconds", "retries")
         took = {name: sum(getattr(reply, name) for reply in replies) for name in counts}

@@ -55,7 +55,7 @@ def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
         value = _reading(candidate)
         if value is _UNREADABLE:
             continue
-        data = _coerced(value, schema)
+        data = _coerce_value(value, schema)
         found = find_schema_faults(data, schema)
         if found is None:
             return data, None
@@ -86,14 +86,14 @@ def _candidates(text: str, is_list: bool) -> Iterator[str]:
     seen = {said}
     stretches = [block.group(1).strip() for block in _FENCE.finditer(said)][: -MOST_OBJECTS - 1 : -1]
     for source in (said, said.translate(_FULL_WIDTH)):
-        stretches += list(deque(_balanced(source, "[]" if is_list else "{}"), MOST_OBJECTS))[::-1]
+        stretches += list(deque(_find_balanced(source, "[]" if is_list else "{}"), MOST_OBJECTS))[::-1]
     for stretch in stretches:
         if stretch not in seen:
             seen.add(stretch)
             yield stretch
 
 
-def _balanced(text: str, brackets: str) -> Iterator[str]:
+def _find_balanced(text: str, brackets: str) -> Iterator[str]:
     """Outermost stretches between a pair of brackets; brackets in strings do not count."""
     depth, start, quoted, escaped = 0, 0, False, False
     for place, char in enumerate(text):
@@ -116,8 +116,8 @@ def _balanced(text: str, brackets: str) -> Iterator[str]:
 def _attempts(text: str) -> Iterator[str]:
     """The text with ever more of its writing forgiven."""
     yield text
-    yield _repaired(text)
-    yield (straight := _repaired(text.translate(_CURLY)))
+    yield _repair_json(text)
+    yield (straight := _repair_json(text.translate(_CURLY)))
     yield straight.translate(_FULL_WIDTH)
 
 
@@ -153,20 +153,20 @@ _PIECES = re.compile(
 )
 
 
-def _repaired(text: str) -> str:
+def _repair_json(text: str) -> str:
     """Without comments and trailing commas, Python's words in JSON's spelling; strings are left alone."""
 
-    def mended(piece: re.Match[str]) -> str:
+    def mend_word(piece: re.Match[str]) -> str:
         found = piece.group()
         if found.startswith('"'):
             return found
         return _BARE.get(found, "")
 
     # Twice: a comma may turn out to be trailing when the comment after it is gone.
-    return _PIECES.sub(mended, _PIECES.sub(mended, text))
+    return _PIECES.sub(mend_word, _PIECES.sub(mend_word, text))
 
 
-def _coerced(value: Any, schema: Any) -> Any:
+def _coerce_value(value: Any, schema: Any) -> Any:
     """The value with its types, not its meaning, brought to the schema: "4" → 4, 4.0 → 4, "True" → true."""
     if not isinstance(schema, Mapping):
         return value
@@ -174,9 +174,9 @@ def _coerced(value: Any, schema: Any) -> Any:
     kinds = (kinds,) if isinstance(kinds, str) else tuple(kinds or ())
     if isinstance(value, Mapping):
         parts = schema.get("properties", {})
-        return {name: _coerced(part, parts.get(name)) for name, part in value.items()}
+        return {name: _coerce_value(part, parts.get(name)) for name, part in value.items()}
     if isinstance(value, list):
-        return [_coerced(part, schema.get("items")) for part in value]
+        return [_coerce_value(part, schema.get("items")) for part in value]
     if isinstance(value, str):
         return _from_text(value, kinds, schema.get("enum"))
     if isinstance(value, float) and "integer" in kinds and value.is_integer():

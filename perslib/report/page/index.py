@@ -17,9 +17,9 @@ from perslib.report.page.leaderboard import write_leaderboard
 from perslib.report.page.markup import prose
 from perslib.report.page.page import say
 from perslib.report.page.rendering import shelf_css
-from perslib.report.run.manifest import Page, common_language, files_of, pages_under, write_text
+from perslib.report.run.manifest import StoredPage, common_language, files_of, pages_under, write_text
 from perslib.report.run.plan import numbered_studies
-from perslib.report.show.html import fill, show_html, show_table, template
+from perslib.report.show.html import fill, load_template, show_html, show_table
 from perslib.text import translate, using_language
 
 _THUMBNAIL_WIDTH = 560
@@ -34,10 +34,10 @@ def write_index(root: Path) -> Path:
     board = write_leaderboard(root)
     language = common_language(pages)
     with using_language(language):
-        index = template("shelf.html.j2").render(
+        index = load_template("shelf.html.j2").render(
             pages=pages,
             card=_card,
-            lacking=[study for study in numbered_studies() if study.lacks],
+            lacking=[study for study in numbered_studies() if study.missing_extra],
             leaderboard=board.name if board else "",
             language=language,
             css=shelf_css(),
@@ -45,7 +45,7 @@ def write_index(root: Path) -> Path:
     return write_text(root / "index.html", index)
 
 
-def _card(page: Page) -> str:
+def _card(page: StoredPage) -> str:
     """What the index says of a page, in the page's language."""
     last, failed = page.entry["last_run"], page.folder / f"{page.name}.failed.html"
     with using_language(page.language):
@@ -62,7 +62,7 @@ def _card(page: Page) -> str:
         )
 
 
-def _thumbnail(page: Page) -> str:
+def _thumbnail(page: StoredPage) -> str:
     """The figure that the page opens with, small, as part of the index itself."""
     files = (page.folder / name for name in files_of(page.entry) if name.endswith(".png"))
     found = (_small(file, file.stat().st_mtime_ns) for file in files if file.is_file())

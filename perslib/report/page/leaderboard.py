@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.report.page.rendering import shelf_css
-from perslib.report.run.manifest import Page, check_file, common_language, pages_under, write_text
-from perslib.report.show.html import template, unbroken
-from perslib.report.show.tables import interval
+from perslib.report.run.manifest import StoredPage, check_file, common_language, pages_under, write_text
+from perslib.report.show.html import load_template, unbroken
+from perslib.report.show.tables import format_as_interval
 from perslib.report.show.words import day
 from perslib.text import mark, translate, using_language
 
@@ -46,13 +46,13 @@ def write_leaderboard(root: Path) -> Path | None:
         if not groups and not skipped:
             path.unlink(missing_ok=True)
             return None
-        page = template("leaderboard.html.j2").render(
+        page = load_template("leaderboard.html.j2").render(
             groups=groups, skipped=skipped, language=language, is_number=np.isfinite, css=shelf_css()
         )
     return write_text(path, page)
 
 
-def standings(pages: Iterable[Page]) -> tuple[list[pd.DataFrame], list[tuple[str, str]]]:
+def standings(pages: Iterable[StoredPage]) -> tuple[list[pd.DataFrame], list[tuple[str, str]]]:
     """The groups of all tables, those of most candidates first, and the tables that cannot be read with the reasons.
 
     A group holds candidates that may be compared, the best first.
@@ -71,11 +71,11 @@ def standings(pages: Iterable[Page]) -> tuple[list[pd.DataFrame], list[tuple[str
     if not tables:
         return [], skipped
     rows = pd.concat(tables, ignore_index=True)
-    groups = [_placed(_merged(own)) for _, own in rows.groupby(GROUP, sort=False)]
+    groups = [_place_on_axis(_merge_runs(own)) for _, own in rows.groupby(GROUP, sort=False)]
     return sorted(groups, key=lambda rows: (-len(rows), -max(rows["when"]), *rows[GROUP].iloc[0])), skipped
 
 
-def _merged(rows: pd.DataFrame) -> pd.DataFrame:
+def _merge_runs(rows: pd.DataFrame) -> pd.DataFrame:
     """One row a candidate, the best first: of its whole runs the newest, of first looks only where it has no other."""
     # Imported here, for it brings judges and models along, which no other page needs.
     from perslib.replay.replies import ORIGINAL
@@ -87,7 +87,7 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
     return once.sort_values(["user_macro", "candidate"], ascending=[False, True], kind="stable")
 
 
-def _placed(rows: pd.DataFrame) -> pd.DataFrame:
+def _place_on_axis(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with an axis of whole half points around all intervals, and with their places on it, in percent."""
     scores = rows[_SCORES].to_numpy().ravel()
     scores = scores[np.isfinite(scores)] if np.isfinite(scores).any() else np.array([1.0, 5.0])
@@ -97,7 +97,7 @@ def _placed(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(axis_low=low, axis_high=high, **places.add_suffix("_place"))
 
 
-def _read(file: Path, page: Page) -> pd.DataFrame:
+def _read(file: Path, page: StoredPage) -> pd.DataFrame:
     """The table with typed columns, and beside them which run it comes from."""
     missing = {column: [""] for column in _NUMBERS}  # nothing else: a candidate may be called "null"
     rows = pd.read_csv(check_file(file), usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False, na_values=missing)
@@ -106,7 +106,7 @@ def _read(file: Path, page: Page) -> pd.DataFrame:
     started = page.entry["started"]
     when = pd.to_datetime(started, utc=True, errors="coerce")
     shown = {
-        f"{name}_shown": [unbroken(str(c)) for c in interval(name, zero=False)(rows, name)]
+        f"{name}_shown": [unbroken(str(c)) for c in format_as_interval(name, zero=False)(rows, name)]
         for name in ("user_macro", "dsat")
     }
     return rows.assign(

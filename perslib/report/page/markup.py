@@ -33,11 +33,11 @@ def _filter_attribute(tag: str, name: str, value: str) -> str | None:
 def _filter_style(style: str) -> str:
     """Each piece that stays begins with the name of a property that is allowed, so no other can begin anywhere."""
     pieces = style.split(";")
-    return ";".join(piece for piece in pieces if piece.partition(":")[0].strip().lower() in _kept("css"))
+    return ";".join(piece for piece in pieces if piece.partition(":")[0].strip().lower() in _read_allowed("css"))
 
 
 @cache
-def _kept(kind: str) -> frozenset[str]:
+def _read_allowed(kind: str) -> frozenset[str]:
     return frozenset(read_toml(__file__, "markup.toml")[kind].split())
 
 
@@ -46,9 +46,9 @@ def _cleaner() -> Any:
     import nh3
 
     return nh3.Cleaner(
-        tags=set(_kept("tags")),
+        tags=set(_read_allowed("tags")),
         clean_content_tags={"script"},
-        attributes={"*": {*_kept("attributes"), "style"}, "a": {"href"}, "img": {"src"}},
+        attributes={"*": {*_read_allowed("attributes"), "style"}, "a": {"href"}, "img": {"src"}},
         attribute_filter=_filter_attribute,
         url_schemes={"http", "https", "mailto", "data"},
         link_rel=None,
@@ -110,7 +110,7 @@ def prose(markdown: str) -> str:
     return str(_markdown("prose")(markdown))
 
 
-def literally(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text to put into Markdown that shows as it stands: `__init__` stays `__init__`."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 

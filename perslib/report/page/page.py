@@ -30,7 +30,7 @@ _UNDEFINED = re.compile(r"^–|\bnan\b")
 
 
 @dataclass
-class Page:
+class OpenPage:
     """Folder of the page being written, and the numbers given to its figures and tables."""
 
     out: Path | None = None
@@ -58,10 +58,10 @@ class Page:
         return folder
 
 
-_current = Page()
+_current = OpenPage()
 
 
-def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None) -> Page:
+def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None) -> OpenPage:
     """Open a page: set the style of figures, the language of labels, and the folder that files go to.
 
     Of `data` it says on which scale people rated and what judges know of a user, where that is not the usual. On a page that
@@ -75,7 +75,7 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
     figure_style(current_language())
     if PROGRESS in os.environ:
         warnings.showwarning = _show_warning
-    _current = Page(Path(out) if out else None)
+    _current = OpenPage(Path(out) if out else None)
     if data is not None and not data.scale.is_five:
         say(
             "People rated on {scale}. Scores on this page are these ratings on 1–5: {dissatisfied:g} is dissatisfied."
@@ -97,7 +97,7 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
     return _current
 
 
-def current() -> Page:
+def get_open_page() -> OpenPage:
     """The page being written; an English one without a folder until `begin` is called."""
     return _current
 

@@ -113,7 +113,7 @@ def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
     `frame` has what the template shows around it: language, title, corpus, backbone, index, facts, figures, tables,
     failure.
     """
-    nb = readable(nb)
+    nb = make_page_notebook(nb)
     pieces = [c.metadata["html"] for c in nb.cells if c.cell_type == "markdown"]
     shown = [piece for cell in nb.cells for piece in cell.metadata.get("shown", ())]
     sorts = any("pl-sortable" in piece for piece in shown)
@@ -147,7 +147,7 @@ def code_number(nb: Any, index: int) -> int:
     return sum(c.cell_type == "code" and INJECTED not in c.metadata.get("tags", []) for c in cells)
 
 
-def readable(nb: Any) -> Any:
+def make_page_notebook(nb: Any) -> Any:
     """A copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells.
 
     The notebook itself carries what the page opens with: the sentences of its answer, then the figures that lead.

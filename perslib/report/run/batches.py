@@ -12,7 +12,7 @@ from perslib.errors import BackboneError, PerslibError
 from perslib.llm import backbone, batches
 from perslib.llm.abilities import read_probe
 from perslib.llm.entries import NO_MODEL, entry
-from perslib.paths import alone, scratch
+from perslib.paths import lock_folder, scratch
 from perslib.report.run.estimate import estimate_page
 from perslib.report.run.plan import Planned, plan
 
@@ -43,7 +43,7 @@ def answer_in_batches(
             backbone(name).probe()
     leave: set[str] = set()
     while True:
-        with alone(batches.folder()):  # another process may be about to ask the same
+        with lock_folder(batches.folder()):  # another process may be about to ask the same
             earlier = [] if dry_run else open_batches(names)
             made = earlier or _make_batches(pages, leave, dry_run)
         if dry_run or not made:

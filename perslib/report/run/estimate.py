@@ -19,8 +19,8 @@ from perslib.llm.probe import estimate_seconds
 from perslib.paths import scratch
 from perslib.report.run.execution import execute
 from perslib.report.run.plan import Planned, read_notebook
-from perslib.report.run.progress import Progress
-from perslib.report.show.words import took
+from perslib.report.run.progress import RunProgress
+from perslib.report.show.words import format_duration
 
 TAG = "asks"
 LONGEST = 90.0
@@ -52,7 +52,7 @@ def estimate_page(page: Planned, *, whole: bool, questions: Path | None = None) 
     with scratch("rehearsal") as folder:
         copy = folder / page.study.path.name
         nbformat.write(nb, copy)
-        progress = Progress(folder / "progress.jsonl")
+        progress = RunProgress(folder / "progress.jsonl")
         environment = {**progress.environment(), **run_environment(questions)}
         study = replace(page.study, path=copy)
         run = execute(study, page.parameters(folder), environment, stop_in_time)
@@ -69,7 +69,7 @@ def estimate_page(page: Planned, *, whole: bool, questions: Path | None = None) 
 
 
 def _and_computing(said: str, seconds: float) -> str:
-    return f"{said}; about {took(seconds, 'en')} of computing" if seconds else said
+    return f"{said}; about {format_duration(seconds, 'en')} of computing" if seconds else said
 
 
 def describe_asked(spent: Mapping[str, Spending]) -> str:
@@ -88,4 +88,4 @@ def describe_asked(spent: Mapping[str, Spending]) -> str:
     }
     if unknown := [name or "an unnamed model" for name, time in pace.items() if time is None]:
         return f"{asked}, time unknown: no answer of {', '.join(unknown)} is in the cache to go by"
-    return f"{asked}, about {took(sum(filter(None, pace.values())), 'en')} of answering"
+    return f"{asked}, about {format_duration(sum(filter(None, pace.values())), 'en')} of answering"

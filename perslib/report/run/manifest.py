@@ -112,7 +112,7 @@ def corpus_facts(corpus: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Page:
+class StoredPage:
     """A page that has a manifest; its file may be missing, when the run goes on or was stopped."""
 
     root: Path
@@ -150,12 +150,12 @@ class Page:
         return str(self.entry["backbone"]["name"] or self.folder.name)
 
 
-def pages_under(root: Path) -> list[Page]:
+def pages_under(root: Path) -> list[StoredPage]:
     """All pages under `reports/`, folder by folder; of those whose manifest is damaged, what is wrong."""
     return list(filter(None, map(read_page, sorted(root.glob("*/*/*.json")))))
 
 
-def find_page(place: str | Path) -> Page:
+def find_page(place: str | Path) -> StoredPage:
     """The page at a path: of itself, its manifest, its notebook, or none of these endings; seen from here or from reports/."""
     home, named = workspace() / "reports", Path(place).expanduser()
     name = named.stem if named.suffix in (".html", ".json", ".ipynb") else named.name
@@ -169,19 +169,19 @@ def find_page(place: str | Path) -> Page:
     raise UnknownName("run", str(place), known)
 
 
-def find_pages(places: Iterable[str | Path]) -> list[Page]:
+def find_pages(places: Iterable[str | Path]) -> list[StoredPage]:
     """The pages at these places, each once."""
     if pages := list(map(find_page, dict.fromkeys(map(str, places)))):
         return pages
     raise DataError("No run is named", "Name pages that were rendered: reports/<corpus>/<backbone>/01_verification.")
 
 
-def common_language(pages: Iterable[Page]) -> str:
+def common_language(pages: Iterable[StoredPage]) -> str:
     """Chinese where all pages are in Chinese, else English."""
     return "zh" if {page.language for page in pages if not page.is_damaged} == {"zh"} else "en"
 
 
-def read_page(file: Path) -> Page | None:
+def read_page(file: Path) -> StoredPage | None:
     """Read and check the manifest of a page; None where there is none. What is wrong with one is a warning, too.
 
     A path that leads out of the manifest's folder, also by a symbolic link, is not among the page's files.
@@ -205,7 +205,7 @@ def read_page(file: Path) -> Page | None:
             entry[kind] = {name: [path for path in own if path not in stray] for name, own in entry[kind].items()}
     if problem:
         warnings.warn(f"{file}: {problem}. {REMEDY}", stacklevel=2)
-    return Page(folder.parent.parent, folder, file.stem, entry, problem)
+    return StoredPage(folder.parent.parent, folder, file.stem, entry, problem)
 
 
 def check_file(file: Path) -> Path:

@@ -23,7 +23,7 @@ from typing import Any
 from perslib.errors import ReportError, UnknownName
 from perslib.extras import is_installed, require_extra
 from perslib.llm.entries import NO_MODEL, entries
-from perslib.paths import bundled, workspace
+from perslib.paths import find_bundled, workspace
 from perslib.registry import check_installed, find_systems
 from perslib.report.run.manifest import corpus_facts, pages_under
 from perslib.text import LANGUAGES, check_language
@@ -50,7 +50,7 @@ class Study:
     """Seconds that it computes, whatever the corpus, and for a thousand turns (`benchmarks/pages.py`)."""
 
     @property
-    def lacks(self) -> str:
+    def missing_extra(self) -> str:
         """The command that installs what it does not run without; empty when nothing is missing."""
         return "" if is_installed(self.extra) else f'pip install "perslib[{self.extra}]"'
 
@@ -67,7 +67,7 @@ class Study:
 def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list[Study]:
     """Notebooks by name ("00_corpus"), number ("00") or path; when none is named, all numbered ones that lack nothing."""
     if names is None:
-        studies = [study for study in numbered_studies() if not study.lacks]
+        studies = [study for study in numbered_studies() if not study.missing_extra]
     else:
         shelf, names = _shelf(), [names] if isinstance(names, (str, Path)) else names
         studies = list(map(read_study, dict.fromkeys(_find(str(name), shelf) for name in names)))
@@ -89,7 +89,7 @@ def numbered_studies() -> list[Study]:
 
 def _shelf() -> dict[str, Path]:
     """Notebooks that can be named without a path: the bundled ones, and the workspace's own before them."""
-    folders = (bundled("notebooks"), workspace() / "notebooks")
+    folders = (find_bundled("notebooks"), workspace() / "notebooks")
     return {path.stem: path.resolve() for folder in folders for path in sorted(folder.glob("*.ipynb"))}
 
 
@@ -151,7 +151,7 @@ def _assignment(statement: ast.stmt) -> tuple[str, Any]:
     raise ValueError(f"line {statement.lineno} is no assignment of a value to a name")
 
 
-def check_choices(given: Mapping[str, Any], study: Study) -> None:
+def check_parameter_choices(given: Mapping[str, Any], study: Study) -> None:
     """Refuse a name that the parameter does not take; says which are near and which there are."""
     for name, allowed in study.choices.items():
         if isinstance(given.get(name), str):
@@ -171,7 +171,7 @@ def _named_by(choice: str) -> Iterable[str]:
     return found() if inspect.isfunction(found) else found
 
 
-def fitted(value: Any, default: Any, place: str) -> Any:
+def convert_parameter(value: Any, default: Any, place: str) -> Any:
     """The value in the type of the declared default.
 
     A default of None takes anything, and None is taken where the default is falsy ("", 0, None).
@@ -248,7 +248,10 @@ class Planned:
         """Every parameter that the notebook declares, with the value of a run that writes to the folder `out`."""
         values, place = {**self.values, "out": str(out)}, f"{self.study.name}: parameter"
         given = {name: values.get(name, default) for name, default in self.study.declared.items()}
-        return {name: fitted(value, self.study.declared[name], f"{place} {name!r}") for name, value in given.items()}
+        return {
+            name: convert_parameter(value, self.study.declared[name], f"{place} {name!r}")
+            for name, value in given.items()
+        }
 
 
 def plan(
@@ -273,7 +276,7 @@ def plan(
             raise UnknownName("parameter", name, declared)
     further = {name: _with_whole_paths(value) for name, value in further.items()}
     for study in studies:
-        check_choices(further, study)
+        check_parameter_choices(further, study)
     if isinstance(limit := further.get("limit"), int) and limit < -1:
         raise ReportError(f"The limit is {limit}, expected -1 (all), 0 (what suits the backbone) or more")
     names = [backbones] if isinstance(backbones, str) else list(dict.fromkeys(backbones))

@@ -19,11 +19,11 @@ from perslib.llm.ledger import PROGRESS, Ledger, Spending, describe_spending
 from perslib.paths import scratch
 from perslib.report.run.execution import Run
 from perslib.report.run.plan import Planned, read_notebook
-from perslib.report.show.words import took
+from perslib.report.show.words import format_duration
 
 
 @contextmanager
-def watched(page: Planned, place: str, stopped: threading.Event) -> Iterator[Progress]:
+def watch_run(page: Planned, place: str, stopped: threading.Event) -> Iterator[RunProgress]:
     """Show on the terminal how one notebook run gets on."""
     from tqdm import tqdm
 
@@ -31,10 +31,10 @@ def watched(page: Planned, place: str, stopped: threading.Event) -> Iterator[Pro
     look = {"bar_format": "{desc} |{bar:24}| {n_fmt}/{total_fmt} cells, {elapsed}{postfix}", "leave": False}
     look |= {"file": sys.stderr, "disable": not sys.stderr.isatty()}
     with scratch("progress") as folder, tqdm(total=cells, desc=f"{place} {page.name}", **look) as bar:
-        yield Progress(folder / "progress.jsonl", bar, stopped)
+        yield RunProgress(folder / "progress.jsonl", bar, stopped)
 
 
-class Progress:
+class RunProgress:
     """One notebook run, a few times a second: the cell it is in, and what its calls cost so far."""
 
     def __init__(self, file: Path, bar: Any = None, stopped: threading.Event | None = None):
@@ -79,9 +79,9 @@ class Progress:
         done, total, eta = (self._last.get(key) for key in ("done", "total", "eta"))
         stage = f"{self._last['stage']} {done}/{total or '?'}"
         left = f", {eta:,.0f} s left" if eta and done != total else ""
-        return f"{stage}{left}; {describe_spending(self._spent().total)}"
+        return f"{stage}{left}; {describe_spending(self._sum_spending().total)}"
 
-    def _spent(self) -> Ledger:
+    def _sum_spending(self) -> Ledger:
         return sum((Ledger.from_dict({stage: sums}) for (_, stage), sums in self._stages.items()), Ledger())
 
     def by_backbone(self) -> dict[str, Spending]:
@@ -101,17 +101,21 @@ class Progress:
     def ledger(self) -> dict[str, Any]:
         """Calls, cache hits, tokens, seconds and cost a stage and in total, as the notebook's models counted."""
         self._catch_up()
-        spent = self._spent()
+        spent = self._sum_spending()
         return {"stages": spent.as_dict(), "total": asdict(spent.total)}
 
-    def ended(self, run: Run, entry: Mapping[str, Any], page: Planned) -> None:
+    def print_end(self, run: Run, entry: Mapping[str, Any], page: Planned) -> None:
         """Leave one line on the terminal for this page, and where it is."""
         file = page.file()
         self._bar.close()
         how = {"success": "done", "failed": "FAILED", "cancelled": "cancelled"}[run.status]
-        spent = self._spent().total
+        spent = self._sum_spending().total
         asked = f", {describe_spending(spent)}" if spent.calls + spent.hits else ""
         if "judgments" in entry:
             asked += f"; {entry['unscored']:,} of {entry['judgments']:,} judgments unscored"
         where = f"\n    {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}"
-        print(f"{page.title} {how} in {took(run.seconds, 'en')}{asked}{page.note}{where}", file=sys.stderr, flush=True)
+        print(
+            f"{page.title} {how} in {format_duration(run.seconds, 'en')}{asked}{page.note}{where}",
+            file=sys.stderr,
+            flush=True,
+        )

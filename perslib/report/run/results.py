@@ -1,6 +1,6 @@
 """Runs as data: every page that was rendered, and the verdicts behind it.
 
-found = perslib.runs()                                  # a row a page, under reports/
+found = perslib.list_runs()                                  # a row a page, under reports/
 perslib.verdicts(found[found["notebook"] == "01_verification"])
 perslib.replies(found[found["notebook"] == "04_replay"])
 """
@@ -16,14 +16,14 @@ from pyarrow import ArrowException
 from perslib.corpus import coerce
 from perslib.errors import DataError, NotEnough
 from perslib.paths import workspace
-from perslib.report.run.manifest import REMEDY, Page, check_file, pages_under
+from perslib.report.run.manifest import REMEDY, StoredPage, check_file, pages_under
 
 _SUMS = ["calls", "hits", "tokens_in", "tokens_out", "cost"]
 _COLUMNS = ["notebook", "corpus", "backbone", "model", "language", "status", "started", "seconds", "seed"]
 _COLUMNS += ["judgments", "unscored", *_SUMS, "answer", "parameters", "page", "executed", "verdicts", "replies"]
 
 
-def runs(root: str | Path | None = None) -> pd.DataFrame:
+def list_runs(root: str | Path | None = None) -> pd.DataFrame:
     """Return the runs under a folder of reports, `reports/` of the workspace if none is named; a row a page.
 
     A run whose manifest is damaged is not among them: a warning says where it is and what is wrong.
@@ -36,7 +36,7 @@ def runs(root: str | Path | None = None) -> pd.DataFrame:
     return pd.DataFrame([_row(page) for page in pages if not page.is_damaged], columns=_COLUMNS)
 
 
-def _row(page: Page) -> dict[str, object]:
+def _row(page: StoredPage) -> dict[str, object]:
     entry = page.entry
     spent = pd.DataFrame(list(entry["ledger"]["stages"].values())).reindex(columns=_SUMS).sum()
     return {
@@ -54,7 +54,7 @@ def _row(page: Page) -> dict[str, object]:
 
 
 def verdicts(found: pd.DataFrame | pd.Series) -> pd.DataFrame:
-    """Return all verdicts of one run, or of several: rows of `runs()`. Files that cannot be used are left out with a warning.
+    """Return all verdicts of one run, or of several: rows of `list_runs()`. Files that cannot be used are left out with a warning.
 
     Columns: those of `evaluate`, and notebook and table, the run that a verdict is of and its file's name.
     """
@@ -77,12 +77,12 @@ def _rows(found: pd.DataFrame | pd.Series, kind: str, otherwise: str) -> pd.Data
     return read
 
 
-def rows_of(page: Page, kind: str) -> pd.DataFrame:
+def read_page_rows(page: StoredPage, kind: str) -> pd.DataFrame:
     """Verdicts or replies of one page; an empty frame where it has kept none, or none that can be used."""
     return _read([(file, page.name) for file in _files(page, kind)], kind)
 
 
-def _files(page: Page, kind: str) -> list[Path]:
+def _files(page: StoredPage, kind: str) -> list[Path]:
     return [page.folder / file for files in page.entry[kind].values() for file in files]
 
 

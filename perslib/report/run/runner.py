@@ -16,7 +16,7 @@ from typing import Any
 
 from perslib.errors import ReportError
 from perslib.llm.entries import NO_MODEL
-from perslib.paths import alone, scratch
+from perslib.paths import lock_folder, scratch
 from perslib.report.page.export import FIGURES
 from perslib.report.page.index import write_index
 from perslib.report.page.rendering import opening_kind, records_of, render_page, title_of
@@ -24,7 +24,7 @@ from perslib.report.run.estimate import estimate_page
 from perslib.report.run.execution import LOOK_EVERY, Failure, Run, execute
 from perslib.report.run.manifest import (
     KINDS,
-    Page,
+    StoredPage,
     backbone_facts,
     code_revision,
     files_of,
@@ -42,13 +42,13 @@ from perslib.report.run.manifest import (
 from perslib.report.run.plan import (
     Planned,
     backbone_folder,
-    check_choices,
+    check_parameter_choices,
     corpus_folder,
     find_studies,
     plan,
     read_notebook,
 )
-from perslib.report.run.progress import Progress, watched
+from perslib.report.run.progress import RunProgress, watch_run
 from perslib.text import using_language
 
 #: Pages of a model on this machine that run at the same time.
@@ -129,7 +129,7 @@ def compare_runs(
         "language": language or pages[0].language,
     }
     (study,) = find_studies("compare")
-    check_choices(values, study)
+    check_parameter_choices(values, study)
     folder = corpus_folder(root, pages[0].corpus) / backbone_folder(*names)
     page = Planned(study, values, root, folder, {**pages[0].entry["corpus"], "label": pages[0].corpus})
     with using_language(page.language):
@@ -159,7 +159,7 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     _record(page, entry, good)
     page.folder.mkdir(parents=True, exist_ok=True)
     try:
-        with scratch("page", page.folder) as folder, watched(page, place, stopped) as progress:
+        with scratch("page", page.folder) as folder, watch_run(page, place, stopped) as progress:
             given, told = page.parameters(folder), {FIGURES: os.environ.get(FIGURES, "png"), **progress.environment()}
             run = execute(page.study, given, told, progress, progress.cell_started)
             entry |= _known_after(run, progress)
@@ -177,7 +177,7 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
                 good = None
                 _publish(page, before, folder)
                 page.file(".failed.html").unlink(missing_ok=True)
-            progress.ended(run, entry, page)
+            progress.print_end(run, entry, page)
         _warn_of_shared_files(page, entry)
     except BaseException:
         entry["status"] = "failed"
@@ -189,14 +189,14 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
 
 def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | None) -> None:
     """Write the manifest; where there is a good page that stays, the entry comes beside its own."""
-    with alone(page.root):
+    with lock_folder(page.root):
         if corpus_folder(page.root, page.corpus["label"]) != page.folder.parent:
             raise ReportError(f"{page.folder.parent} has pages of another corpus by now: run the same command again")
         write_manifest(page.file(".json"), {**good, "last_run": entry} if good else entry)
         write_index(page.root)
 
 
-def _publish(page: Planned, before: Page | None, folder: Path) -> None:
+def _publish(page: Planned, before: StoredPage | None, folder: Path) -> None:
     """Put what a run made in the place of what the last one left, so that nothing on disk is from another run."""
     page.file().unlink(missing_ok=True)
     for file in files_of(before.entry) if before else ():
@@ -238,7 +238,7 @@ def _known_before(page: Planned) -> dict[str, Any]:
     }
 
 
-def _known_after(run: Run, progress: Progress) -> dict[str, Any]:
+def _known_after(run: Run, progress: RunProgress) -> dict[str, Any]:
     counted: Counter[str] = Counter()
     for said in _records(run.notebook, "judgments"):
         counted.update({name: n for name, n in said.items() if name != "kind"})

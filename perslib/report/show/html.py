@@ -17,7 +17,7 @@ import pandas as pd
 
 from perslib.report.page.markup import reply
 from perslib.report.show.style import ACCENT, FAINT, RULE, SCORES
-from perslib.report.show.words import beginning, controls_shown, day, name_of, took
+from perslib.report.show.words import beginning, controls_shown, day, format_duration, name_of
 from perslib.text import current_language, plural, translate
 
 #: Messages of more characters, or more lines, are folded behind "show all".
@@ -49,10 +49,10 @@ def escape(value: object) -> str:
 
 
 #: What every template may call.
-CALLABLE = {"_": translate, "plural": plural, "named": name_of, "day": day, "took": took}
+CALLABLE = {"_": translate, "plural": plural, "named": name_of, "day": day, "took": format_duration}
 
 
-def template(name: str) -> Any:
+def load_template(name: str) -> Any:
     """A template of `perslib/report/show/template` by its file's name; what is filled in is escaped, and acts no more."""
     return _templates().get_template(name)
 
@@ -83,12 +83,12 @@ def _templates() -> Any:
 
 def fill(part: str, file: str = "shown.html.j2", **values: Any) -> str:
     """The HTML of a macro of a template."""
-    return str(getattr(template(file).module, part)(**values))
+    return str(getattr(load_template(file).module, part)(**values))
 
 
 def render_cards(name: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """Render cases as HTML by a template, which has them as `rows`."""
-    return str(template(name).render(rows=rows, language=current_language()))
+    return str(load_template(name).render(rows=rows, language=current_language()))
 
 
 def show_html(body: str, plain: str = "", record: Mapping[str, Any] | None = None) -> None:
@@ -148,15 +148,15 @@ def _bubble(message: Mapping[str, Any]) -> str:
 
 def text_html(text: str) -> str:
     """A stranger's text with its white space kept; of a long one the beginning shows, and the rest opens."""
-    return _folded(text, "pl-text", html.escape)
+    return _fold_text(text, "pl-text", html.escape)
 
 
 def reply_html(text: str) -> str:
     """A model's reply with its Markdown set; of a long one the beginning shows, and the rest opens."""
-    return _folded(text, "pl-text pl-markdown", reply)
+    return _fold_text(text, "pl-text pl-markdown", reply)
 
 
-def _folded(text: str, kind: str, form: Callable[[str], str]) -> str:
+def _fold_text(text: str, kind: str, form: Callable[[str], str]) -> str:
     shown = controls_shown(text).strip("\n")
     if not shown.strip():
         return f'<div class="pl-text pl-empty">{translate("(empty message)")}</div>'

@@ -29,7 +29,7 @@ _LONGEST_WORD = 20
 _INTERVAL = re.compile(r" (\[[^\]]*,~[^\]]*\])")
 
 
-def escaped(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Text that LaTeX sets as it stands, whatever it holds."""
     return _ACTING.sub(lambda match: _set(match[0]), controls_shown(text))
 
@@ -65,19 +65,19 @@ def latex_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int =
     size, small = next(sizes for most, *sizes in _SIZES if len(kinds) <= most)
     cells = [[_cell(text, small) for text in own] for own in texts]
     if frame.empty:
-        none = escaped(translate("No rows: nothing to list."))
+        none = escape_latex(translate("No rows: nothing to list."))
         cells = [[none], *[[""]] * len(kinds)][: len(kinds)]
     heads = [_head(header_of(c), kind, own) for c, kind, own in zip(frame.columns, kinds, texts)]
     body = pd.DataFrame(list(zip(*cells)), columns=heads)
     tabular = body.style.hide(axis="index").to_latex(column_format="".join(kinds), hrules=True)
     place = "table" if len(kinds) <= _ONE_COLUMN and not any("p{" in kind for kind in kinds) else "table*"
     lines = [
-        *(rf"\begin{{{place}}}[t]", r"\centering", rf"\caption{{{escaped(caption)}}}"),
+        *(rf"\begin{{{place}}}[t]", r"\centering", rf"\caption{{{escape_latex(caption)}}}"),
         rf"\label{{tab:{name}}}{size}",
         r"\begin{adjustbox}{max totalsize={\linewidth}{0.8\textheight}}",
         tabular.rstrip(),
         r"\end{adjustbox}",
-        *([rf"\par\smallskip{{\footnotesize {escaped(note)}}}"] if note else []),
+        *([rf"\par\smallskip{{\footnotesize {escape_latex(note)}}}"] if note else []),
         rf"\end{{{place}}}",
     ]
     text = "\n".join(lines) + "\n"
@@ -89,7 +89,7 @@ def latex_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int =
 
 def _cell(text: str, small: str = "") -> str:
     """Return a cell; what begins like an option of the line before is text."""
-    shown = _INTERVAL.sub(rf" {{\{small} \1}}" if small else r" \1", escaped(text))
+    shown = _INTERVAL.sub(rf" {{\{small} \1}}" if small else r" \1", escape_latex(text))
     return re.sub(r"^[*\[]", r"{\g<0>}", shown)
 
 

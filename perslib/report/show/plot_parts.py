@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 import pandas as pd
 
-from perslib.report.page.page import current
-from perslib.report.show.style import CATEGORIES, FAINT, literal, literal_name
+from perslib.report.page.page import get_open_page
+from perslib.report.show.style import CATEGORIES, FAINT, escape_figure_text, literal_name
 from perslib.report.show.words import name_of
 from perslib.text import translate
 
@@ -75,7 +75,7 @@ def subplots(lines: int, columns: int, width: Width, height: float, **shared: An
     """Open a figure in the page's style; return it with its axes."""
     import matplotlib.pyplot as plt
 
-    current()  # the page's style and language
+    get_open_page()  # the page's style and language
     inches = WIDTHS[width] if isinstance(width, str) else width
     fig, axes = plt.subplots(lines, columns, figsize=(inches, height), squeeze=False, **shared)
     return fig, list(axes.flat)
@@ -189,7 +189,7 @@ def line_handle(place: int, color: Any, label: str, **look: Any) -> Any:
     from matplotlib.lines import Line2D
 
     usual = {"marker": mark_of(place), "linestyle": DASHES[place % len(DASHES)], "markersize": 5}
-    return Line2D([], [], color=color, label=literal(label), **{**usual, **look})
+    return Line2D([], [], color=color, label=escape_figure_text(label), **{**usual, **look})
 
 
 def add_legend(fig: Figure, handles: Iterable[Any] = (), place: Any = "outside upper left") -> Figure:

@@ -80,7 +80,7 @@ def _drawable() -> frozenset[int]:
     return frozenset(code for file in files for code in font_manager.get_font(file).get_charmap())
 
 
-def literal(text: object, longest: int = 36) -> str:
+def escape_figure_text(text: object, longest: int = 36) -> str:
     """Text from data for a figure: set as it stands, shortened when very long.
 
     A `$` starts no formula. A character that no font has, or that acts instead of showing (a control character, a byte
@@ -94,7 +94,7 @@ def literal(text: object, longest: int = 36) -> str:
 
 def literal_name(value: object, longest: int = 36) -> str:
     """A stored value by its label, for a figure to write as it stands."""
-    return literal(name_of(str(value)), longest)
+    return escape_figure_text(name_of(str(value)), longest)
 
 
 # -- parts of figures ----------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from perslib.report.show.words import name_of
 Form = Callable[[pd.DataFrame, str], Any]
 
 
-def formatted(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.DataFrame:
+def format_table(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.DataFrame:
     """Return a table of these columns, or of all where none is named, estimates and p-values in their form.
 
     Further columns by keyword: `head="column"` is the column under another head, `head="{:.1f}"` a format of Python's for
@@ -33,7 +33,7 @@ def formatted(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.Data
     cells = {head: _by_rule(frame, head) for head in same}
     for head, form in columns.items():
         if isinstance(form, str):
-            cells[head] = written(form)(frame, head) if "{" in form else _by_rule(frame, form)
+            cells[head] = format_as(form)(frame, head) if "{" in form else _by_rule(frame, form)
         else:
             cells[head] = form(frame, head)
     return pd.DataFrame(cells, index=frame.index)
@@ -42,7 +42,7 @@ def formatted(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.Data
 def _by_rule(frame: pd.DataFrame, name: str) -> Any:
     """A column as it is, or in the form that its name asks for."""
     if f"{name}_low" in frame and f"{name}_high" in frame:
-        return interval()(frame, name)
+        return format_as_interval()(frame, name)
     if f"{name}_std" in frame:
         return _deviation(frame, name)
     if name.endswith(("_p", "_p_holm")):
@@ -55,20 +55,22 @@ def widen(frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "valu
 
     All stand in the order of their first appearance; what is missing is `–`. `form` are the options of `interval`.
     """
-    cells = frame.assign(cell=interval(**form)(frame, x) if f"{x}_low" in frame else _by_rule(frame, x))
+    cells = frame.assign(cell=format_as_interval(**form)(frame, x) if f"{x}_low" in frame else _by_rule(frame, x))
     keys = list(dict.fromkeys(cells[list(rows)].itertuples(index=False, name=None)))
     wide = cells.pivot(index=list(rows), columns=columns, values="cell")[list(dict.fromkeys(cells[columns]))]
     ordered = wide.loc[[key[0] for key in keys] if len(rows) == 1 else keys]
     return ordered.fillna("–").rename_axis(columns=None).reset_index()
 
 
-def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = "") -> Form:
+def format_as_interval(
+    value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = ""
+) -> Form:
     """An estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`.
 
     A star marks those whose p, in the column `p`, is below .05.
     """
 
-    def cells(frame: pd.DataFrame, head: str) -> list[Shown]:
+    def cells(frame: pd.DataFrame, head: str) -> list[FormattedCell]:
         name = value or head
         ends = (low or f"{name}_low", high or f"{name}_high")
         texts = [with_interval(v, a, b, digits, zero) for v, a, b in frame[[name, *ends]].to_numpy(float)]
@@ -77,17 +79,17 @@ def interval(value: str = "", low: str = "", high: str = "", digits: int = 2, ze
     return cells
 
 
-def number(value: str = "", digits: int = 2) -> Form:
+def format_as_number(value: str = "", digits: int = 2) -> Form:
     """A number with so many decimals, or a dash."""
     return _by_row(lambda v: with_interval(v, digits=digits, zero=True), value)
 
 
-def _deviation(frame: pd.DataFrame, name: str) -> list[Shown]:
+def _deviation(frame: pd.DataFrame, name: str) -> list[FormattedCell]:
     """A mean with its standard deviation, `0.36 ± 0.05`, where that is known."""
 
-    def cell(mean: float, std: float) -> Shown:
+    def cell(mean: float, std: float) -> FormattedCell:
         alone = with_interval(mean, digits=2, zero=True)
-        return alone if np.isnan(std) else Shown(f"{alone} ± {std:.2f}", mean, std=std)
+        return alone if np.isnan(std) else FormattedCell(f"{alone} ± {std:.2f}", mean, std=std)
 
     return [cell(*row) for row in frame[[name, f"{name}_std"]].to_numpy(float)]
 
@@ -95,27 +97,27 @@ def _deviation(frame: pd.DataFrame, name: str) -> list[Shown]:
 def bounds(low: str = "low", high: str = "high") -> Form:
     """An interval alone, `[0.3, 0.4]`, or a dash."""
 
-    def cell(below: float, above: float) -> Shown | str:
+    def cell(below: float, above: float) -> FormattedCell | str:
         if not np.isfinite(below):
             return "–"
         ends = ", ".join(str(with_interval(end, digits=1, zero=True)) for end in (below, above))
-        return Shown(f"[{ends}]", None, low=below, high=above)
+        return FormattedCell(f"[{ends}]", None, low=below, high=above)
 
     return _by_row(cell, low, high)
 
 
-def written(form: str, value: str = "") -> Form:
-    """A number in a format of Python's: `written("{:.0%}")`."""
-    return lambda frame, head: [Shown("–" if pd.isna(v) else form.format(v), v) for v in frame[value or head]]
+def format_as(form: str, value: str = "") -> Form:
+    """A number in a format of Python's: `format_as("{:.0%}")`."""
+    return lambda frame, head: [FormattedCell("–" if pd.isna(v) else form.format(v), v) for v in frame[value or head]]
 
 
 def p_value(value: str = "") -> Form:
     """A p-value, `.012` or `< .001`."""
 
-    def cell(p: float) -> Shown:
+    def cell(p: float) -> FormattedCell:
         if not np.isfinite(p):
-            return Shown("–", p)
-        return Shown("< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0"), p)
+            return FormattedCell("–", p)
+        return FormattedCell("< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0"), p)
 
     return _by_row(cell, value)
 
@@ -125,12 +127,12 @@ def _by_row(cell: Callable[..., Any], *columns: str) -> Form:
     return lambda frame, head: [cell(*row) for row in frame[[c or head for c in columns]].to_numpy(float)]
 
 
-def label(value: str = "", prefix: str = "") -> Form:
+def format_as_label(value: str = "", prefix: str = "") -> Form:
     """A stored value by its label in the page's language; one with the prefix comes first."""
-    return lambda frame, head: [labelled(v, prefix) for v in frame[value or head]]
+    return lambda frame, head: [translate_value(v, prefix) for v in frame[value or head]]
 
 
-def labelled(value: object, prefix: str = "") -> str:
+def translate_value(value: object, prefix: str = "") -> str:
     """The label of a stored value; one with the prefix comes first, for some values are common words elsewhere."""
     own = name_of(f"{prefix}{value}")
     return name_of(str(value)) if own == f"{prefix}{value}" else own
@@ -139,7 +141,7 @@ def labelled(value: object, prefix: str = "") -> str:
 _ABOUT = ["judge", "backbone", "score", "turns", "unscored"]
 
 
-class Shown:
+class FormattedCell:
     """What people read of numbers, and the numbers: a page shows the text, a CSV has a column for each number.
 
     `numbers` maps the end of a column's name to what stands there: nothing to the value, `_low` to the lower bound.
@@ -156,13 +158,13 @@ class Shown:
     __repr__ = __str__
 
     def __eq__(self, other: object) -> bool:
-        return str(self) == str(other) if isinstance(other, (str, Shown)) else NotImplemented
+        return str(self) == str(other) if isinstance(other, (str, FormattedCell)) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.text)
 
-    def __add__(self, mark: str) -> Shown:
-        marked = Shown(self.text + mark, None)
+    def __add__(self, mark: str) -> FormattedCell:
+        marked = FormattedCell(self.text + mark, None)
         marked.numbers = self.numbers | ({"_mark": mark} if mark else {})
         return marked
 
@@ -182,9 +184,9 @@ def agreement_table(
     wide = agreement[[*stratum, *_ABOUT]].loc[~agreement.duplicated(judge)]
     for name in dict.fromkeys([*names, *gains]):
         own = agreement[agreement["metric"] == name]
-        cells = {name: interval("value", digits=3, zero=False)(own, name)} if name in names else {}
+        cells = {name: format_as_interval("value", digits=3, zero=False)(own, name)} if name in names else {}
         if name in gains:
-            cells[f"gain: {name}"] = interval("gain", digits=3, zero=False, p="gain_p_holm")(own, name)
+            cells[f"gain: {name}"] = format_as_interval("gain", digits=3, zero=False, p="gain_p_holm")(own, name)
         wide = wide.merge(own[[*judge, "turns"]].assign(**cells), on=judge, how="left", suffixes=("", f": {name}"))
     empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
     empty += [c for c in wide if c.startswith("turns: ") and wide[c].eq(wide["turns"]).all()]
@@ -196,7 +198,7 @@ _MOST_DIGITS = 5
 
 def with_interval(
     value: float, low: float = np.nan, high: float = np.nan, digits: int = 3, zero: bool = False
-) -> Shown:
+) -> FormattedCell:
     """A value and its interval as papers print them, `.360 [.300, .410]`; without bounds the value alone.
 
     With `zero`, numbers keep the zero before their point. An interval that holds zero is never shown as one that ends there:
@@ -206,11 +208,11 @@ def with_interval(
         digits += 1
     text = format_number(value, digits, zero)
     if np.isnan(low) or np.isnan(high) or not np.isfinite(value):
-        return Shown(text, value)
+        return FormattedCell(text, value)
     if np.isinf(low) or np.isinf(high):
-        return Shown(f"{text} (−∞, ∞)", value, low=low, high=high)
+        return FormattedCell(f"{text} (−∞, ∞)", value, low=low, high=high)
     ends = [format_number(end, digits, zero) for end in (low, high)]
-    return Shown(f"{text} [{', '.join(ends)}]", value, low=low, high=high)
+    return FormattedCell(f"{text} [{', '.join(ends)}]", value, low=low, high=high)
 
 
 def format_number(value: float, digits: int = 3, zero: bool = False) -> str:

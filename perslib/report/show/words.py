@@ -38,7 +38,7 @@ def day(moment: str) -> str:
     return ""
 
 
-def took(seconds: float, language: str = "") -> str:
+def format_duration(seconds: float, language: str = "") -> str:
     """A duration, in the current language or the one given: seconds below a minute and a half, then minutes."""
     with using_language(language or current_language()):
         if seconds < 90:

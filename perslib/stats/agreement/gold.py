@@ -19,7 +19,7 @@ from perslib.stats.resample.leave_out import floats
 WHO = ["judge", "backbone"]
 
 
-class Row(NamedTuple):
+class JudgeKey(NamedTuple):
     """Which judge, with which backbone behind it; None where there is none."""
 
     judge: str
@@ -73,19 +73,19 @@ def _refuse(frame: pd.DataFrame, wrong: pd.Series, what: str) -> None:
         raise DataError(found, f"and {hidden} more" if hidden else "")
 
 
-def of_judges(frame: pd.DataFrame) -> Iterator[tuple[Row, pd.DataFrame]]:
+def of_judges(frame: pd.DataFrame) -> Iterator[tuple[JudgeKey, pd.DataFrame]]:
     """The verdicts of each judge and backbone, in order of first appearance."""
     for (judge, backbone), part in frame.groupby(WHO, sort=False, dropna=False):
-        yield Row(judge, None if pd.isna(backbone) else backbone), part
+        yield JudgeKey(judge, None if pd.isna(backbone) else backbone), part
 
 
-def find(rows: Iterable[Row], wanted: str | Sequence[str | None]) -> Row:
+def find_judge(rows: Iterable[JudgeKey], wanted: str | Sequence[str | None]) -> JudgeKey:
     """The row called so: by judge where that is enough, else by (judge, backbone)."""
     rows = list(rows)
     name, *further = [wanted] if isinstance(wanted, str) else wanted
     found = [r for r in rows if r.judge == name and (not further or r.backbone == further[0])]
     if not found:
-        raise UnknownName("judge", str(Row(*map(str, (name, *further)))), map(str, rows))
+        raise UnknownName("judge", str(JudgeKey(*map(str, (name, *further)))), map(str, rows))
     if len(found) > 1:
         raise DataError(f"{name!r} ran with several backbones; say which, for example {tuple(found[0])!r}")
     return found[0]

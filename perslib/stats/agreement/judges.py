@@ -11,12 +11,12 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.agreement.gold import WHO, Row, find, of_judges, with_gold
-from perslib.stats.agreement.metrics import LOWER_IS_BETTER, METRICS, check_users, measure_under, scale_of
+from perslib.stats.agreement.gold import WHO, JudgeKey, find_judge, of_judges, with_gold
+from perslib.stats.agreement.metrics import LOWER_IS_BETTER, METRICS, check_users, interval_scale, measure_under
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.resample.leave_out import Resamples, count_carriers, estimate, floats, leave_out, name_bounds
 from perslib.stats.resample.sign_flips import holm
-from perslib.stats.resample.sums import Sums
+from perslib.stats.resample.sums import AgreementSums
 
 _KEYS = ["candidate", *TURN]
 #: What an agreement table shows unless told otherwise: the paper's columns, both error rates, and what is
@@ -57,7 +57,7 @@ def agreement(
         {**group, "score": score, **row}
         for group, part in groups
         for score in scores
-        for row in _measured(part, score, metrics, controls)
+        for row in _measure_judges(part, score, metrics, controls)
     ]
     columns = [] if by is None else [by]
     columns += [
@@ -78,7 +78,7 @@ def agreement(
     return table
 
 
-def _measured(
+def _measure_judges(
     part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     """One score column of all judges: a row a judge and metric, with the gain over the best control."""
@@ -86,12 +86,12 @@ def _measured(
     scored = {row: own.dropna(subset=["score", "gold"]).sort_index() for row, own in given.items()}
 
     @cache
-    def measured(row: Row, places: tuple[int, ...]) -> dict[str, np.ndarray]:
+    def measure_judge(row: JudgeKey, places: tuple[int, ...]) -> dict[str, np.ndarray]:
         """The metrics of a judge's scores on these turns, and those without each user."""
-        sums = Sums.of(scored[row].loc[list(places)])
+        sums = AgreementSums.of(scored[row].loc[list(places)])
         return measure_under(sums, metrics, leave_out(sums.users))
 
-    alone = {row: measured(row, tuple(own.index)) for row, own in scored.items()}
+    alone = {row: measure_judge(row, tuple(own.index)) for row, own in scored.items()}
     for row, own in scored.items():
         turns, rated = len(own), int(given[row]["gold"].notna().sum())
         about = {
@@ -107,14 +107,14 @@ def _measured(
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
         for name, values in alone[row].items():
-            found = estimate(check_users(name, values, carriers), scale=scale_of(name))
+            found = estimate(check_users(name, values, carriers), scale=interval_scale(name))
             line: dict[str, Any] = {**about, "metric": name, **found}
             sign = -1 if name in LOWER_IS_BETTER else 1
             reached = {r: sign * alone[r][name][0] for r in rivals if np.isfinite(alone[r][name][0])}
             if reached:
                 best = max(reached, key=reached.__getitem__)
                 common = tuple(own.index.intersection(scored[best].index))
-                gain = sign * (measured(row, common)[name] - measured(best, common)[name])
+                gain = sign * (measure_judge(row, common)[name] - measure_judge(best, common)[name])
                 line |= {
                     "control": best.judge,
                     **estimate(check_users(name, gain, carriers, is_gain=True), "gain", p=True),
@@ -139,17 +139,17 @@ def agreement_between(
     """
     frame = coerce(verdicts, "verdicts")
     judges = dict(of_judges(frame))
-    one, other = find(judges, a), find(judges, b)
+    one, other = find_judge(judges, a), find_judge(judges, b)
     left = _scores_of(judges[one], str(one), score, "a")
     right = _scores_of(judges[other], str(other), score, "b")
     both = left.merge(right, on=_KEYS, validate="1:1")
     users = Resamples(both["user"])
-    sums = Sums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
+    sums = AgreementSums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
     drawn = measure_under(sums, metrics, users.weights)
     carriers = count_carriers(to_scale(both["b"].to_numpy(float)) >= 4, both["user"])
     rows = []
     for name, values in drawn.items():
-        found = users.estimate(check_users(name, values, carriers), scale=scale_of(name))
+        found = users.estimate(check_users(name, values, carriers), scale=interval_scale(name))
         rows.append({"a": str(one), "b": str(other), "metric": name, **found, "turns": len(both), "users": len(users)})
     return pd.DataFrame(rows).assign(only_a=len(left) - len(both), only_b=len(right) - len(both))
 

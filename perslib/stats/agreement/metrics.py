@@ -23,10 +23,10 @@ from perslib.errors import check_names
 from perslib.stats.calibrate.history import to_scale
 from perslib.stats.detect.detection import auroc_under
 from perslib.stats.resample.leave_out import Bools, Floats, Scale, drop_if_few, ratio
-from perslib.stats.resample.leave_out import pearson as correlate_moments
-from perslib.stats.resample.sums import Resampled, Sums
+from perslib.stats.resample.leave_out import pearson_from_moments as correlate_moments
+from perslib.stats.resample.sums import AgreementSums, WeightedSums
 
-Measure = Callable[[Resampled], Floats]
+Measure = Callable[[WeightedSums], Floats]
 
 #: Fewest turns of a user from which a correlation or κ of that user is taken.
 FEWEST_TURNS = 3
@@ -36,17 +36,17 @@ _LARGEST_R = 0.9999
 # Errors and correlations of the scores as they are
 
 
-def pearson(r: Resampled) -> Floats:
+def pearson(r: WeightedSums) -> Floats:
     """Pearson's r."""
     return correlate_moments(r.moments[:6])
 
 
-def mae(r: Resampled) -> Floats:
+def mae(r: WeightedSums) -> Floats:
     """Σ|s − g| / n."""
     return ratio(r.moments[6], r.moments[0])
 
 
-def rmse(r: Resampled) -> Floats:
+def rmse(r: WeightedSums) -> Floats:
     """√(Σ(s − g)² / n)."""
     return np.sqrt(ratio(r.moments[7], r.moments[0]))
 
@@ -65,7 +65,7 @@ def _rank_correlation(table: Floats) -> Floats:
     return np.clip(together / np.sqrt(np.where(spread > 0, spread, np.nan)), -1, 1)
 
 
-def spearman(r: Resampled) -> Floats:
+def spearman(r: WeightedSums) -> Floats:
     """Pearson's r of midranks, ranked anew under each column of weights.
 
     If the tables are coarse, all values are moved by what that changes in the sample itself.
@@ -73,13 +73,13 @@ def spearman(r: Resampled) -> Floats:
     values = np.concatenate([_rank_correlation(table) for table in r.tables()])
     if not r.sums.coarse:
         return values
-    (itself,) = Resampled(r.sums, np.ones((r.sums.users, 1))).tables()
+    (itself,) = WeightedSums(r.sums, np.ones((r.sums.users, 1))).tables()
     a, b = (rankdata(part) - (len(r.sums) + 1) / 2 for part in (r.sums.gold, r.sums.score))
     exact = ratio(np.array([a @ b]), np.array([np.sqrt((a @ a) * (b @ b))]))
     return values + exact - _rank_correlation(itself)
 
 
-def auc(r: Resampled) -> Floats:
+def auc(r: WeightedSums) -> Floats:
     """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
     return auroc_under(to_scale(r.sums.gold) >= 4, r.sums.score, r.sums.user, r.weights)
 
@@ -91,7 +91,7 @@ _SAT_GOLD, _SAT_SCORE = _GOLD >= 4, _SCORE >= 4
 _RIGHT = _SAT_GOLD == _SAT_SCORE
 
 
-def qwk(r: Resampled) -> Floats:
+def qwk(r: WeightedSums) -> Floats:
     """Quadratically weighted κ on 1–5: 1 − Σ(i − j)² O_ij / Σ(i − j)² E_ij, E from the margins."""
     counts = r.confusion
     n, gold, score = counts.sum(axis=0), _GOLD @ counts, _SCORE @ counts
@@ -101,7 +101,7 @@ def qwk(r: Resampled) -> Floats:
     return 1 - ratio(observed, expected)
 
 
-def _count(r: Resampled, cells: Bools) -> Floats:
+def _count(r: WeightedSums, cells: Bools) -> Floats:
     """How many turns are in these cells."""
     counts: Floats = r.confusion[cells].sum(axis=0)
     return counts
@@ -115,7 +115,7 @@ def _rate(part: Bools, whole: Bools, otherwise: float = 0.0) -> Measure:
 accuracy = _rate(_RIGHT, np.ones_like(_RIGHT), np.nan)
 
 
-def kappa(r: Resampled) -> Floats:
+def kappa(r: WeightedSums) -> Floats:
     """Cohen's κ of satisfied against dissatisfied."""
     n, gold, score = r.confusion.sum(axis=0), _count(r, _SAT_GOLD), _count(r, _SAT_SCORE)
     chance = gold * score + (n - gold) * (n - score)
@@ -130,7 +130,7 @@ def _f1(gold: Bools, score: Bools) -> Measure:
 f1_sat, f1_dsat = _f1(_SAT_GOLD, _SAT_SCORE), _f1(~_SAT_GOLD, ~_SAT_SCORE)
 
 
-def f1_macro(r: Resampled) -> Floats:
+def f1_macro(r: WeightedSums) -> Floats:
     """Mean of both classes' F1."""
     return (f1_sat(r) + f1_dsat(r)) / 2
 
@@ -138,26 +138,26 @@ def f1_macro(r: Resampled) -> Floats:
 # Averages over users
 
 
-def _of_users(values: Floats, r: Resampled) -> Floats:
+def _of_users(values: Floats, r: WeightedSums) -> Floats:
     """Mean of one value a user, weighted by turns, over the users that have one."""
     there = np.isfinite(values) & (r.sums.turns > 0)
     weight = np.where(there, r.sums.turns, 0).astype(float)
     return ratio((weight * np.where(there, values, 0.0)) @ r.weights, weight @ r.weights)
 
 
-def pu_pearson(r: Resampled) -> Floats:
+def pu_pearson(r: WeightedSums) -> Floats:
     """tanh of the mean of atanh(r_u), r_u clipped to ±0.9999; users with < 3 turns or no variance left out."""
     of_user = pearson(r.sums.each_user).clip(-_LARGEST_R, _LARGEST_R)
     enough = r.sums.turns >= FEWEST_TURNS
     return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r))
 
 
-def pu_rmse(r: Resampled) -> Floats:
+def pu_rmse(r: WeightedSums) -> Floats:
     """Mean of the users' RMSE."""
     return _of_users(rmse(r.sums.each_user), r)
 
 
-def pu_kappa(r: Resampled) -> Floats:
+def pu_kappa(r: WeightedSums) -> Floats:
     """Mean of the users' QWK; users with < 3 turns or one gold value left out."""
     each = r.sums.each_user
     varied = (each.confusion.reshape(5, 5, -1).sum(axis=1) > 0).sum(axis=0) > 1
@@ -168,17 +168,17 @@ def pu_kappa(r: Resampled) -> Floats:
 def _over_mixed_users(measure: Measure) -> Measure:
     """Mean over the users who were satisfied at times and dissatisfied at others."""
 
-    def pooled(r: Resampled) -> Floats:
+    def measure_pooled(r: WeightedSums) -> Floats:
         satisfied = _count(r.sums.each_user, _SAT_GOLD)
         mixed = (satisfied > 0) & (satisfied < r.sums.turns)
         return _of_users(np.where(mixed, measure(r.sums.each_user), np.nan), r)
 
-    return pooled
+    return measure_pooled
 
 
 def _of(other: str, measure: Measure) -> Measure:
-    """The metric of other gold and scores that are made of these (see `Sums`): centred, blocked, ranked, …."""
-    return lambda r: measure(Resampled(getattr(r.sums, other), r.weights))
+    """The metric of other gold and scores that are made of these (see `AgreementSums`): within_users, within_blocks, of_ranks, …."""
+    return lambda r: measure(WeightedSums(getattr(r.sums, other), r.weights))
 
 
 #: Every metric by its name.
@@ -201,25 +201,25 @@ METRICS: dict[str, Measure] = {
     "false_sat": _rate(_SAT_SCORE, ~_SAT_GOLD, np.nan),  # FalseSAT: share of dissatisfied turns judged satisfied
     "false_dsat": _rate(~_SAT_SCORE, _SAT_GOLD, np.nan),  # FalseDSAT: share of satisfied turns judged dissatisfied
     "pu_pearson": pu_pearson,  # Pearson's r a user, pooled by Fisher's z
-    "pu_spearman": _of("ranked", pu_pearson),  # Spearman's ρ a user, pooled by Fisher's z
+    "pu_spearman": _of("of_ranks", pu_pearson),  # Spearman's ρ a user, pooled by Fisher's z
     "pu_kappa": pu_kappa,  # quadratically weighted κ a user, averaged
     "pu_mae": mae,  # mean absolute error a user, averaged (equal to mae)
     "pu_rmse": pu_rmse,  # root of the mean squared error a user, averaged
     "pu_accuracy": _over_mixed_users(accuracy),  # accuracy a user with both classes, averaged
     "pu_f1_dsat": _over_mixed_users(f1_dsat),  # F1-DSAT a user with both classes, averaged
     "pu_auc": _over_mixed_users(auc),  # AUC a user with both classes, averaged
-    "wb_pearson": _of("blocked", pearson),  # Pearson's r less the mean of each block
-    "wc_pearson": _of("centred", pearson),  # Pearson's r less each user's level
-    "wc_spearman": _of("centred", spearman),  # Spearman's ρ less each user's level
-    "wc_mae": _of("centred", mae),  # mean absolute error less each user's level
-    "wc_rmse": _of("centred", rmse),  # root mean squared error less each user's level
+    "wb_pearson": _of("within_blocks", pearson),  # Pearson's r less the mean of each block
+    "wc_pearson": _of("within_users", pearson),  # Pearson's r less each user's level
+    "wc_spearman": _of("within_users", spearman),  # Spearman's ρ less each user's level
+    "wc_mae": _of("within_users", mae),  # mean absolute error less each user's level
+    "wc_rmse": _of("within_users", rmse),  # root mean squared error less each user's level
     "wc_boundary": _of("centred_boundary", pearson),  # Pearson's r of being satisfied, less each user's level
 }
 #: Errors: the smaller, the better.
 LOWER_IS_BETTER = frozenset(("mae", "rmse", "false_sat", "false_dsat", "pu_mae", "pu_rmse", "wc_mae", "wc_rmse"))
 
 
-def scale_of(name: str) -> Scale:
+def interval_scale(name: str) -> Scale:
     """Return what kind of number a metric is, for its interval."""
     prefix, _, base = name.partition("_")
     base = base if prefix in ("pu", "wb", "wc") else name
@@ -238,7 +238,7 @@ def check_users(name: str, values: Floats, carriers: int, *, is_gain: bool = Fal
 
     `carriers` counts the users who have a turn of the rarer class, satisfied or not.
     """
-    of_classes = (scale_of(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
+    of_classes = (interval_scale(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
     fewest = FEWEST_OF_CLASSES if of_classes or (is_gain and name == "qwk") else 0
     if of_classes and is_gain:
         fewest = FEWEST_OF_GAINS
@@ -247,13 +247,13 @@ def check_users(name: str, values: Floats, carriers: int, *, is_gain: bool = Fal
     return values[..., :1] if values.shape[-1] - 1 < fewest else values
 
 
-def measure_under(sums: Sums, metrics: Iterable[str], weights: Floats) -> dict[str, Floats]:
+def measure_under(sums: AgreementSums, metrics: Iterable[str], weights: Floats) -> dict[str, Floats]:
     """Each metric under each column of user weights; column 0 is the sample itself."""
     names = list(metrics)
     check_names("metric", names, METRICS)
     if not len(sums):
         return dict.fromkeys(names, np.full(weights.shape[1], np.nan))
-    under = Resampled(sums, weights.astype(float))
+    under = WeightedSums(sums, weights.astype(float))
     return {name: METRICS[name](under) for name in names}
 
 
@@ -271,6 +271,6 @@ def measure(
     of = {"user": user, "scenario": scenario}
     columns = {"gold": np.asarray(gold, float), "score": np.asarray(score, float)}
     frame = pd.DataFrame(columns).assign(**{k: 0 if v is None else np.asarray(v) for k, v in of.items()}).dropna()
-    sums = Sums.of(frame.assign(block=frame.groupby(list(of)).ngroup()))
+    sums = AgreementSums.of(frame.assign(block=frame.groupby(list(of)).ngroup()))
     found = measure_under(sums, metrics, np.ones((sums.users, 1)))
     return pd.Series({name: float(v[0]) for name, v in found.items()})

@@ -55,7 +55,7 @@ def _find_usual_reasons(corpus: Corpus, blocks: pd.DataFrame) -> tuple[list[str]
     return [found[user, scenario] for user, scenario in blocks.itertuples(index=False)], common
 
 
-def order_of(corpus: Corpus) -> list[str]:
+def order_reasons(corpus: Corpus) -> list[str]:
     """The labels of this corpus, satisfied last."""
     known = [label for reason, label in REASONS.get(corpus.language, {}).items() if reason != IS_SATISFIED]
     given = corpus.turns["reason"].dropna()
@@ -73,7 +73,7 @@ def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
         is_low = to_scale(floats(frame[score])) <= 3
         frame[reason] = frame[reason].fillna(NO_REASON).where(is_low, SATISFIED)
     used = {*frame["gold_reason"], *frame["reason"]}
-    order = [label for label in order_of(corpus) if label in used]
+    order = [label for label in order_reasons(corpus) if label in used]
     tables = []
     for row, own in of_judges(frame):
         counts = pd.crosstab(own["gold_reason"], own["reason"]).reindex(order, fill_value=0)

@@ -4,7 +4,7 @@
     fitted.transform(verdicts, histories)       # verdicts of the same judge on other users, without
 
 `train` carries a column `gold`. It must hold train users only: gold of the users under test never goes in. Give
-both calls histories of the same kind, shrunk ones if any (`Population`).
+both calls histories of the same kind, shrunk ones if any (`HistoryPrior`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Fitted(ABC):
         return verdicts.assign(**pd.DataFrame(columns, verdicts.index, dtype="Float64"))
 
 
-def scored(train: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:
+def prepare_training_rows(train: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:
     """Rows with gold and without a gap in `columns`, and their gold as 0 to 4; DataError where that is no train frame."""
     if missing := [c for c in ("gold", *BLOCK, *columns) if c not in train]:
         raise DataError(

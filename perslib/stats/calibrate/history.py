@@ -38,7 +38,7 @@ Reference = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class CalibratedScores:
     """Calibrated scores; `fallback` says entry by entry why the raw score stands, "" where it does not.
 
     An unscored reply (NaN) stays NaN and is no fallback.
@@ -53,13 +53,13 @@ def to_scale(scores: npt.ArrayLike) -> Floats:
     return np.clip(np.rint(np.asarray(scores, dtype=float)), 1, 5)
 
 
-def _or_raw(calibrated: Floats, raw: Floats, *obstacles: Obstacle) -> Calibrated:
+def _or_raw(calibrated: Floats, raw: Floats, *obstacles: Obstacle) -> CalibratedScores:
     """The calibrated scores, but the raw ones on the scale where an obstacle stands; the first one counts."""
     fallback = np.full(len(raw), "", dtype=f"<U{max(len(why) for why, _ in obstacles)}")
     for why, stands in reversed(obstacles):
         fallback[stands & ~np.isnan(raw)] = why
     scores = np.where(fallback != "", to_scale(raw), calibrated)
-    return Calibrated(np.where(np.isnan(raw), np.nan, scores), fallback)
+    return CalibratedScores(np.where(np.isnan(raw), np.nan, scores), fallback)
 
 
 #: Tie rules without position: tied scores share one value, the one at their first (`min`), last (`max`) or middle
@@ -112,10 +112,10 @@ def mean_shift(
     reference: Reference | None = None,
     *,
     min_history: float = MIN_HISTORY,
-) -> Calibrated:
+) -> CalibratedScores:
     """Raw + (history mean − mean raw of the block, or of its reference), rounded: PersTurnBench eq. (6) and (7)."""
-    scores, codes, counts = _prepared(raw, block, history)
-    beside, of_block, n = _scored(reference or (scores, codes), len(counts))
+    scores, codes, counts = _make_arrays(raw, block, history)
+    beside, of_block, n = _select_scored(reference or (scores, codes), len(counts))
     level = np.bincount(of_block, weights=beside, minlength=len(counts)) / np.maximum(n, 1)
     shifted = to_scale(scores + (history_mean(counts) - level)[codes])
     return _or_raw(shifted, scores, *_obstacles(counts, codes, n, reference is not None, min_history))
@@ -130,7 +130,7 @@ def cdf(
     ties: Ties = "expected",
     turn: npt.ArrayLike | None = None,
     min_history: float = MIN_HISTORY,
-) -> Calibrated:
+) -> CalibratedScores:
     """The score's rank in its block, mapped to the user's history distribution: PersTurnBench eq. (8).
 
     With a reference each score is ranked alone among the block's reference scores and itself: what other candidates or
@@ -142,12 +142,12 @@ def cdf(
     by_turn, is_own = ties == "turn_index" and reference is None, reference is None
     if by_turn and turn is None:
         raise ValueError("ties='turn_index' needs the turns' numbers: pass turn=")
-    scores, codes, counts = _prepared(raw, block, history)
+    scores, codes, counts = _make_arrays(raw, block, history)
     scored = ~np.isnan(scores)
     s, c = scores[scored], codes[scored]
     if by_turn:
         s = np.argsort(np.lexsort((np.asarray(turn)[scored], s))).astype(float)  # no two are equal any more
-    beside, of_block, n = _scored(reference or (s, c), len(counts))
+    beside, of_block, n = _select_scored(reference or (s, c), len(counts))
     low, high = below_and_upto(s, c, beside, of_block)
     calibrated = np.full(len(scores), np.nan)
     # In its own block a score is among those that it is ranked with.
@@ -155,12 +155,12 @@ def cdf(
     return _or_raw(calibrated, scores, *_obstacles(counts, codes, n, not is_own, min_history))
 
 
-def _prepared(raw: npt.ArrayLike, block: npt.ArrayLike, history: npt.ArrayLike) -> tuple[Floats, Ints, Floats]:
+def _make_arrays(raw: npt.ArrayLike, block: npt.ArrayLike, history: npt.ArrayLike) -> tuple[Floats, Ints, Floats]:
     """Scores, block numbers and counts of five scores a block as arrays."""
     return np.asarray(raw, dtype=float), np.asarray(block, dtype=np.int64), np.asarray(history, dtype=float)
 
 
-def _scored(reference: Reference, blocks: int) -> tuple[Floats, Ints, Ints]:
+def _select_scored(reference: Reference, blocks: int) -> tuple[Floats, Ints, Ints]:
     """The scores that there are, their blocks, and how many each block has."""
     scores, codes = np.asarray(reference[0], dtype=float), np.asarray(reference[1], dtype=np.int64)
     scored = ~np.isnan(scores)

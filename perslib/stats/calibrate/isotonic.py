@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
-from perslib.stats.calibrate.fitted import Fitted, scored
+from perslib.stats.calibrate.fitted import Fitted, prepare_training_rows
 from perslib.stats.calibrate.history import Floats
 from perslib.stats.calibrate.ordinal import ProportionalOdds, fit_ordinal
 
@@ -34,7 +34,7 @@ class Isotonic(Fitted):
 def fit_isotonic(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "raw") -> Isotonic:
     """Learn the index by proportional odds, then a step function for each threshold."""
     odds = fit_ordinal(train, histories, score=score)
-    rows, gold = scored(train, [score])
+    rows, gold = prepare_training_rows(train, [score])
     index = odds.index(rows, histories)
     above = [IsotonicRegression(out_of_bounds="clip").fit(index, gold > k) for k in range(4)]
     return Isotonic(odds, tuple(above))

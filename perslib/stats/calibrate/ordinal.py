@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from perslib.stats.calibrate.fitted import Fitted, score_and_level, scored
+from perslib.stats.calibrate.fitted import Fitted, prepare_training_rows, score_and_level
 from perslib.stats.calibrate.history import Floats, Ints
 
 #: Weight of the penalty on β (in squared standard deviations of x) and on the offsets c: settles what the data leave open, no more.
@@ -38,17 +38,17 @@ class ProportionalOdds(Fitted):
 
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
         """Probabilities of 1 to 5."""
-        return probabilities(self.thresholds, self.index(verdicts, histories))
+        return ordinal_probabilities(self.thresholds, self.index(verdicts, histories))
 
 
-def probabilities(thresholds: Floats, index: Floats) -> Floats:
+def ordinal_probabilities(thresholds: Floats, index: Floats) -> Floats:
     """P(1 … 5) from the thresholds θ and the indices β · x, one row an index."""
     return np.diff(expit(thresholds - index[:, None]), axis=1, prepend=0, append=1)
 
 
 def fit_ordinal(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "raw") -> ProportionalOdds:
     """Learn thresholds and slopes from train users (`perslib.stats.calibrate.fitted` says what `train` holds)."""
-    rows, gold = scored(train, [score])
+    rows, gold = prepare_training_rows(train, [score])
     thresholds, slopes = proportional_odds(score_and_level(rows, histories, score), gold)
     return ProportionalOdds(thresholds, slopes, score)
 

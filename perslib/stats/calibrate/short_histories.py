@@ -29,7 +29,7 @@ WEAKEST, STRONGEST = 0.1, 10_000.0
 
 
 @dataclass(frozen=True)
-class Population:
+class HistoryPrior:
     """Score shares of train users, and how many turns of history they are worth."""
 
     shares: tuple[float, ...]
@@ -48,7 +48,7 @@ class Population:
         return histories.assign(**(histories[COUNTS].astype(float) + self.imaginary))
 
 
-def fit_population(train: Corpus) -> Population:
+def fit_population(train: Corpus) -> HistoryPrior:
     """Shares and strength from the train users' ratings."""
     rated = train.turns.dropna(subset="score")
     if rated.empty:
@@ -63,7 +63,7 @@ def fit_population(train: Corpus) -> Population:
         bounds=(np.log(WEAKEST), np.log(STRONGEST)),
         method="bounded",
     )
-    return Population(tuple(shares.tolist()), float(np.exp(best.x)))
+    return HistoryPrior(tuple(shares.tolist()), float(np.exp(best.x)))
 
 
 def log_likelihood(counts: Floats, shares: Floats, strength: float) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perslib.stats.calibrate.fitted import scored
+from perslib.stats.calibrate.fitted import prepare_training_rows
 from perslib.stats.calibrate.history import SCORES, Floats, Ints
 from perslib.stats.calibrate.verdicts import scores_of
 
@@ -39,7 +39,7 @@ class Thresholds:
 
 def fit_thresholds(train: pd.DataFrame, column: str) -> Thresholds:
     """Learn the thresholds of a column from train users (`perslib.stats.calibrate.fitted` says what `train` holds)."""
-    rows, gold = scored(train, [column])
+    rows, gold = prepare_training_rows(train, [column])
     values = scores_of(rows, column)
     return Thresholds(column, _of_best_kappa(values, gold, _of_equal_shares(values, gold)))
 

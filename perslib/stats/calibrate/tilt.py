@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from perslib.stats.calibrate.fitted import Fitted, level_of, scored
+from perslib.stats.calibrate.fitted import Fitted, level_of, prepare_training_rows
 from perslib.stats.calibrate.history import Floats
 from perslib.stats.calibrate.verdicts import of_blocks
 from perslib.stats.resample.leave_out import floats
@@ -39,7 +39,7 @@ class Tilted(Fitted):
 
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
         """Probabilities of 1 to 5."""
-        return self.tilt(*_given(verdicts, histories))
+        return self.tilt(*_read_inputs(verdicts, histories))
 
     def tilt(self, p: Floats, counts: Floats) -> Floats:
         """Probabilities of 1 to 5 from those of the judge and the counts of the history, both a row a verdict."""
@@ -49,8 +49,8 @@ class Tilted(Fitted):
 
 def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
     """Learn trust, weight of the history and offsets from train users' verdicts with p1 … p5 and gold."""
-    rows, gold = scored(train, P)
-    terms, hit = _log_terms(*_given(rows, histories)), np.eye(5)[gold]
+    rows, gold = prepare_training_rows(train, P)
+    terms, hit = _log_terms(*_read_inputs(rows, histories)), np.eye(5)[gold]
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
         offsets = parameters[2:]
@@ -64,7 +64,7 @@ def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
     return Tilted(float(best[0]), float(best[1]), best[2:] - best[2:].mean())
 
 
-def _given(verdicts: pd.DataFrame, histories: pd.DataFrame) -> tuple[Floats, Floats]:
+def _read_inputs(verdicts: pd.DataFrame, histories: pd.DataFrame) -> tuple[Floats, Floats]:
     """What the judge gave, and the counts of the history; DataError where a user has none."""
     level_of(verdicts, histories)
     return floats(verdicts[P]), of_blocks(verdicts, histories)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.errors import DataError, Problem, UnknownName, check_names
-from perslib.stats.calibrate.history import MIN_HISTORY, Calibrated, Floats, Ints, Ties, cdf, mean_shift
+from perslib.stats.calibrate.history import MIN_HISTORY, CalibratedScores, Floats, Ints, Ties, cdf, mean_shift
 from perslib.stats.resample.leave_out import floats
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
@@ -38,7 +38,7 @@ def histories(corpus: Corpus) -> pd.DataFrame:
     return others.set_axis(COUNTS, axis=1).astype("int64").reset_index()
 
 
-def calibrated(
+def calibrate_verdicts(
     verdicts: pd.DataFrame,
     histories: pd.DataFrame,
     methods: Iterable[str] = METHODS,
@@ -71,7 +71,7 @@ def calibrated(
         pooled, by = pd.concat([verdicts, reference], ignore_index=True), JUDGED_BY
     n = len(verdicts)
     raw = np.round(scores_of(pooled, score), DECIMALS)
-    block, of_block = _numbered(pooled, by)
+    block, of_block = _number_blocks(pooled, by)
     beside = None if reference is None else (raw[n:], block[n:])
     given = (raw[:n], block[:n], of_blocks(of_block, histories), beside)
     out: dict[str, Any] = {}
@@ -81,7 +81,7 @@ def calibrated(
         elif method == "cdf":
             done = cdf(*given, ties=ties, turn=verdicts["turn"].to_numpy("int64"), min_history=min_history)
         elif method == POOLED and reference is not None:
-            done = _pooled(pooled, n, raw, block, cdf(*given, min_history=min_history), given[2])
+            done = _pool_references(pooled, n, raw, block, cdf(*given, min_history=min_history), given[2])
         else:
             raise UnknownName("calibration method", method, METHODS if reference is None else (*METHODS, POOLED))
         name = method if reference is None else f"reference_{method}"
@@ -108,7 +108,7 @@ def scores_of(verdicts: pd.DataFrame, score: str) -> Floats:
     return floats(verdicts[score])
 
 
-def _numbered(verdicts: pd.DataFrame, by: list[str]) -> tuple[Ints, pd.DataFrame]:
+def _number_blocks(verdicts: pd.DataFrame, by: list[str]) -> tuple[Ints, pd.DataFrame]:
     """The number of each verdict's block, and user and scenario of each number."""
     keys = [*(c for c in by if c in verdicts), *BLOCK]
     number = verdicts.groupby(keys, dropna=False, sort=False).ngroup()
@@ -139,7 +139,9 @@ def _refuse_without_reference(verdicts: pd.DataFrame, reference: pd.DataFrame) -
         )
 
 
-def _pooled(verdicts: pd.DataFrame, n: int, raw: Floats, block: Ints, alone: Calibrated, counts: Floats) -> Calibrated:
+def _pool_references(
+    verdicts: pd.DataFrame, n: int, raw: Floats, block: Ints, alone: CalibratedScores, counts: Floats
+) -> CalibratedScores:
     """The pooled rule for the first `n` verdicts, the others being the reference; what falls back does so `alone`, too.
 
     One candidate after another: the published program reads one candidate's file.
@@ -156,4 +158,4 @@ def _pooled(verdicts: pd.DataFrame, n: int, raw: Floats, block: Ints, alone: Cal
         place = np.argsort(np.lexsort((rows < n, ids[rows])))
         ranked = cdf(raw[rows], block[rows], counts, ties="turn_index", turn=place, min_history=0).scores[: len(own)]
         scores[own] = np.where(alone.fallback[own] == "", ranked, scores[own])
-    return Calibrated(scores, alone.fallback)
+    return CalibratedScores(scores, alone.fallback)

@@ -74,13 +74,13 @@ def kendall(one: Floats, other: Floats) -> Floats:
     return np.where(varies, tau(x, y, otherwise=0.0), np.nan)
 
 
-def order_of(rated: pd.DataFrame, judge: str) -> pd.Series:
+def measure_rank_agreement(rated: pd.DataFrame, judge: str) -> pd.Series:
     """Kendall's τ_b between judge and person over the candidates' means, by user; missing for too few candidates."""
     means = rated.dropna(subset=judge).groupby(["user", "candidate"])[["gold", judge]].mean().unstack()
     return pd.Series(kendall(means["gold"].to_numpy(float), means[judge].to_numpy(float)), means.index, dtype=float)
 
 
-def picks(rated: pd.DataFrame, judges: Sequence[str], control: str = "") -> pd.DataFrame:
+def measure_best_replies(rated: pd.DataFrame, judges: Sequence[str], control: str = "") -> pd.DataFrame:
     """Every measure of every judge with its interval, and its difference to the control's on the same requests.
 
     Columns: judge, metric, value, value_low, value_high, gain, gain_low, gain_high (judge less control), requests, users.
@@ -93,7 +93,7 @@ def picks(rated: pd.DataFrame, judges: Sequence[str], control: str = "") -> pd.D
         at = pd.Index(users.names).get_indexer(each["user"])
         for metric in MEASURES:
             if metric == "tau":
-                values = order_of(rated, judge).reindex(users.names).to_numpy()
+                values = measure_rank_agreement(rated, judge).reindex(users.names).to_numpy()
                 place = np.arange(len(users))
             else:
                 values, place = each[metric].to_numpy(), at

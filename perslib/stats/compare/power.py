@@ -46,7 +46,7 @@ def proper_share(name: str, value: float) -> None:
         )
 
 
-def components(differences: pd.DataFrame) -> Components:
+def estimate_components(differences: pd.DataFrame) -> Components:
     """Variance components of a frame with columns `user` and `difference`, one row a turn.
 
     With MSB, MSW the mean squares between and within U users of n_u turns, N in all:
@@ -119,7 +119,7 @@ def users_needed(
     difference to find, or one so small that 10⁹ users would miss it), turns (of all users), power (reached with them), difference, between, within.
     """
     proper_share("power", power)
-    found = differences if isinstance(differences, Components) else components(differences)
+    found = differences if isinstance(differences, Components) else estimate_components(differences)
     target = found.difference if to_detect is None else to_detect
     rows = []
     for turns in turns_per_user:

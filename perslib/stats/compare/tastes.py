@@ -24,7 +24,9 @@ SHUFFLES = 1000
 IN_COMMON = (["family", "models"], ["models"], ["family"])
 
 
-def tastes(rated: pd.DataFrame, shuffles: int = SHUFFLES, seed: int = SEED) -> tuple[pd.DataFrame, pd.DataFrame]:
+def compare_user_preferences(
+    rated: pd.DataFrame, shuffles: int = SHUFFLES, seed: int = SEED
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """How each user likes each model beside everybody else; and how much people differ, with what chance gives.
 
     Columns of the first: user, requests, tau (between the user's order of the models and everybody else's), tau_chance (its

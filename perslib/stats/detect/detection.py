@@ -54,7 +54,7 @@ AT_ONCE = 200
 FEW_USERS = 300
 
 
-def labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: str = "labels") -> Floats:
+def check_labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: str = "labels") -> Floats:
     """Labels as floats, NaN where there is none; any other value is an error that names it and its row."""
     known = floats(pd.Series(values, dtype=object).where(lambda v: v.notna(), None))
     allowed = [BAD, GOOD] if classes == 2 else [BAD, NEUTRAL, GOOD]
@@ -107,7 +107,7 @@ def detection(
 
 def count_verdicts(gold: npt.ArrayLike, said: npt.ArrayLike, group: npt.ArrayLike = 0, groups: int = 1) -> Floats:
     """Count cases by gold (good, bad) × called (good, bad, neutral, unread) × number of the group."""
-    g, s = labels(gold, place="gold"), labels(said, 3, place="said")
+    g, s = check_labels(gold, place="gold"), check_labels(said, 3, place="said")
     if len(g) != len(s):
         raise DataError(Problem("said", f"has {len(s)} labels for {len(g)} cases"))
     called = np.select([s == GOOD, s == BAD, s == NEUTRAL], [0, 1, 2], 3)
@@ -252,7 +252,7 @@ def compare_auroc(verdicts: pd.DataFrame) -> pd.DataFrame:
     row = verdicts.assign(row=np.arange(len(verdicts))).pivot(index="case", columns="judge", values="row")[names]
     row = row[row.notna().all(axis=1)].astype(int)
     about = verdicts.drop_duplicates("case").set_index("case").loc[row.index]
-    gold, p = labels(about["gold"], place="gold"), floats(verdicts["p_good"])[row.to_numpy()]
+    gold, p = check_labels(about["gold"], place="gold"), floats(verdicts["p_good"])[row.to_numpy()]
     known, is_mute = ~np.isnan(gold), np.isnan(p).all(axis=0)
     p = misplace_unread(gold == GOOD, p)
     users = Resamples(about["user"].where(about["user"] != "", row.index.to_series())[known])

@@ -16,15 +16,15 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.stats.detect.detection import METRICS, count_verdicts, labels, misplace_unread
+from perslib.stats.detect.detection import METRICS, check_labels, count_verdicts, misplace_unread
 from perslib.stats.resample.leave_out import Bools, Floats, floats
 
 BINS, FOLDS = 10, 10
 
 
-def _known(gold: npt.ArrayLike, p_good: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _select_complete(gold: npt.ArrayLike, p_good: npt.ArrayLike) -> tuple[Floats, Floats]:
     """Whether good, and the probability, of the cases that have both."""
-    g, p = labels(gold, place="gold"), floats(p_good)
+    g, p = check_labels(gold, place="gold"), floats(p_good)
     if len(g) != len(p):
         raise DataError(Problem("p_good", f"has {len(p)} values for {len(g)} cases"))
     if len(out := np.flatnonzero((p < 0) | (p > 1))):
@@ -43,11 +43,11 @@ def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = 
       reliability − resolution + uncertainty is the Brier score but for the spread of p within bins)
     - ece = Σ w_b |p̄_b − ȳ_b|
     """
-    y, p = _known(gold, p_good)
+    y, p = _select_complete(gold, p_good)
     if not len(y):
         names = ("auroc", "auprc", "brier", "reliability", "resolution", "uncertainty", "ece")
         return {**dict.fromkeys(names, float("nan")), "reliability": 0.0, "resolution": 0.0, "cases": 0.0}
-    g = labels(gold)
+    g = check_labels(gold)
     known = ~np.isnan(g)
     good = g[known] == GOOD
     ranked = misplace_unread(good, floats(p_good)[known])
@@ -68,7 +68,7 @@ def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = 
 
 def calibration_bins(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = BINS) -> pd.DataFrame:
     """Mean p and share of good cases in bins of equal mass; cases of one p stay together. Columns: predicted, good, cases."""
-    y, p = _known(gold, p_good)
+    y, p = _select_complete(gold, p_good)
     place = ((rankdata(p) - 0.5) / max(1, len(p)) * bins).astype(int)
     frame = pd.DataFrame({"predicted": p, "good": y}).groupby(place)
     return frame.mean().assign(cases=frame.size()).reset_index(drop=True)
@@ -81,7 +81,7 @@ def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
     `kept_bad_errors` are the shares of all good and of all bad cases that are called the other without abstaining: what
     alpha bounds.
     """
-    gold, said = labels(verdicts["gold"], place="gold"), labels(verdicts["said"], place="said")
+    gold, said = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], place="said")
     good, bad = gold == GOOD, gold == BAD
     found, table = probability_metrics(verdicts["gold"], verdicts["p_good"]), count_verdicts(gold, said)
     found |= {name: float(METRICS[name](table)[0]) for name in ("d_prime", "criterion", "balanced_accuracy")}
@@ -104,7 +104,7 @@ def selective_risk(verdicts: pd.DataFrame, steps: int = 20) -> pd.DataFrame:
     Sure is what is far from the threshold (`sure`, of a judge that has none: |p − ½|). The mean of `risk` over coverages is
     the area under the risk–coverage curve (El-Yaniv & Wiener 2010).
     """
-    gold, said = labels(verdicts["gold"], place="gold"), labels(verdicts["said"], place="said")
+    gold, said = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], place="said")
     p = floats(verdicts["p_good"])
     sure = floats(verdicts["sure"]) if "sure" in verdicts else np.abs(p - 0.5)
     known = np.flatnonzero(~np.isnan(gold) & ~np.isnan(said) & ~np.isnan(p))

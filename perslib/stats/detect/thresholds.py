@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus.schema import BAD, GOOD
-from perslib.stats.detect.detection import labels, misplace_unread
+from perslib.stats.detect.detection import check_labels, misplace_unread
 from perslib.stats.detect.probabilities import FOLDS
 from perslib.stats.resample.leave_out import SEED, Bools, Floats, floats
 
@@ -29,7 +29,7 @@ def at_learned_threshold(
     the other folds; `groups` (users, say) stay in one fold. A case without a probability is wrong at any threshold;
     missing where no case has one.
     """
-    g, p = labels(gold, place="gold"), floats(p_good)
+    g, p = check_labels(gold, place="gold"), floats(p_good)
     names = np.arange(len(g)) if groups is None else np.asarray(groups)
     known = ~np.isnan(g)
     good, p = g[known] == GOOD, p[known]

@@ -197,7 +197,7 @@ def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float = np
     return np.divide(part, whole, out=np.full(np.shape(whole), otherwise), where=whole > 0)
 
 
-def pearson(moments: Floats) -> Floats:
+def pearson_from_moments(moments: Floats) -> Floats:
     """Pearson's r from Σ1, Σx, Σy, Σx², Σy², Σxy (rows of `moments`); missing where x or y does not vary.
 
     For the sake of accuracy, x and y should have been shifted to near zero.
@@ -235,6 +235,8 @@ def correlation(x: pd.Series, y: pd.Series, user: pd.Series) -> tuple[float, flo
     if len(users) < 2:
         return float("nan"), float("nan"), float("nan")
     a, b = ((pairs[name] - pairs[name].mean()).to_numpy() for name in ("x", "y"))
-    values = pearson(np.array([users.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)]))
+    values = pearson_from_moments(
+        np.array([users.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)])
+    )
     r, low, high = users.estimate(values, scale="correlation").values()
     return r, low, high

@@ -26,7 +26,7 @@ CELLS = 1024
 _CHUNK = 256
 
 
-class Sums:
+class AgreementSums:
     """Gold and scores of one judge, turn by turn, ready to be summed by user.
 
     `user` holds the user's number for each turn, `users` is how many users there are,
@@ -42,7 +42,7 @@ class Sums:
         self.block = self.user if block is None else np.asarray(block, int)
 
     @classmethod
-    def of(cls, frame: pd.DataFrame) -> Sums:
+    def of(cls, frame: pd.DataFrame) -> AgreementSums:
         """Take turns from a frame with columns user, block, gold and score."""
         user, users = pd.factorize(frame["user"])
         gold, score, block = (frame[name].to_numpy() for name in ("gold", "score", "block"))
@@ -97,9 +97,9 @@ class Sums:
         return csr_array((np.ones(len(self)), (gold * len(scores) + score, self.user)), shape=shape)
 
     @cached_property
-    def each_user(self) -> Resampled:
+    def each_user(self) -> WeightedSums:
         """Every user alone: one column a user."""
-        return Resampled(self, np.eye(self.users))
+        return WeightedSums(self, np.eye(self.users))
 
     @cached_property
     def coarse(self) -> bool:
@@ -108,30 +108,30 @@ class Sums:
         return not (exact and len(np.unique(self.score)) == len(self.score_levels[1]))
 
     @cached_property
-    def centred(self) -> Sums:
+    def within_users(self) -> AgreementSums:
         """Gold and scores less each user's own mean: what is left when the user's level is taken away."""
-        return self._centred(self.gold, self.user)
+        return self._subtract_means(self.gold, self.user)
 
     @cached_property
-    def blocked(self) -> Sums:
+    def within_blocks(self) -> AgreementSums:
         """Gold and scores less the mean of each block: nothing is left of what is known before the block."""
-        return self._centred(self.gold, self.block)
+        return self._subtract_means(self.gold, self.block)
 
     @cached_property
-    def centred_boundary(self) -> Sums:
+    def centred_boundary(self) -> AgreementSums:
         """Satisfied or not (1, 0) and scores, less each user's own mean."""
-        return self._centred((to_scale(self.gold) >= 4).astype(float), self.user)
+        return self._subtract_means((to_scale(self.gold) >= 4).astype(float), self.user)
 
     @cached_property
-    def ranked(self) -> Sums:
+    def of_ranks(self) -> AgreementSums:
         """Midranks of gold and of scores among each user's turns."""
-        return Sums(self._rank(self.gold), self._rank(self.score), self.user, self.users)
+        return AgreementSums(self._rank(self.gold), self._rank(self.score), self.user, self.users)
 
-    def _centred(self, gold: Floats, group: Floats) -> Sums:
+    def _subtract_means(self, gold: Floats, group: Floats) -> AgreementSums:
         turns = np.bincount(group)[group]
         # Rounded, or what is equal in decimals would be unequal in the last bit, and ranks would tell.
         gold, score = (np.round(v - np.bincount(group, v)[group] / turns, 12) for v in (gold, self.score))
-        return Sums(gold, score, self.user, self.users, cells=self.cells)
+        return AgreementSums(gold, score, self.user, self.users, cells=self.cells)
 
     def _rank(self, values: Floats) -> Floats:
         first = np.concatenate([[0], np.cumsum(self.turns)])[self.user]
@@ -149,20 +149,20 @@ def _levels(values: Floats, most: int) -> tuple[Ints, Floats]:
     return number, unique
 
 
-class Resampled:
+class WeightedSums:
     """The sums of one judge under each column of user weights (`perslib.stats.leave_out`)."""
 
-    def __init__(self, sums: Sums, weights: Floats) -> None:
+    def __init__(self, sums: AgreementSums, weights: Floats) -> None:
         self.sums, self.weights = sums, weights
 
     @cached_property
     def moments(self) -> Floats:
-        """See `Sums.moments`; one column a sample."""
+        """See `AgreementSums.moments`; one column a sample."""
         return self.sums.moments @ self.weights
 
     @cached_property
     def confusion(self) -> Floats:
-        """See `Sums.confusion`; one column a sample."""
+        """See `AgreementSums.confusion`; one column a sample."""
         return self.sums.confusion @ self.weights
 
     def tables(self) -> Iterator[Floats]:

@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 
 from perslib.errors import DataError, Problem
-from perslib.saved import loaded, save
+from perslib.saved import load_model, save_model
 from perslib.systems.deus.estimator import Patience
 from perslib.systems.deus.networks import features
 from perslib.systems.deus.policies import KINDS, Policy, is_asked_often, moment, talk
@@ -85,12 +85,12 @@ class Agent:
         """Write the table, the belief, and a card (`perslib.saved`)."""
         rows = [(*own, move, *value) for own, moves in self.values.items() for move, value in moves.items()]
         arrays = {"table": np.array(rows, dtype=float), "costs": self.belief.costs, "worth": self.belief.worth}
-        return save(folder, self.card, arrays)
+        return save_model(folder, self.card, arrays)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read what `save` wrote; refused if it was trained on another action list."""
-        with loaded(folder, "agent") as (card, arrays):
+        with load_model(folder, "agent") as (card, arrays):
             if card["actions"] != action_list().digest:
                 raise DataError(
                     Problem(str(folder), "the agent was trained on another action list"),

@@ -21,7 +21,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.saved import loaded, save
+from perslib.saved import load_model, save_model
 from perslib.stats import Resamples, ratio
 from perslib.systems.deus.linear import Linear, fit_linear
 from perslib.systems.deus.networks import (
@@ -212,14 +212,14 @@ class Patience(BaseEstimator):
         """Weights, and a card of what they were learned from, in this folder (`perslib.saved`)."""
         parts: dict[str, Any] = {"f": self.f_, "h": self.h_}
         if self.estimator == "linear":
-            return save(folder, self.card_, {part: own.weights for part, own in parts.items()})
+            return save_model(folder, self.card_, {part: own.weights for part, own in parts.items()})
         weights = {f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()}
-        return save(folder, self.card_, weights)
+        return save_model(folder, self.card_, weights)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """What `save` wrote; its history of epochs is not kept."""
-        with loaded(folder, "fitted patience") as (card, weights):
+        with load_model(folder, "fitted patience") as (card, weights):
             parameters: dict[str, Any] = card["parameters"]
             model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
             model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card

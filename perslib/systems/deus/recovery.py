@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from perslib.stats import Resamples, correlation, estimate, pearson, ratio
+from perslib.stats import Resamples, correlation, estimate, pearson_from_moments, ratio
 from perslib.stats.resample.leave_out import Scale
 from perslib.systems.deus.estimator import Patience, status_rates
 from perslib.systems.deus.world.records import FAILURE, SUCCESS, Dialogues
@@ -89,7 +89,7 @@ def _of_levels(f: np.ndarray, true: np.ndarray, turns: Resamples) -> dict[str, n
         moments = [n, level.sum(0), mean.sum(0), (level**2).sum(0), (mean**2).sum(0), (level * mean).sum(0)]
         slope = (n * moments[5] - moments[1] * moments[2]) / (n * moments[3] - moments[1] ** 2)
         intercept = (moments[2] - slope * moments[1]) / n + f.mean()
-        found = {"level_r": pearson(np.stack(moments)), "slope": slope, "intercept": intercept}
+        found = {"level_r": pearson_from_moments(np.stack(moments)), "slope": slope, "intercept": intercept}
     return {name: np.where(n > 1, drawn, np.nan) for name, drawn in found.items()} | {"within_std": within}
 
 

@@ -38,7 +38,7 @@ class Plan:
     demand: str | None  # what the user asked to be improved
     heeded: bool
 
-    def treated(self, wanted: str) -> tuple[str, ...]:
+    def list_constraints(self, wanted: str) -> tuple[str, ...]:
         """Return the constraints that are kept, silent or broken."""
         return tuple(key for key, state in self.limits if state == wanted)
 
@@ -47,7 +47,7 @@ def _level(dice: Dice, mean: float, spread: float, low: int, high: int) -> int:
     return max(low, min(high, int(dice.normal(mean, spread) + 0.5)))
 
 
-def plan(
+def plan_reply(
     assistant: Assistant,
     focus: str,
     due: list[str],

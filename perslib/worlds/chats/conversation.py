@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from perslib.worlds.chats import satisfaction
-from perslib.worlds.chats.assistants import BY_NAME, plan
-from perslib.worlds.chats.replies import Reply, write
-from perslib.worlds.chats.slots import fresh
+from perslib.worlds.chats.assistants import BY_NAME, plan_reply
+from perslib.worlds.chats.replies import WrittenReply, write_reply
+from perslib.worlds.chats.slots import draw_line_facts
 from perslib.worlds.chats.tasks import Task, opening
 from perslib.worlds.lives import MODEL, Book, Dice, Life
 
@@ -54,7 +54,7 @@ class _Talk:
         """Hold the conversation, from the first request to the last word."""
         life, dice, language = self.life, self.dice, self.book.language
         turns, truth = self.rows["turns"], self.rows["truth_turns"]
-        needs = self.task.focuses[: int(dice.weighted(MODEL["needs"]))]
+        needs = self.task.focuses[: int(dice.choose_weighted(MODEL["needs"]))]
         waiting, state = list(needs), self._first()
         clock, tries, spent = float(started), 0, 0.0
         while True:
@@ -71,7 +71,7 @@ class _Talk:
             clicked = next((f for f in ("like", "dislike") if f in reaction), None)
             turns.append({"turn": turn, **said, **rated, **times, "ratings": (), "feedback": clicked})
             cost, drawn = satisfaction.cost(score), reply.plan
-            treated = {wanted: drawn.treated(wanted) for wanted in ("kept", "silent", "broken")}
+            treated = {wanted: drawn.list_constraints(wanted) for wanted in ("kept", "silent", "broken")}
             about = {"focus": focus, "off_topic": drawn.off_topic, "demand": state.demand, **treated}
             truth.append({"turn": turn, **self._truth(reply, value), "cost": cost, **about})
             if dice.chance(share):
@@ -108,14 +108,14 @@ class _Talk:
             return State(said, plain=said, opening=True, earlier=(bare,))
         return State(text, plain=text, opening=True)
 
-    def _answer(self, assistant: str, focus: str, state: State, *key: object) -> Reply:
+    def _answer(self, assistant: str, focus: str, state: State, *key: object) -> WrittenReply:
         task, dice = self.task, Dice(*self.key, *key)
         others = [f for f in task.words.FOCUS if f != focus]
-        drawn = plan(BY_NAME[assistant], focus, task.due(focus), state.demand, state.missed, others, dice)
-        return write(task, drawn, self.book, dice)
+        drawn = plan_reply(BY_NAME[assistant], focus, task.due(focus), state.demand, state.missed, others, dice)
+        return write_reply(task, drawn, self.book, dice)
 
-    def _truth(self, reply: Reply, value: float) -> dict[str, Any]:
-        expected = satisfaction.expected(self.life, value)
+    def _truth(self, reply: WrittenReply, value: float) -> dict[str, Any]:
+        expected = satisfaction.compute_mean_score(self.life, value)
         return {**reply.qualities, "utility": round(value, 6), "expected": expected}
 
     def _candidates(self, focus: str, state: State, turn: int) -> None:
@@ -126,14 +126,16 @@ class _Talk:
             row = {"turn": turn, "candidate": assistant, "response": reply.text, **truth}
             self.rows["candidates"].append(row)
 
-    def _once_more(self, state: State, reply: Reply, score: int, picky: bool, focus: str, reaction: list[str]) -> State:
+    def _once_more(
+        self, state: State, reply: WrittenReply, score: int, picky: bool, focus: str, reaction: list[str]
+    ) -> State:
         """The next request on the same topic: what was missing, or the same again."""
         life, book, dice, talk = self.life, self.book, self.dice, self.book.talk
         short = len(state.plain) < MODEL["lengths"][book.language]["insisted"]
         if score <= 3 and state.demand is None and short and dice.chance(0.5 * life.insisting):
             return self._again(state, focus, reaction)
         gaps = satisfaction.shortfalls(life, reply.qualities)
-        wrong = [*reply.plan.treated("broken"), *reply.plan.treated("silent")]
+        wrong = [*reply.plan.list_constraints("broken"), *reply.plan.list_constraints("silent")]
         if not wrong:
             gaps.pop("requirement")
         if reply.plan.off_topic:
@@ -144,7 +146,7 @@ class _Talk:
             return State(dice.pick(talk.COMPLAINTS["requirement"]) + book.space + ask, plain=ask)
         lacking = max(gaps, key=lambda q: gaps[q])
         missed = wrong[0] if lacking == "requirement" else None
-        said = self.task.said(missed, book) if missed else ""
+        said = self.task.write_constraint(missed, book) if missed else ""
         text = book.finish(dice.pick(talk.DEMANDS[lacking]).format(said=said))
         if not picky and dice.chance(life.complaining * (0.7 if score <= 2 else 0.3)):
             reaction.append("complain")
@@ -175,7 +177,7 @@ class _Talk:
 
     def _ask(self, focus: str) -> str:
         task, dice = self.task, self.dice
-        slot = fresh(task.scenario, task.slots, self.book, dice, set())
+        slot = draw_line_facts(task.scenario, task.slots, self.book, dice, set())
         slot["gift"] = task.slots.get("gift", "")
         return str(dice.pick(task.words.FOCUS[focus]["asks"]).format(**slot))
 

@@ -17,12 +17,12 @@ def clock(hour: int, minute: int) -> str:
     return f"{hour}:{minute:02d}"
 
 
-def number(value: float) -> str:
+def write_number(value: float) -> str:
     """2 and 2.5, never 2.0."""
     return f"{value:g}"
 
 
-class Numbers:
+class SlotFormulas:
     """Functions of the numbers before, `slot`, and of draws."""
 
     def __init__(self, slot: dict[str, Any], dice: Dice):

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from perslib.worlds.chats.assistants import Plan
-from perslib.worlds.chats.numbers import number
-from perslib.worlds.chats.slots import fresh
+from perslib.worlds.chats.numbers import write_number
+from perslib.worlds.chats.slots import draw_line_facts
 from perslib.worlds.chats.tasks import Task
 from perslib.worlds.lives import MODEL, Book, Dice
 
@@ -27,7 +27,7 @@ PROSE, NUMBERED, BULLETS, HEADINGS = range(4)
 
 
 @dataclass(frozen=True)
-class Piece:
+class ReplyItem:
     """One option, step or remark: a name, what it is, and concrete facts."""
 
     name: str
@@ -36,22 +36,22 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReplySection:
     """A section: its heading and its pieces; the pieces of a numbered part are alternatives."""
 
     title: str
-    pieces: list[Piece]
+    pieces: list[ReplyItem]
     numbered: bool = False
     flowing: bool = False
 
 
-def lay_out(opening: str, parts: list[Part], closing: str, layout: int, book: Book) -> str:
+def lay_out(opening: str, parts: list[ReplySection], closing: str, layout: int, book: Book) -> str:
     """The whole reply."""
     blocks = [opening, *(_part(part, layout, book) for part in parts), closing]
     return "\n\n".join(block for block in blocks if block)
 
 
-def _part(part: Part, layout: int, book: Book) -> str:
+def _part(part: ReplySection, layout: int, book: Book) -> str:
     if part.numbered and layout == HEADINGS and len(part.pieces) > 1:
         return f"## {part.title}\n\n{_table(part, book)}"
     write_line = _option if part.numbered else _line
@@ -67,24 +67,24 @@ def _part(part: Part, layout: int, book: Book) -> str:
     return "\n".join([title, "", *lines])
 
 
-def _facts(piece: Piece, book: Book) -> str:
+def _facts(piece: ReplyItem, book: Book) -> str:
     """What a piece says about itself, as sentences."""
     body = book.finish(piece.text) if piece.text else ""
     facts = book.finish(book.marks["semicolon"].join(piece.facts)) if piece.facts else ""
-    return book.joined([body, facts])
+    return book.join_sentences([body, facts])
 
 
-def _option(i: int, piece: Piece, layout: int, book: Book) -> str:
+def _option(i: int, piece: ReplyItem, layout: int, book: Book) -> str:
     number = book.talk.ORDINALS[i]
     if layout in (PROSE, NUMBERED):
         pattern = book.talk.OPTION_PROSE if layout == PROSE else book.talk.OPTION
-        return book.joined([pattern.format(n=number, name=piece.name), _facts(piece, book)])
+        return book.join_sentences([pattern.format(n=number, name=piece.name), _facts(piece, book)])
     lines = [line for line in (piece.text, *piece.facts) if line]
     head = f"- **{book.talk.OPTION.format(n=number, name=piece.name)}**"
     return "\n".join([head, *(f"  - {book.finish(line)}" for line in lines)])
 
 
-def _line(i: int, piece: Piece, layout: int, book: Book) -> str:
+def _line(i: int, piece: ReplyItem, layout: int, book: Book) -> str:
     if not piece.name:
         text = book.finish(piece.text)
         return text if layout in (PROSE, NUMBERED) else f"- {text}"
@@ -97,7 +97,7 @@ def _line(i: int, piece: Piece, layout: int, book: Book) -> str:
     return f"- **{piece.name}**{colon}{book.finish(piece.text)}"
 
 
-def _table(part: Part, book: Book) -> str:
+def _table(part: ReplySection, book: Book) -> str:
     """The alternatives side by side: name, character, and the facts where there are any."""
     columns = 3 if any(piece.facts for piece in part.pieces) else 2
     rows = [book.talk.TABLE, ["---"] * columns]
@@ -113,7 +113,7 @@ Row = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Reply:
+class WrittenReply:
     """A written reply, its true qualities, and how it treated each constraint."""
 
     text: str
@@ -121,7 +121,7 @@ class Reply:
     plan: Plan
 
 
-def write(task: Task, plan: Plan, book: Book, dice: Dice) -> Reply:
+def write_reply(task: Task, plan: Plan, book: Book, dice: Dice) -> WrittenReply:
     """The plan as text."""
     return _Writer(task, plan, book, dice).write()
 
@@ -138,9 +138,9 @@ class _Writer:
     def __post_init__(self) -> None:
         self.focus: dict[str, Any] = self.task.words.FOCUS[self.plan.focus]
         # One set of numbers for everything but the options, so that a reply agrees with itself.
-        self.slot = fresh(self.task.scenario, {**self.task.slots, "fixed": True}, self.book, self.dice, set())
+        self.slot = draw_line_facts(self.task.scenario, {**self.task.slots, "fixed": True}, self.book, self.dice, set())
 
-    def write(self) -> Reply:
+    def write(self) -> WrittenReply:
         """Write the reply."""
         task, plan, book, dice = self.task, self.plan, self.book, self.dice
         slot, talk = self.slot, book.talk
@@ -148,19 +148,19 @@ class _Writer:
         thoughts = dice.some(talk.THOUGHTS[task.scenario], plan.thoughts)
         if len(thoughts) > 1:
             title = dice.pick(talk.THOUGHTS_TITLE)
-            parts.append(Part(title, [Piece("", book.joined(thoughts))], flowing=True))
+            parts.append(ReplySection(title, [ReplyItem("", book.join_sentences(thoughts))], flowing=True))
             thoughts = []
         options = self._options()
-        parts.append(Part(dice.pick(self.focus["title"]).format(**slot), options, numbered=True))
+        parts.append(ReplySection(dice.pick(self.focus["title"]).format(**slot), options, numbered=True))
         if body := [*self._body(), *self._limits("broken")]:
-            parts.append(Part(dice.pick(self.focus["body"]), body))
+            parts.append(ReplySection(dice.pick(self.focus["body"]), body))
         if kept := self._limits("kept"):
-            parts.append(Part(dice.pick(talk.HEADINGS["limits"]), kept))
+            parts.append(ReplySection(dice.pick(talk.HEADINGS["limits"]), kept))
         if tips := self._advice("tips", plan.tips):
-            parts.append(Part(dice.pick(talk.HEADINGS["tips"]), [Piece("", tip) for tip in tips]))
+            parts.append(ReplySection(dice.pick(talk.HEADINGS["tips"]), [ReplyItem("", tip) for tip in tips]))
         vague = self._advice("vague", max(0, 2 - plan.tips))
         if vague and plan.layout == HEADINGS:
-            parts.append(Part(dice.pick(talk.HEADINGS["vague"]), [Piece("", book.joined(vague))]))
+            parts.append(ReplySection(dice.pick(talk.HEADINGS["vague"]), [ReplyItem("", book.join_sentences(vague))]))
             vague = []
         filler = dice.some(talk.FILLER, plan.filler)
         cut = (len(filler) + 1) // 2
@@ -168,25 +168,25 @@ class _Writer:
         if plan.demand:
             first = [dice.pick(talk.ACKS[plan.demand])] if plan.heeded else first[:1]
         closer = dice.pick(talk.CLOSERS[plan.voice])
-        opening = book.joined([*first, *thoughts, *filler[:cut]])
-        closing = book.joined([*vague, *filler[cut:], closer])
+        opening = book.join_sentences([*first, *thoughts, *filler[:cut]])
+        closing = book.join_sentences([*vague, *filler[cut:], closer])
         text = lay_out(opening, parts, closing, plan.layout, book)
-        return Reply(text, _qualities(plan, text, book.language), plan)
+        return WrittenReply(text, _qualities(plan, text, book.language), plan)
 
     def _advice(self, kind: str, n: int) -> list[str]:
         return [text.format(**self.slot) for text in self.dice.some(self.focus[kind], n)]
 
-    def _options(self) -> list[Piece]:
+    def _options(self) -> list[ReplyItem]:
         """The alternatives, each with as many concrete facts as the level says; facts shared by all are said once."""
         task, plan, book, dice, focus = self.task, self.plan, self.book, self.dice, self.focus
-        pieces: list[Piece] = []
+        pieces: list[ReplyItem] = []
         used: set[str] = set()
         told: set[str] = set()
         only = task.scenario == "gift" and plan.focus != "ideas"
         why = dice.some(self._why(), plan.options)
         for name, contrast in dice.some(focus["options"], plan.options):
             start = {**task.slots, "only": only, "fixed": not pieces and not only}
-            slot = fresh(task.scenario, start, book, dice, used)
+            slot = draw_line_facts(task.scenario, start, book, dice, used)
             every = [fact.format(**slot) for fact in focus["facts"]]
             new = [text for text in every if text not in told]
             facts = dice.some(new, plan.detail)
@@ -194,7 +194,7 @@ class _Writer:
             facts.sort(key=every.index)
             told.update(facts)
             said = [contrast if plan.options > 1 else "", why[len(pieces)] if why else ""]
-            pieces.append(Piece(book.capital(name.format(**slot)), book.joined(said), tuple(facts)))
+            pieces.append(ReplyItem(book.capital(name.format(**slot)), book.join_sentences(said), tuple(facts)))
         return pieces
 
     def _why(self) -> list[str]:
@@ -204,7 +204,7 @@ class _Writer:
             return []
         return list(self.book.talk.WHY[task.scenario if plan.focus == task.focuses[0] else "other"])
 
-    def _body(self) -> list[Piece]:
+    def _body(self) -> list[ReplyItem]:
         """Days, steps, lists: left out at the lowest detail, vague at the next, half and then fully concrete."""
         plan = self.plan
         if plan.detail == 0 and plan.focus != "plan":
@@ -218,7 +218,7 @@ class _Writer:
         }.get((self.task.scenario, plan.focus), self._steps)
         concrete = {2: 2, 3: 1, 4: 1}.get(plan.detail)
         return [
-            Piece(head, full if concrete and i % concrete == 0 else vague)
+            ReplyItem(head, full if concrete and i % concrete == 0 else vague)
             for i, (head, vague, full) in enumerate(special())
         ]
 
@@ -228,7 +228,7 @@ class _Writer:
     def _row(self, head: str, vague: str, full: str, slot: dict[str, Any]) -> Row:
         """A step at both levels; the concrete one says what it is about before it gives the facts."""
         vague, full = vague.format(**slot), full.format(**slot)
-        return head, vague, self.book.joined([vague, full])
+        return head, vague, self.book.join_sentences([vague, full])
 
     def _days(self) -> list[Row]:
         task, talk = self.task, self.book.talk
@@ -236,7 +236,7 @@ class _Writer:
         used: set[str] = set()
         templates = self.dice.some(self.focus["steps"], 3)
         for day in range(task.slots["days"]):
-            slot = fresh("travel", task.slots, self.book, self.dice, used)
+            slot = draw_line_facts("travel", task.slots, self.book, self.dice, used)
             _, vague, full = templates[day % 3]
             rows.append(self._row(talk.DAY.format(n=talk.ORDINALS[day]), vague, full, slot))
         return rows
@@ -258,7 +258,7 @@ class _Writer:
         rows = []
         for dish in task.slots["menu_names"]:
             things = task.words.DISHES[dish][2]
-            vague = book.talk.AS_NEEDED.format(things=book.listed([name for name, _, _ in things]))
+            vague = book.talk.AS_NEEDED.format(things=book.list_things([name for name, _, _ in things]))
             n, language = task.slots["n"], book.language
             amounts = [_amount(name, one * n, unit, language) for name, one, unit in things]
             rows.append((book.capital(dish), vague, book.marks["between"].join(amounts)))
@@ -276,17 +276,20 @@ class _Writer:
             rows.append((head.format(**slot), vague.format(**slot), full.format(**slot)))
         return rows
 
-    def _limits(self, wanted: str) -> list[Piece]:
+    def _limits(self, wanted: str) -> list[ReplyItem]:
         """What the reply says about the constraints it kept, or in so many words against those it broke."""
         limits, place = self.task.words.LIMITS, 2 if wanted == "kept" else 3
-        return [Piece("", self.dice.pick(limits[key][place]).format(**self.slot)) for key in self.plan.treated(wanted)]
+        return [
+            ReplyItem("", self.dice.pick(limits[key][place]).format(**self.slot))
+            for key in self.plan.list_constraints(wanted)
+        ]
 
 
 def _amount(name: str, amount: float, unit: str, language: str) -> str:
     if language == "zh":
-        return f"{name}{number(round(amount, 1))}{unit}"
+        return f"{name}{write_number(round(amount, 1))}{unit}"
     if unit:
-        return f"{number(round(amount))} {unit} of {name}"
+        return f"{write_number(round(amount))} {unit} of {name}"
     whole, stem = max(1, int(amount + 0.99)), name.removesuffix("s")
     return f"{whole} {stem if whole == 1 else stem + 's'}"
 

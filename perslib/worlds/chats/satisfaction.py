@@ -22,14 +22,14 @@ from perslib.worlds.lives import MODEL, QUALITIES, Dice, Life
 POSITION = tuple(MODEL["scores"]["position"])
 
 
-def standardised(qualities: dict[str, float]) -> dict[str, float]:
+def standardize_qualities(qualities: dict[str, float]) -> dict[str, float]:
     """z_q of every quality."""
     return {q: (qualities[q] - own["centre"]) / own["spread"] for q, own in MODEL["qualities"].items()}
 
 
 def utility(life: Life, qualities: dict[str, float], turn: int) -> float:
     """Σ_q weight_q · z_q + position effect."""
-    z = standardised(qualities)
+    z = standardize_qualities(qualities)
     return math.fsum(life.weights[q] * z[q] for q in QUALITIES) + POSITION[min(turn, len(POSITION) - 1)]
 
 
@@ -44,7 +44,7 @@ def score(life: Life, value: float, dice: Dice) -> int:
     return 1 + sum(latent > t for t in thresholds(life))
 
 
-def expected(life: Life, value: float) -> float:
+def compute_mean_score(life: Life, value: float) -> float:
     """The mean score over the noise: 1 + Σ_k Φ((u − t_k) / noise)."""
     above = (0.5 * (1.0 + math.erf((value - t) / life.noise / math.sqrt(2.0))) for t in thresholds(life))
     return round(1.0 + math.fsum(above), 4)
@@ -55,7 +55,7 @@ def shortfalls(life: Life, qualities: dict[str, float]) -> dict[str, float]:
 
     For users who like long replies a short one falls short in "length".
     """
-    z = standardised(qualities)
+    z = standardize_qualities(qualities)
     gaps = {q: life.weights[q] * max(0.0, 1.0 - z[q]) for q in QUALITIES if q != "brevity"}
     brevity = life.weights["brevity"]
     gaps["brevity"] = max(0.0, brevity * (0.6 - z["brevity"]))
@@ -79,7 +79,7 @@ _HAN = re.compile(r"[\u4e00-\u9fff]")
 _WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
 
 
-def reading_seconds(text: str) -> float:
+def simulate_reading_time(text: str) -> float:
     """Time to read a text: n_han / 8.3 + n_words / 6.7."""
     return len(_HAN.findall(text)) / CHARACTERS_A_SECOND + len(_WORD.findall(text)) / WORDS_A_SECOND
 
@@ -91,7 +91,7 @@ def latency(text: str, language: str, dice: Dice) -> float:
 
 def gap(reply: str, request: str, skimmed: bool, language: str, dice: Dice) -> float:
     """Seconds from a complete reply to the next request: reading, thinking, typing; a skimmer reads little."""
-    reading = reading_seconds(reply)
+    reading = simulate_reading_time(reply)
     if skimmed:
         return max(2.0, reading * dice.uniform(0.04, 0.13))
     return 3.0 + reading * dice.uniform(0.6, 1.5) + len(request) / (3 if language == "zh" else 6)
@@ -106,7 +106,7 @@ def react(life: Life, score: int, reply: str, language: str, dice: Dice) -> list
     """Reactions that need no words: skimming and clicking."""
     labels = []
     unhappy = {1: 0.6, 2: 0.5, 3: 0.4, 4: 0.06, 5: 0.03}[score]
-    if reading_seconds(reply) > 20 and dice.chance(life.skimming * unhappy):
+    if simulate_reading_time(reply) > 20 and dice.chance(life.skimming * unhappy):
         labels.append("skim")
     liked = {5: 0.5, 4: 0.12}.get(score, 0.0)
     disliked = {1: 1.6, 2: 1.2, 3: 0.4}.get(score, 0.0)

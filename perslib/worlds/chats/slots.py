@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from perslib.paths import read_toml
-from perslib.worlds.chats.numbers import Numbers, number
+from perslib.worlds.chats.numbers import SlotFormulas, write_number
 from perslib.worlds.lives import MODEL, Book, Dice, Life
 
 Slots: TypeAlias = dict[str, Any]
@@ -27,7 +27,7 @@ _NUMBERS = read_toml(__file__, "numbers.toml")
 def calculate(scenario: str, part: str, slot: Mapping[str, Any], book: Book, dice: Dice) -> Slots:
     """The numbers of a part of `numbers.toml`, each from the slots and the numbers before it."""
     own = _NUMBERS[scenario][part] | _NUMBERS.get(book.language, {}).get(scenario, {}).get(part, {})
-    numbers = Numbers({**slot}, dice)
+    numbers = SlotFormulas({**slot}, dice)
     for name, (function, *given) in own.items():
         numbers.slot[name] = getattr(numbers, function)(*given)
     return {name: numbers.slot[name] for name in own}
@@ -38,7 +38,7 @@ def facts(scenario: str, life: Life, book: Book, dice: Dice, month: int) -> Fact
     return _FACTS[scenario](life, book, dice, month)
 
 
-def fresh(scenario: str, task_slots: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
+def draw_line_facts(scenario: str, task_slots: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
     """Task facts plus new numbers for one option, step or sentence; `used` keeps options from repeating."""
     slot = {**task_slots, **calculate("every", "line", task_slots, book, dice)}
     own = {**slot, **_LINES[scenario](slot, book, dice, used)}
@@ -65,7 +65,7 @@ def limits(scenario: str, life: Life, slot: Slots, dice: Dice) -> list[str]:
     return list(dict.fromkeys(keys))
 
 
-def _unused(things: list[Any], used: set[str], dice: Dice, n: int) -> list[Any]:
+def _choose_unused(things: list[Any], used: set[str], dice: Dice, n: int) -> list[Any]:
     """n things that no earlier line has used, while there are any; they count as used from now on."""
     new = [t for t in things if str(t) not in used]
     chosen = dice.some(new, n)
@@ -92,7 +92,7 @@ def _travel(life: Life, book: Book, dice: Dice, month: int) -> Facts:
     who_task, own = words.COMPANIONS[household]
     slot = {"dest": dest, "origin": life.origin, "household": household, "who_task": who_task, "own": own}
     slot |= calculate("travel", "task", {"ride": ride}, book, dice)
-    slot |= {"ride": words.RIDE[ride != 1].format(n=number(ride)), "areas": areas}
+    slot |= {"ride": words.RIDE[ride != 1].format(n=write_number(ride)), "areas": areas}
     slot |= {"when": dice.pick(_in_season(words.WHEN, words.SEASON, month)), "indoor": dice.pick(indoor)}
     keys = limits("travel", life, slot, dice)
     slot["sights"] = [s for s in sights if not ("knees" in keys and s[0] in words.HILLS)]
@@ -101,7 +101,7 @@ def _travel(life: Life, book: Book, dice: Dice, month: int) -> Facts:
 
 
 def _travel_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
-    (s1, f1), (s2, f2), third = _unused(slot["sights"], used, dice, 3)
+    (s1, f1), (s2, f2), third = _choose_unused(slot["sights"], used, dice, 3)
     used.discard(str(third))
     *meals, bite = slot["foods"]
     food1, food2 = dice.some(meals, 2)
@@ -157,7 +157,7 @@ def _suits(place: int, gift: tuple[Any, ...], who: str, budget: int, keys: list[
 
 def _gift_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
     budget, chosen, usual = slot["budget"], slot["chosen"], slot["chosen_price"]
-    first, second = _unused(slot["gifts"], set(used), dice, 2)
+    first, second = _choose_unused(slot["gifts"], set(used), dice, 2)
     price = round(dice.uniform(*_price_range(first, budget)))
     ship = dice.between(2, slot["slowest"])
     if slot.get("only"):  # versions of the chosen gift, or shops that have it
@@ -217,7 +217,7 @@ def _recipe_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
     if "menu" not in used:  # the first menu of a reply is the one the conversation goes on with
         used.add("menu")
         names = slot["menu_names"]
-    menu, dishes = book.listed(names, words.MENU), [words.DISHES[name] for name in names]
+    menu, dishes = book.list_things(names, words.MENU), [words.DISHES[name] for name in names]
     amounts = [things[0][1] for _, _, things, _ in dishes]
     longest, people = max(minutes for minutes, *_ in dishes), words.DINERS[slot["household"]][2]
     return {
@@ -257,10 +257,10 @@ def _skill_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
     times = dice.between(2, 3 if slot["hours"] < 5 else 4)
     minutes = int(slot["hours"] * dice.uniform(0.72, 0.95) * 60 / times) // 5 * 5
     review = dice.pick([5, 10, 15] if minutes < 60 else [10, 15, 20])
-    week, rest = number(round(times * minutes / 60, 1)), max(5, slot["budget"] - slot["gear_price"])
+    week, rest = write_number(round(times * minutes / 60, 1)), max(5, slot["budget"] - slot["gear_price"])
     own = {"times": times, "mins": minutes, "rev": review, "main": minutes - review, "week": week}
     own |= {"rest": rest, "part": slot["gear_price"] + round(rest * 0.2)}
-    drill, drill2 = _unused(slot["drills"], used, dice, 2)
+    drill, drill2 = _choose_unused(slot["drills"], used, dice, 2)
     used.discard(drill2)
     return own | {"drill": drill, "drill2": drill2, "prices": book.scenario("skill").PRICE}
 

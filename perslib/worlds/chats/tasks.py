@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from perslib.worlds.chats.numbers import clock
-from perslib.worlds.chats.slots import facts, fresh
+from perslib.worlds.chats.slots import draw_line_facts, facts
 from perslib.worlds.lives import MODEL, Book, Dice, Life
 
 _TASKS = MODEL["tasks"]
@@ -32,7 +32,7 @@ class Task:
         """The constraints that matter for a reply about `focus`."""
         return [key for key in self.limits if focus in self.words.LIMITS[key][4]]
 
-    def said(self, key: str, book: Book) -> str:
+    def write_constraint(self, key: str, book: Book) -> str:
         """A constraint in the user's words, as part of a sentence."""
         numeric = book.talk.SAID[self.scenario].get(key)
         if numeric:
@@ -74,7 +74,7 @@ AWAKE = (8 * 60, 22 * 60)  # minutes of a day
 ORDER = (0, 2, 5, 3, 4, 6, 1, 7)  # search, browse, plan, ask, hear, buy, publish, operate
 
 
-def situations(
+def make_log_situations(
     life: Life, book: Book, key: tuple[object, ...], months: list[tuple[int, int]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Two situations a month, each with one log of every type; `months` as (first second, days)."""
@@ -139,7 +139,7 @@ def _spread(
 def before_task(life: Life, task: Task, book: Book, key: tuple[object, ...], started: int) -> list[dict[str, Any]]:
     """Logs of the days before a conversation, from which its needs can be guessed."""
     dice = Dice(*key, "logs")
-    slot = fresh(task.scenario, task.slots, book, dice, set())
+    slot = draw_line_facts(task.scenario, task.slots, book, dice, set())
     slot |= {k: v for k, v in task.slots.items() if k in ("gift", "dish", "dish2")}
     hints = [k for k in task.limits if k in book.life.HINTS]
     slot |= {"who": slot["who_task"], "p": dice.pick(life.friends)}

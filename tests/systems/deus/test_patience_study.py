@@ -15,7 +15,7 @@ from pages import run_cells
 from perslib.corpus import import_release
 from perslib.errors import NotEnough, UnknownName
 from perslib.report.show import plots
-from perslib.report.show.tables import formatted, interval, widen
+from perslib.report.show.tables import format_as_interval, format_table, widen
 from perslib.report.show.words import name_of
 from perslib.systems.deus import Dialogues, user2, user3
 from perslib.systems.deus.pipeline import ALONE, MEANS, SIZES, size_of
@@ -173,7 +173,7 @@ def test_agents_beside_the_papers():
     table = study.compare_success(study.add_best_plan(success, TINY))
     assert table["method"].tolist()[:5] == ["paper: Agent 1", "Agent 1", "shrewd", "paper: Agent 3", "Agent 3"]
     assert table.loc[0, ["User 1", "User 2", "User 3"]].tolist() == pytest.approx([87.9, 11.1, 7.6])
-    shown = formatted(table, **{"User 1": interval(digits=1)})["User 1"]
+    shown = format_table(table, **{"User 1": format_as_interval(digits=1)})["User 1"]
     assert shown.tolist()[:3] == ["87.9", "90.0 [88.0, 92.0]", "40.0 [38.0, 42.0]"]
     with using_language("zh"):
         assert name_of("paper: Agent 1") == "论文：智能体 1"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from perslib.cli import main as cli
 from perslib.corpus import load, read_release
-from perslib.corpus.files.reading import Reading
+from perslib.corpus.files.reading import ImportResult
 from perslib.errors import DataError, UnknownName
 from perslib.systems.mem_pal.loaders.palset import averages, per_user
 from perslib.systems.mem_pal.loaders.palset_records import action, label, read_side, side_files
@@ -295,7 +295,7 @@ def test_sessions_of_other_corpora_are_told_apart_by_scenario():
     ],
 )
 def test_the_public_side_files_read_as_measured(language, genders, worded):
-    reading = Reading()
+    reading = ImportResult()
     side = read_side(side_files(real.ROOT / "mem_pal" / language, language), reading)
     reading.settle()
     assert side.read == ["background", "requirement", "preference"]

@@ -94,12 +94,12 @@ def test_evidence_becomes_sessions_in_the_order_of_time_with_logs_and_ratings():
 
 
 def test_without_labels_no_rating_and_no_time_of_a_session_is_told():
-    block = corpus().block("ada", "gift").unlabelled()
+    block = corpus().block("ada", "gift").hide_labels()
     past, _ = make_memory_sessions(block, block.evidence)
     assert [(s.id, s.at) for s in past] == [("travel/0", "2026-03-04 00:00"), ("recipe/0", "2026-03-14 00:00")]
     assert not any("rating of" in t.user for s in past for t in s.turns)
     scores = [(*row[:5], None) for row in ROWS]
-    other = replace(block, evidence=corpus_of(scores).block("ada", "gift").unlabelled().evidence)
+    other = replace(block, evidence=corpus_of(scores).block("ada", "gift").hide_labels().evidence)
     assert make_memory_sessions(other, other.evidence)[0] == past
 
 
@@ -240,7 +240,7 @@ def test_a_candidate_is_shown_what_is_recalled_and_no_label(language):
     mind = Mind() if language == "en" else Mind(lambda name, r: None)
     shown = make_context(LongTermSystem(system()), language)
     block = corpus().block("ada", "gift")
-    told, *_ = mind.work(partial(shown.show, shown.given(block)))
+    told, *_ = mind.work(partial(shown.show, shown.hide_labels(block)))
     assert "busy with knee" in told.system and told.memory == "H²Memory" and told.records
     assert "rating of" not in told.system + "".join(map(text_of, mind.asked))
 
@@ -252,7 +252,7 @@ def unlogged():
 
 def test_a_reply_rests_on_the_turns_that_were_looked_up_for_it():
     shown, block = make_context(LongTermSystem(TurnRetrieval("en", embedder=Words(), k=1))), unlogged()
-    told = run_with_answers(partial(shown.show, shown.given(block)))
+    told = run_with_answers(partial(shown.show, shown.hide_labels(block)))
     first, third = (told[[t.session for t in block].index(session)] for session in ("0", "1"))
     assert first.records == ("recipe/0/0",) and "a soup" in first.system
     assert third.records == ("travel/0/0",) and "a trip" in third.system
@@ -263,9 +263,13 @@ def test_what_was_taken_out_of_a_memory_is_not_cited_and_a_memory_from_a_file_ci
     memory = run_with_answers(partial(LongTermSystem(TurnRetrieval("en", embedder=Words(), k=1)).build, block))
     first, third = block.target("0", 0), block.target("1", 0)
     plain = UserMemory(**{f.name: getattr(memory, f.name) for f in fields(UserMemory)})
-    assert RecallMemory.of_json(plain, memory.to_json()).cited(first) == memory.cited(first) == ("recipe/0/0",)
+    assert (
+        RecallMemory.of_json(plain, memory.to_json()).list_cited_turns(first)
+        == memory.list_cited_turns(first)
+        == ("recipe/0/0",)
+    )
     less = memory.with_statements([s for s in memory.statements if "soup" not in s.text])
-    assert less.cited(first) == () and less.cited(third) == ("travel/0/0",)
+    assert less.list_cited_turns(first) == () and less.list_cited_turns(third) == ("travel/0/0",)
 
 
 def test_scripted_backbones_work_it():

@@ -11,7 +11,7 @@ from scripted import Scripted
 
 from perslib.corpus import Block, Corpus, load
 from perslib.errors import DataError, PerslibError
-from perslib.judge import Computed, Constant, evaluate, targets
+from perslib.judge import Computed, Constant, evaluate, select_blocks
 from perslib.llm import Answer, Request
 from perslib.stats import length_audit
 from perslib.systems.uxbench.bench import PairJudge, padded, padding_audit, pairs_of, position_audit
@@ -51,7 +51,7 @@ def corpus() -> Corpus:
 
 @pytest.fixture(scope="module")
 def blocks(corpus: Corpus) -> list[Block]:
-    return list(targets(corpus, limit=150))
+    return list(select_blocks(corpus, limit=150))
 
 
 @pytest.fixture(scope="module")

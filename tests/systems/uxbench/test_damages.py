@@ -11,7 +11,7 @@ import pytest
 from histories import corpus_of
 
 from perslib.corpus import Corpus
-from perslib.judge import Computed, Sees, make_judge, targets
+from perslib.judge import Computed, JudgeInputs, make_judge, select_blocks
 from perslib.judge.answering import Answering, Guarded
 from perslib.llm.event_loop import compute
 from perslib.systems.uxbench import bench as ux
@@ -36,7 +36,7 @@ def corpus() -> Corpus:
 class Length(Computed):
     """Reads nothing but length."""
 
-    name, sees = "length", Sees(reply=True)
+    name, inputs = "length", JudgeInputs(reply=True)
 
     def scores(self, block):
         return [min(5.0, 1 + len(target.response) / 80) for target in block]
@@ -45,7 +45,7 @@ class Length(Computed):
 class Blind(Computed):
     """Reads nothing."""
 
-    name, sees = "blind", Sees()
+    name, inputs = "blind", JudgeInputs()
 
     def scores(self, block):
         return [4.0] * len(block)
@@ -54,7 +54,7 @@ class Blind(Computed):
 class Knowing(Computed):
     """Knows what was recorded: any other reply is worse."""
 
-    name, sees = "knowing", Sees(reply=True)
+    name, inputs = "knowing", JudgeInputs(reply=True)
 
     def __init__(self, corpus: Corpus):
         self.told = set(corpus.turns["response"])
@@ -88,8 +88,8 @@ def test_planted_judges_are_what_they_are(corpus):
 
 
 def test_each_damage_does_what_it_says(corpus):
-    block = next(b for b in targets(corpus) if b.scenario == "travel")
-    where, rng, target = Elsewhere(list(targets(corpus)), "en"), np.random.default_rng(0), list(block)[2]
+    block = next(b for b in select_blocks(corpus) if b.scenario == "travel")
+    where, rng, target = Elsewhere(list(select_blocks(corpus)), "en"), np.random.default_rng(0), list(block)[2]
     made = {name: damage(target, where, rng) for name, damage in DAMAGES.items()}
     assert "book" in made["another's other question"] and "train" in made["another question of the session"]
     assert target.response.startswith(made["second half cut off"]) and "66 coins" in made["numbers changed"]
@@ -124,7 +124,7 @@ def test_a_guard_leaves_alone_what_its_judge_has_learned(corpus, monkeypatch):
             Learns.times += 1
 
     judge = Learns()
-    judge.sees = Sees(reply=True, train=True)
+    judge.inputs = JudgeInputs(reply=True, train=True)
     monkeypatch.setattr(Answering, "fit", lambda self, *_: self)
     for has_learned, times in ((True, 0), (False, 1)):
         compute(partial(Guarded(judge, has_learned=has_learned).fit, corpus))
@@ -134,7 +134,7 @@ def test_a_guard_leaves_alone_what_its_judge_has_learned(corpus, monkeypatch):
 class Reminded(Computed):
     """Takes a reminder for an answer: a point more where a reply has a request of the user's in it; kinder with any history."""
 
-    name, sees = "reminded", Sees(reply=True, history=True)
+    name, inputs = "reminded", JudgeInputs(reply=True, history=True)
 
     def scores(self, block):
         past = [request for request in block.evidence["request"].dropna() if request]

@@ -12,9 +12,9 @@ from scipy.stats import pearsonr
 from scripted import Scripted
 
 from perslib.corpus import TURN, Block, Corpus, load
-from perslib.judge import Computed, Constant, Sees
+from perslib.judge import Computed, Constant, JudgeInputs
 from perslib.judge.evaluate import evaluate
-from perslib.judge.extent import extent
+from perslib.judge.extent import choose_scope
 from perslib.replay.candidates import family_of
 from perslib.report import begin
 from perslib.report.show import plots
@@ -123,7 +123,7 @@ def test_an_audit_names_who_goes_by_length(audit):
 class Loyal(Long):
     """A judge that is a model, and gives its own family a point more."""
 
-    name, sees = "loyal", Sees(reply=True, model=True)
+    name, inputs = "loyal", JudgeInputs(reply=True, model=True)
 
     def scores(self, block: Block) -> pd.Series:
         return 3.0 + block.targets["assistant"].str.lower().str.startswith("gpt").astype(float)
@@ -184,7 +184,7 @@ def test_slopes_take_thirty_replies():
 
 
 def test_a_limit_of_minus_one_is_all_replies():
-    assert [extent(None, limit, 400).turns for limit in (-1, 0, 7)] == [None, 400, 7]
+    assert [choose_scope(None, limit, 400).turns for limit in (-1, 0, 7)] == [None, 400, 7]
 
 
 def test_a_judge_whose_choices_cannot_be_read_has_no_position_bias():

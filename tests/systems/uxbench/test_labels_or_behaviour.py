@@ -10,10 +10,10 @@ import pytest
 
 from perslib.corpus import TURN, load
 from perslib.errors import DataError, NotEnough, UnknownName
-from perslib.judge.extent import Extent
+from perslib.judge.extent import StudyScope
 from perslib.systems.uxbench.studies import labels_or_behaviour as study
 
-LOOK = Extent(60, 5, "published", 6000, False)
+LOOK = StudyScope(60, 5, "published", 6000, False)
 
 
 @pytest.fixture(scope="module")

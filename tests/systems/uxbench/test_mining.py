@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perslib.errors import DataError
-from perslib.systems.uxbench.loaders.log_records import PICTURE, Unreadable, plain, seconds, session, truth
+from perslib.systems.uxbench.loaders.log_records import PICTURE, Unreadable, parse_seconds, plain, session, truth
 from perslib.systems.uxbench.loaders.logs import Reject, sessions
 from perslib.systems.uxbench.signals import mined
 from perslib.systems.uxbench.signals.mining import REJECTED, TABLE
@@ -40,7 +40,7 @@ NOON = 1_767_268_800.0  # 2026-01-01 12:00:00
     ],
 )
 def test_times_in_every_form(value, expected):
-    assert seconds(value) == expected
+    assert parse_seconds(value) == expected
 
 
 @pytest.mark.parametrize("value", [1, "1", True, "true", "True", " TRUE ", 1.0])

@@ -15,10 +15,10 @@ from perslib import stats
 from perslib.corpus import load
 from perslib.errors import NotEnough
 from perslib.judge import UserMean
-from perslib.judge.extent import Extent
+from perslib.judge.extent import StudyScope
 from perslib.llm import Answer
 from perslib.prompts import PromptSettings
-from perslib.report.show.tables import labelled
+from perslib.report.show.tables import translate_value
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.construction import REASONS
 from perslib.systems.uxbench.studies import ux_bench as study
@@ -322,7 +322,7 @@ def test_ways_of_asking_are_compared_with_the_first(bench):
     def reply(request):
         return Answer(data={"verdict": "good" if "ux_judge_user" in request.prompt else "bad"})
 
-    model, whole = Scripted(reply=reply), Extent(None, 5, "published", 0, False)
+    model, whole = Scripted(reply=reply), StudyScope(None, 5, "published", 0, False)
     ways = ["zero-shot", "few-shot", "user modelling"]
     found = study.ask_model(bench.cases, model, "en", whole, ways, "high")
     assert found["judge"].nunique() == 4 and (found["effort"] == "high").all()
@@ -373,8 +373,8 @@ def test_every_reason_has_a_name_in_both_languages():
     for stage, reasons in REASONS.items():
         for name in reasons:
             with using_language("zh"):
-                assert labelled(name, "ux ") != name, (stage, name)
-            assert "_" not in labelled(name, "ux "), (stage, name)
+                assert translate_value(name, "ux ") != name, (stage, name)
+            assert "_" not in translate_value(name, "ux "), (stage, name)
 
 
 def test_the_users_mean_stands_beside_the_learned_judge_on_the_same_cases(world, bench):

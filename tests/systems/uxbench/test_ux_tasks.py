@@ -13,7 +13,7 @@ from scripted import Scripted
 
 from perslib.corpus import Corpus, load
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.judge import Computed, Constant, Generic, Manner, Personal, evaluate, judge_names, make_judges
+from perslib.judge import Computed, Constant, Generic, JudgeSettings, Personal, evaluate, judge_names, make_judges
 from perslib.llm import Answer, Request
 from perslib.memory import ScoreCountSystem
 from perslib.prompts import PromptSettings
@@ -191,7 +191,7 @@ def test_any_judge_judges_cases_and_a_ux_judge_a_corpus(corpus):
     assert frame["said"].tolist() == [1, 1] and frame["p_good"].tolist() == [0.75, 0.75]
     assert frame["score"].tolist() == [4, 4] and frame["backbone"].isna().all()
     model = Scripted(reply=lambda request: Answer(data={"score": 2, "rationale": "short"}, mode="schema"))
-    for judge in (Personal(ScoreCountSystem(), Manner("en")), Generic(manner=Manner("en"))):
+    for judge in (Personal(ScoreCountSystem(), JudgeSettings("en")), Generic(settings=JudgeSettings("en"))):
         assert judged_by(judge, cases, model)["said"].tolist() == [-1, -1]
 
     found = evaluate(UXJudge(), corpus, Scripted(reply=verdict), limit=6, progress=False)
@@ -368,7 +368,7 @@ def test_released_splits_become_cases(tmp_path):
 def test_ux_judges_have_names_and_stand_apart_from_judges_of_one_to_five(corpus):
     names = [name for name in judge_names() if name.startswith("UX judge")]
     assert len(names) == 4 and not {judge.name for judge in make_judges("all")} & {*names}
-    for judge in make_judges(", ".join(names), Manner("en")):
+    for judge in make_judges(", ".join(names), JudgeSettings("en")):
         said = Scripted(reply=lambda request: Answer(text="", data={"verdict": "bad", "reason": "x"}))
         verdicts = evaluate(judge, corpus, said, limit=2, progress=False)
         assert verdicts["raw"].tolist() == [1, 1] and set(verdicts["judge"]) == {judge.name}

@@ -22,7 +22,7 @@ from sklearn.linear_model import RidgeCV
 from perslib.corpus import SESSION, TURN, Corpus, relabel
 from perslib.errors import UnknownName
 from perslib.judge.extent import FEWEST_REPLIES
-from perslib.memory.features import read, read_evidence_turns
+from perslib.memory.features import measure_traits, read_evidence_turns
 from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
 from perslib.stats.resample.leave_out import count_carriers, drop_if_few
 from perslib.systems.deus import FAILURE, SUCCESS, Dialogues, Patience
@@ -141,7 +141,7 @@ def _encode_turns(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, 
     """Return the input of f for each turn, scaled to mean 0 and variance 1; no label is used."""
     if encoder == "measured":
         sessions = (rows for _, rows in turns.groupby(SESSION, sort=False))
-        vectors = np.array([read(exchange) for rows in sessions for exchange in read_evidence_turns(rows)])
+        vectors = np.array([measure_traits(exchange) for rows in sessions for exchange in read_evidence_turns(rows)])
     else:
         pairs = [pair for text in texts for pair in text.pairs()]
         vectors = fit_encoder(encoder, language, texts).encode(pairs)

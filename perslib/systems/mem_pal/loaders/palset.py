@@ -34,12 +34,12 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.files.reading import Reading, frame, read_json
+from perslib.corpus.files.reading import ImportResult, make_frame, read_json
 from perslib.corpus.files.records import read_each
 from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.paths import read_csv
-from perslib.schemas import check, unfit
+from perslib.schemas import check, find_unstorable
 from perslib.systems.mem_pal.loaders.palset_records import (
     NAMES,
     PARTS,
@@ -70,7 +70,7 @@ def looks_like(path: Path) -> bool:
     return any(file.name in MAIN.values() for file in files)
 
 
-def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
+def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> ImportResult:
     """Read the release; see `perslib import palset`."""
     language, file = _main(path)
     content = read_json(file, dict, "an object keyed by user", REMEDY)
@@ -80,9 +80,9 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
 
 def read_contents(
     main: Mapping[str, Any], beside: Mapping[str, Any], language: str, name: str, *, skip_bad: bool = False
-) -> Reading:
+) -> ImportResult:
     """Return the corpus from the content of the main file, and of the side files by their stems."""
-    reading, file = Reading(skip_bad), MAIN[language]
+    reading, file = ImportResult(skip_bad), MAIN[language]
     samples = {user: _samples(user, value, file, reading) for user, value in main.items()}
     side = read_side(beside, reading)
     rows: dict[str, Rows] = {"turns": [], "logs": [], "topics": []}
@@ -104,7 +104,7 @@ def read_contents(
         Problem(file, "holds no session"),
         REMEDY,
         turns=_framed(rows["turns"], [*SCHEMA["turns"], *ACTIONS]),
-        events=frame(rows["logs"], list(SCHEMA["events"])),
+        events=make_frame(rows["logs"], list(SCHEMA["events"])),
         extras={key: _framed(extras[key], columns) for key, columns in EXTRAS.items()},
     )
 
@@ -134,12 +134,12 @@ def _main(path: Path) -> tuple[str, Path]:
     return found[0]
 
 
-def _samples(user: str, parts: Any, file: str, reading: Reading) -> list[tuple[str, Sample]]:
+def _samples(user: str, parts: Any, file: str, reading: ImportResult) -> list[tuple[str, Sample]]:
     """Return the sessions of a user with their part, in the order of time."""
     shape = parts
     if isinstance(parts, Mapping):  # what stands in the lists is checked session by session
         shape = {part: [] if isinstance(items, list) else items for part, items in parts.items()}
-    problems = [*unfit(user, file, "the user's name")]
+    problems = [*find_unstorable(user, file, "the user's name")]
     problems = problems or check(shape, _USER, f"{file} {user}", reading.unknown)
     if problems:
         lists = parts.values() if isinstance(parts, Mapping) else ()
@@ -163,10 +163,10 @@ def _samples(user: str, parts: Any, file: str, reading: Reading) -> list[tuple[s
 def _id(item: Any) -> str:
     """Return the id of a session, if it has one that can be shown."""
     said = item.get("sample_id") if isinstance(item, Mapping) else None
-    return said if isinstance(said, str) and not any(unfit(said, "")) else ""
+    return said if isinstance(said, str) and not any(find_unstorable(said, "")) else ""
 
 
-def _order(user: str, found: list[tuple[str, Sample]], reading: Reading) -> None:
+def _order(user: str, found: list[tuple[str, Sample]], reading: ImportResult) -> None:
     """Count what is not in the order that the release promises."""
     times = [sample.at for _, sample in found]
     reading.note("users whose sessions were out of order, sorted", times != sorted(times))
@@ -179,7 +179,7 @@ def _order(user: str, found: list[tuple[str, Sample]], reading: Reading) -> None
     reading.note("users without a query session", "query" not in {part for part, _ in found})
 
 
-def _join(extras: dict[str, Rows], side: Side, reading: Reading) -> None:
+def _join(extras: dict[str, Rows], side: Side, reading: ImportResult) -> None:
     """Give records of a date its session and topics the id of their requirement; count where files differ."""
     by_date = {(row["user"], f"{row['started_at']:%Y-%m-%d}"): row["session"] for row in reading.sessions}
     for row in (row for own in side.rows.values() for row in own if "date" in row):

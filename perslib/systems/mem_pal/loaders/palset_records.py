@@ -19,11 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from perslib.corpus.files.reading import Reading, parse_json
+from perslib.corpus.files.reading import ImportResult, parse_json
 from perslib.corpus.files.records import read_each
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
-from perslib.schemas import Schema, read_schema, show, unfit
+from perslib.schemas import Schema, find_unstorable, read_schema, show
 
 Rows: TypeAlias = list[dict[str, Any]]
 Keys: TypeAlias = tuple[str, ...]
@@ -118,7 +118,7 @@ class Sample:
     topics: Rows
 
 
-def read_sample(record: Mapping[str, Any], place: str, reading: Reading) -> Sample:
+def read_sample(record: Mapping[str, Any], place: str, reading: ImportResult) -> Sample:
     """Return a sample after checking its fields."""
     if problems := _misfits(record, place):
         raise DataError(problems)
@@ -156,7 +156,7 @@ def _number(key: str) -> int:
     return int(re.sub("[^0-9]", "", key))
 
 
-def _numbered(items: Mapping[str, Any], word: str, reading: Reading) -> list[Any]:
+def _numbered(items: Mapping[str, Any], word: str, reading: ImportResult) -> list[Any]:
     """Return the entries of an object with keys `word`1, `word`2, …, in the order of their numbers."""
     numbers = [_number(key) for key in items]
     reading.note(f"sessions whose {word}s were out of order, sorted", numbers != sorted(numbers))
@@ -165,7 +165,7 @@ def _numbered(items: Mapping[str, Any], word: str, reading: Reading) -> list[Any
     return [items[key] for key in sorted(items, key=_number)]
 
 
-def _turn(number: int, said: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+def _turn(number: int, said: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
     reading.note("turns in which the assistant stands first", list(said) == ["assistant", "user"])
     row: dict[str, Any] = {"turn": number}
     for role, column in (("user", "request"), ("assistant", "response")):
@@ -180,7 +180,7 @@ def _turn(number: int, said: Mapping[str, Any], reading: Reading) -> dict[str, A
     return row
 
 
-def _topic(number: int, said: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+def _topic(number: int, said: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
     texts = tuple(candidate["solution"] for candidate in said["candidate_solutions"])
     raw = [candidate["feedback"] for candidate in said["candidate_solutions"]]
     labels = tuple(map(label, raw))
@@ -227,7 +227,7 @@ def side_files(folder: Path, language: str) -> dict[str, Any]:
     return contents
 
 
-def read_side(contents: Mapping[str, Any], reading: Reading) -> Side:
+def read_side(contents: Mapping[str, Any], reading: ImportResult) -> Side:
     """Check what the side files say; those that are absent are counted.
 
     All are objects keyed by user. Requirement ids are `aspect-n`; what belongs to a dialogue is keyed by the date of its
@@ -244,7 +244,7 @@ def read_side(contents: Mapping[str, Any], reading: Reading) -> Side:
         schema = schema_of(stem)
         for keys, value in _leaves(contents[stem], len(KEYS[stem])):
             place = f"{stem} {'/'.join(keys)}"
-            wrong = next(unfit("/".join(keys), stem, "/".join(keys)), None)
+            wrong = next(find_unstorable("/".join(keys), stem, "/".join(keys)), None)
             if not wrong and len(keys) < len(KEYS[stem]):
                 wrong = Problem(place, f"is {show(value)}, expected an object")
             read_each([(place, wrong or value, value)], reading, schema, partial(_add, stem, keys, side, reading), 0)
@@ -252,7 +252,7 @@ def read_side(contents: Mapping[str, Any], reading: Reading) -> Side:
     return side
 
 
-def _add(stem: str, keys: Keys, side: Side, reading: Reading, value: Any, place: str) -> None:
+def _add(stem: str, keys: Keys, side: Side, reading: ImportResult, value: Any, place: str) -> None:
     """Take in what a record of a side file says."""
     if fault := _misfit(stem, keys, value):
         raise DataError(Problem(place, fault))
@@ -284,7 +284,7 @@ def _misfit(stem: str, keys: Keys, value: Any) -> str:
     return ""
 
 
-def _profile(value: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
+def _profile(value: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
     """Return what the users state about themselves, in one form."""
     said, sex = value["gender"], gender(value["gender"])
     reading.note(f"genders written {said!r}, read as {sex!r}", said != sex)
@@ -320,7 +320,7 @@ def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield "solution_preferences", {"analysis": value["analysis"], **told}
 
 
-def _compare(side: Side, reading: Reading) -> None:
+def _compare(side: Side, reading: ImportResult) -> None:
     """Count differences between what two files state about the same requirement."""
     texts = {(row["user"], row["requirement_id"]): row["requirement"] for row in side.rows["requirements"]}
     for row in side.rows["preferences"]:

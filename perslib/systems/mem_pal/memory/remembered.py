@@ -58,7 +58,7 @@ class RecallMemory(UserMemory):
     ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """Session, as pieces name it → ids of its turns; pieces count them from 1."""
 
-    def said(self, target: Target) -> tuple[Statement, ...]:
+    def select_statements(self, target: Target) -> tuple[Statement, ...]:
         """The pieces for this target in their order, as far as their statements stand, then statements of one's own."""
         if self.long is None and _place(target) not in self.at_hand:
             return self.statements
@@ -79,7 +79,7 @@ class RecallMemory(UserMemory):
         """The statements for this target; their fields as a judge may read them."""
         named = read_phrases("parts", self.language)
         return [
-            {"id": s.id, "field": named.get(s.field, s.field), "text": s.text, "task": None} for s in self.said(target)
+            {"id": s.id, "field": named.get(s.field, s.field), "text": s.text, "task": None} for s in self.select_statements(target)
         ]
 
     def recall_pieces(self, target: Target) -> Sequence[MemoryPiece]:

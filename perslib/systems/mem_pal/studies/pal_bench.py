@@ -22,7 +22,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.judge.extent import extent, listed
+from perslib.judge.extent import choose_scope, split_names
 from perslib.llm import Backbone, Request
 from perslib.llm.request import digest, wrap_ask
 from perslib.prompts import PromptSettings
@@ -129,7 +129,7 @@ def select_users(
     as for any model.
     """
     everyone = people(corpus)
-    allowed = extent(model, limit, usual=TOPICS, look=1 if is_synthetic(corpus) else TOPICS)
+    allowed = choose_scope(model, limit, usual=TOPICS, look=1 if is_synthetic(corpus) else TOPICS)
     is_look = model is None or (allowed.is_first_look and is_synthetic(corpus))
     who: list[Person] = []
     for person in everyone:
@@ -173,7 +173,7 @@ def make_memories(
     by_name: dict[str, LongTermMemory] = {memory.name: memory for memory in (*ours, *baselines(language, **options))}
     everyone = people(corpus)
     mapped = [OfficialMapping(one, (everyone[-1].user, everyone[-1].history)) for one in ours if one.without is None]
-    wanted = listed(names) or list(FIRST_LOOK_METHODS if first_look else by_name)
+    wanted = split_names(names) or list(FIRST_LOOK_METHODS if first_look else by_name)
     chosen = _choose_by_name(wanted, by_name | {memory.name: memory for memory in mapped})
     for memory in chosen:
         memory.budget = budget or None
@@ -214,7 +214,7 @@ def choose_talking_memories(
     if names == "none":
         return []
     usual = [name for name in by_name if first_look or name in TALKING_METHODS]
-    return _choose_by_name([memories[0].name, *(listed(names) or usual)], by_name)
+    return _choose_by_name([memories[0].name, *(split_names(names) or usual)], by_name)
 
 
 def find_drawn_memory(memories: Sequence[LongTermMemory]) -> H2Memory | None:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.paths import read_csv
-from perslib.report.show.tables import formatted, widen
+from perslib.report.show.tables import format_table, widen
 from perslib.report.show.words import name_of
 from perslib.systems.mem_pal.bench import (
     Dialogue,
@@ -111,7 +111,7 @@ def sum_up_ablations(changes: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def _describe_changes(rows: pd.DataFrame) -> dict[str, Any]:
-    shown = rows["metric"].map(name_of) + " " + formatted(rows, "change")["change"].astype(str)
+    shown = rows["metric"].map(name_of) + " " + format_table(rows, "change")["change"].astype(str)
     named = rows["pal_part"].map(name_of)
     changes = join(f"{part} ({join(each)})" for part, each in shown.groupby(named, sort=False))
     low, high = (f"{bound:.1f}".replace("-", "−") for bound in (rows["change_low"].min(), rows["change_high"].max()))
@@ -138,7 +138,7 @@ def find_leader(samples: pd.DataFrame, table: pd.DataFrame, metric: str) -> dict
     best = rows[rows["value"] == rows["value"].max()]
     if best.empty:
         return None
-    value = formatted(best, "value")["value"].iloc[0]
+    value = format_table(best, "value")["value"].iloc[0]
     p = differences(samples[samples["metric"] == metric], best["method"].iloc[0])["difference_p_holm"]
     near = int((p >= 0.05).sum()) if p.notna().any() else None
     leader = {"metric": name_of(metric), "best": join(map(name_of, best["method"])), "value": value}

@@ -64,7 +64,7 @@ class StandIn:
         width = ((last - first).days + 1) // count
         ids, found = [one["id"] for one in fields["types"]], []
         for start in (first + timedelta(days=i * width) for i in range(count)):
-            chosen = dice.some(ids, dice.weighted({2: 0.55, 3: 0.45}))
+            chosen = dice.some(ids, dice.choose_weighted({2: 0.55, 3: 0.45}))
             days = {"start": str(start), "end": str(start + timedelta(days=max(1, width - 1)))}
             found.append({**days, "requirement_ids": chosen, "situation": self._text("paragraph", start)})
         return {"situations": found}

@@ -67,7 +67,7 @@ def _profile(one: Life, tastes: dict[str, Taste], words: SimpleNamespace, own: B
     given, surname = dice.pick(words.GIVEN[gender]), dice.pick(words.SURNAMES)
     friend = dice.pick(one.friends)
     job = words.JOB.format(job=one.job, a_job=with_article(one.job), background=one.profile["background"])
-    interests = own.listed(one.profile["daily_interests"])
+    interests = own.list_things(one.profile["daily_interests"])
     return {
         "name": surname + given if own.language == "zh" else f"{given} {surname}",
         "gender": words.GENDERS[gender],

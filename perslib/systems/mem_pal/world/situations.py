@@ -51,7 +51,7 @@ def draw_steps(part: Part, needs: int, dice: Dice) -> tuple[list[Step], list[tup
     """
     needs = min(needs, 2) if dice.chance(0.5) else 1
     pool = [(side, i) for side in (("pos",) if part == "query" else ("pos", "neg")) for i in range(2)]
-    m = dice.between(1, 2) if part == "query" else dice.weighted(HISTORY_SOLUTIONS)
+    m = dice.between(1, 2) if part == "query" else dice.choose_weighted(HISTORY_SOLUTIONS)
     solutions = dice.some(pool, m)
     steps = [Step("topic_inquiry", "Q", "requirement_prediction", "N1")]
     if needs == 2:
@@ -134,7 +134,7 @@ def situations(one: Person, seed: int) -> list[Situation]:
             begin, finish = draw_hours(dice)
             start, end = datetime(YEAR, month, 1 + low, begin), datetime(YEAR, month, 1 + high, finish)
             fresh = [key for key in one.themes if key not in before]
-            keys = dice.some(fresh, dice.weighted(COUNT))
+            keys = dice.some(fresh, dice.choose_weighted(COUNT))
             before = set(keys)
             raised = tuple(_raised(one, key, dice, end.date()) for key in keys)
             logs = _logs(one, raised, start, end, dice)
@@ -163,14 +163,14 @@ def _raised(one: Person, key: str, dice: Dice, last: date) -> Raised:
     lines = [one.book.capital(filled(usual[i])) for i in kept]
     for line in chain(*evidences):
         lines.insert(dice.between(1, len(lines)), line)
-    query, told = dice.pick(theme["queries"]), one.book.joined([filled(theme["scene"]), *causes])
+    query, told = dice.pick(theme["queries"]), one.book.join_sentences([filled(theme["scene"]), *causes])
     return Raised(key, query, (needs[0], needs[1]), (evidences[0], evidences[1]), told, tuple(lines))
 
 
 def _text(one: Person, raised: tuple[Raised, ...], start: datetime, end: datetime) -> str:
     days = [one.words.DAY.format(day=at.day, month=one.words.MONTHS[at.month - 1]) for at in (start, end)]
     times = one.words.TIMES.format(start=days[0], end=days[1])
-    return one.book.joined([times, *(r.told for r in raised)])
+    return one.book.join_sentences([times, *(r.told for r in raised)])
 
 
 def _logs(

@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from perslib.corpus.files.reading import truth
-from perslib.corpus.files.times import seconds
+from perslib.corpus.files.times import parse_seconds
 from perslib.paths import read_toml
 
 _LOG = read_toml(__file__, "names.toml")["log"]
@@ -187,7 +187,7 @@ def message(item: Mapping[str, Any], idx: int, notes: list[str]) -> Message:
             notes.append("unknown role")
     time = named(item, "create_time")
     time = None if time == "" else time
-    t = None if time is None else seconds(time)
+    t = None if time is None else parse_seconds(time)
     if t is None and time is not None:
         notes.append("unreadable time")
     feedback, is_both = 0, False

@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from perslib.corpus.files.reading import Reading, not_utf8
+from perslib.corpus.files.reading import ImportResult, not_utf8
 from perslib.corpus.files.records import read_bounded, read_each
 from perslib.errors import DataError, Problem
 
@@ -38,9 +38,9 @@ def looks_like(path: Path) -> bool:
     return any(_DIALOGUE.search(_content(file)) for file in files)
 
 
-def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
+def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> ImportResult:
     """Read one USS file or the dialogue files of a folder; see `perslib import uss`."""
-    reading = Reading(skip_bad)
+    reading = ImportResult(skip_bad)
     files = _files(path, reading) if path.is_dir() else [path]
     for file in files:
         dialogues = _dialogues(file)
@@ -53,7 +53,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Read
     return reading.finish({"kind": "uss"}, name, language, nothing, remedy)
 
 
-def _files(folder: Path, reading: Reading) -> list[Path]:
+def _files(folder: Path, reading: ImportResult) -> list[Path]:
     """Return the files of a folder that are read together."""
     found = sorted(folder.glob("*.txt"))
     dialogues = [file for file in found if _DIALOGUE.search(_content(file))]
@@ -79,7 +79,7 @@ def _dialogues(file: Path) -> list[list[Line]]:
     return [list(own) for is_said, own in groupby(lines, lambda line: bool(line[1].strip())) if is_said]
 
 
-def _read_dialogue(lines: list[Line], user: str, file: Path, reading: Reading) -> None:
+def _read_dialogue(lines: list[Line], user: str, file: Path, reading: ImportResult) -> None:
     problems: list[Problem] = []
     session: dict[str, Any] = {"user": user, "scenario": file.stem, "session": "0", "satisfaction": None}
     said: list[tuple[str, str, dict[str, Any]]] = []
@@ -114,7 +114,7 @@ def _read_dialogue(lines: list[Line], user: str, file: Path, reading: Reading) -
     reading.note("dialogues without an OVERALL rating", session["satisfaction"] is None)
 
 
-def _ratings(text: str, place: str, problems: list[Problem], reading: Reading) -> tuple[int, ...]:
+def _ratings(text: str, place: str, problems: list[Problem], reading: ImportResult) -> tuple[int, ...]:
     values = [v.strip() for v in text.split(",") if v.strip()]
     found = [reading.score(v, "rating", place) for v in values]
     problems += (bad := [f for f in found if isinstance(f, Problem)])

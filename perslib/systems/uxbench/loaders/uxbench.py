@@ -28,11 +28,11 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.files.reading import Reading, Rows, is_too_deep
+from perslib.corpus.files.reading import ImportResult, Rows, is_too_deep
 from perslib.corpus.files.records import read_each
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
-from perslib.schemas import unfit
+from perslib.schemas import find_unstorable
 from perslib.systems.uxbench.loaders.log_records import Message, Session, Unreadable, named, plain, session
 from perslib.systems.uxbench.loaders.logs import Block, blocks, first_record, records
 
@@ -71,7 +71,7 @@ def _is_raw(file: Path) -> bool:
     return isinstance(first, Mapping) and {"cid", "history"} <= first.keys()
 
 
-def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Reading:
+def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> ImportResult:
     """Read splits or raw logs; see `perslib import uxbench`."""
     reading = _Log(skip_bad=True)
     for file in _files(path):
@@ -115,7 +115,7 @@ def _take(record: Any, place: str, split: str | None, reading: _Log) -> None:
 
 
 @dataclass
-class _Log(Reading):
+class _Log(ImportResult):
     """A log as it is read."""
 
     cases: Rows = field(default_factory=list)
@@ -204,7 +204,7 @@ def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[st
     """Return the conversation of a case, and the case in the columns of `perslib.systems.uxbench`."""
     if not isinstance(record, Mapping):
         raise record if isinstance(record, Unreadable) else Unreadable("not an object")
-    if fault := next(unfit(dict(record), place), None):
+    if fault := next(find_unstorable(dict(record), place), None):
         raise Unreadable(fault.message)
     task = split.split("_")[0]
     history, query, reply, complaint, notes = {

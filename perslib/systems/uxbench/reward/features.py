@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
-from perslib.memory.features import NAMES, TurnContext, read, tokens
+from perslib.memory.features import NAMES, TurnContext, measure_traits, tokens
 from perslib.systems.uxbench.signals import reading_seconds
 from perslib.systems.uxbench.tasks.cases import Case
 
@@ -102,7 +102,7 @@ _LATIN, _LETTER = re.compile(r"[A-Za-z]+"), re.compile(r"[^\W\d_]+")
 
 def dense(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
     """One row a case, columns as `DENSE`."""
-    base = np.array([read(_said(case)) for case in cases]).reshape(len(cases), len(NAMES))
+    base = np.array([measure_traits(_said(case)) for case in cases]).reshape(len(cases), len(NAMES))
     further = np.array([_further(case) for case in cases]).reshape(len(cases), len(FURTHER) - 2)
     seconds = np.log1p(np.asarray(reading_seconds([case.reply for case in cases]), dtype=float))
     ratio = base[:, NAMES.index("length")] - base[:, NAMES.index("request_length")]

@@ -21,7 +21,7 @@ import pandas as pd
 
 from perslib.errors import PerslibError
 from perslib.extras import import_extra
-from perslib.judge.tuned.training import FineTuning, fine_tune, padded, predict, validation_users
+from perslib.judge.tuned.training import FineTuning, fine_tune, pad_batch, predict, validation_users
 from perslib.prompts import fence, read_phrases
 from perslib.stats import SEED
 from perslib.systems.uxbench.reward.linear import explained
@@ -114,7 +114,7 @@ class Lora:
     def _log_odds(self, encoded: list[list[int]]) -> Any:
         """Only the last place goes through the head: a whole conversation times a vocabulary would not fit."""
         torch, *_ = import_extra("reward", "A fine-tuned reward model")
-        batch = padded(torch, encoded, 0, self._net.device)
+        batch = pad_batch(torch, encoded, 0, self._net.device)
         mask = batch["attention_mask"]
         whole = self._net.get_base_model() if hasattr(self._net, "get_base_model") else self._net
         states = whole.base_model(**batch).last_hidden_state

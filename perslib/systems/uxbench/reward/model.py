@@ -32,11 +32,11 @@ from perslib.corpus import Block, Corpus
 from perslib.corpus.corpus import group_shuffle_split
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, PerslibError, Problem
-from perslib.judge import Judge, Sees, Verdict, judge
+from perslib.judge import Judge, JudgeInputs, Verdict, judge
 from perslib.judge.asking.labels import SCORES
 from perslib.llm import Ask
 from perslib.llm.request import Message, digest
-from perslib.saved import loaded, save
+from perslib.saved import load_model, save_model
 from perslib.stats import SEED
 from perslib.stats.detect.abstention import Abstention, fit_abstention
 from perslib.stats.detect.calibration import Calibration, Kind, fit_calibration
@@ -69,7 +69,7 @@ class Reward(Judge):
     alpha         of good replies, and of bad ones, at most this share is called the other without abstaining
     """
 
-    sees = Sees(reply=True, train=True)
+    inputs = JudgeInputs(reply=True, train=True)
     values = (SCORES[BAD], SCORES[GOOD])
 
     def __init__(
@@ -232,12 +232,12 @@ class Reward(Judge):
             },
         }
         Path(folder).mkdir(parents=True, exist_ok=True)
-        return save(folder, card, self.backend.write(Path(folder)))
+        return save_model(folder, card, self.backend.write(Path(folder)))
 
     @classmethod
     def load(cls, folder: str | Path, backend: Backend | None = None) -> Self:
         """What `save` wrote, or an error where a file is not the one that was written; `backend` where it is none of `KINDS`."""
-        with loaded(folder, "reward model") as (card, arrays):
+        with load_model(folder, "reward model") as (card, arrays):
             if card["format"] != FORMAT:
                 raise ValueError(f"its format is {card['format']}, expected {FORMAT}")
             if backend is None:

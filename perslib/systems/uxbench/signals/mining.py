@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perslib import __version__
-from perslib.cluster import Scheduler, connected, spread
+from perslib.cluster import Scheduler, connect_cluster, spread
 from perslib.errors import DataError, Problem
 from perslib.systems.uxbench.loaders.log_records import Session
 from perslib.systems.uxbench.loaders.logs import AT_ONCE, ROWS, Block, Reject, Source, blocks, read
@@ -154,7 +154,7 @@ def _on_cluster(
 ) -> Iterator[BlockTable]:
     """The blocks' tables in their order, made by the workers of a cluster."""
     shards = None if out is None else out / SHARDS
-    with connected(scheduler) as client:
+    with connect_cluster(scheduler) as client:
         yield from spread(client, work, cut, keys=None if out is None else partial(_called, work), folder=shards)
     if shards is not None:
         shutil.rmtree(shards, ignore_errors=True)

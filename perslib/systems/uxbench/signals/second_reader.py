@@ -23,7 +23,7 @@ import numpy as np
 
 from perslib.errors import DataError
 from perslib.llm import embedder
-from perslib.saved import loaded, save
+from perslib.saved import load_model, save_model
 
 FOLDER = Path(__file__).with_name("second")
 EXAMPLES = FOLDER / "examples.jsonl"
@@ -75,7 +75,7 @@ def probabilities(embedded: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 @cache
 def _fitted() -> tuple[np.ndarray, np.ndarray]:
-    with loaded(FOLDER, "second reader") as (_, arrays):
+    with load_model(FOLDER, "second reader") as (_, arrays):
         return arrays["weights"], arrays["thresholds"]
 
 
@@ -133,7 +133,7 @@ def main() -> None:
             f"{label}: {(labels == label).sum()} examples; from {threshold:.2f} on {PRECISE:.0%} are right, {recall:.0%} found"
         )
     arrays = {"weights": fit(embedded, labels).astype(np.float32), "thresholds": np.array(thresholds, np.float32)}
-    save(FOLDER, {"kind": "second reader", "labels": list(NAMES), "examples": len(texts)}, arrays)
+    save_model(FOLDER, {"kind": "second reader", "labels": list(NAMES), "examples": len(texts)}, arrays)
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from perslib.errors import FewTrainUsers, NotEnough
 from perslib.judge import Judge
 from perslib.judge.answering import Guarded
 from perslib.judge.asking.labels import SCORES
-from perslib.judge.evaluate import evaluate, targets
+from perslib.judge.evaluate import evaluate, select_blocks
 from perslib.judge.extent import FEWEST_REPLIES
 from perslib.llm import Backbone
-from perslib.replay import scored as replay_scored
+from perslib.replay import judge_candidates as replay_scored
 from perslib.replay.candidates import family_of
 from perslib.report.show.tables import with_interval
 from perslib.report.show.words import name_of
@@ -123,7 +123,7 @@ def audit_judges(
         )
         if len(pairs_drawn):
             position.append(ux.position_audit(judge, pairs_drawn, corpus, backbone, **again))
-        if judge.sees.model:
+        if judge.inputs.model:
             scored = verdicts[-1].drop(columns="candidate").merge(gold, on=TURN)
             if len(rated):
                 family_verdicts = replay_scored(judge, corpus, rated, backbone, **again)
@@ -209,11 +209,11 @@ def _prepare_audit(
                 corpus=corpus.name,
             )
             for judge in judges
-            if judge.sees.train
+            if judge.inputs.train
         ]
-        judges = [judge for judge in judges if not judge.sees.train]
+        judges = [judge for judge in judges if not judge.inputs.train]
     try:
-        blocks = [block for block in targets(corpus, split=split, limit=limit, seed=seed) if len(block)]
+        blocks = [block for block in select_blocks(corpus, split=split, limit=limit, seed=seed) if len(block)]
         if not blocks:
             raise NotEnough("Nothing can be judged: no session of {corpus} has a reply to judge.", corpus=corpus.name)
     except NotEnough as missing:
@@ -238,8 +238,8 @@ def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[st
     slopes = stats.length_audit(verdicts.drop(columns="candidate", errors="ignore"), corpus)
     if len(slopes) and slopes["turns"].iloc[0] >= FEWEST_REPLIES:
         measures |= slopes.iloc[0].filter(like="at_equal_gold").to_dict()
-    if not judge.sees.model:
-        blocks = _take_few_replies([block for block in targets(corpus) if len(block)], PADDED_REPLIES)
+    if not judge.inputs.model:
+        blocks = _take_few_replies([block for block in select_blocks(corpus) if len(block)], PADDED_REPLIES)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewTrainUsers)  # the user has seen this warning with the verdicts
             padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
@@ -298,7 +298,7 @@ def describe_noticed(judge: Judge, corpus: Corpus, seed: int = stats.SEED) -> st
 
     A judge that asks a model is not asked for it.
     """
-    if judge.sees.model:
+    if judge.inputs.model:
         return translate("Whether this judge notices damaged replies is measured on page 08.")
     try:
         table = ux.damage_audit(judge, corpus, limit=DAMAGED_REPLIES, fit=False, seed=seed, progress=False)

@@ -27,14 +27,14 @@ from sklearn.isotonic import IsotonicRegression
 
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import NotEnough
-from perslib.judge import OfTask, asks_model, make_judges
-from perslib.judge.evaluate import fit, targets, verdicts_on
-from perslib.judge.extent import Extent, extent, listed, require_replies, whole_numbers
+from perslib.judge import TaskStatistic, asks_model, make_judges
+from perslib.judge.evaluate import fit_judge, judge_blocks, select_blocks
+from perslib.judge.extent import StudyScope, choose_scope, require_replies, split_names, whole_numbers
 from perslib.llm import Backbone, find_model
-from perslib.report.show.tables import Shown, format_number
+from perslib.report.show.tables import FormattedCell, format_number
 from perslib.stats import SEED, Resamples, estimate, floats, holm, resample_users
 from perslib.stats.agreement.metrics import measure_under
-from perslib.stats.resample.sums import Sums
+from perslib.stats.resample.sums import AgreementSums
 from perslib.systems.uxbench.signals import behavioural
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
@@ -48,10 +48,10 @@ REPLIES = 240
 COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
 
 
-def choose_extent(names: str, backbone: str, limit: int) -> tuple[Extent, Backbone | None]:
+def choose_extent(names: str, backbone: str, limit: int) -> tuple[StudyScope, Backbone | None]:
     """Return how much is judged, and the model that judges ask, or None if no judge asks one."""
-    model = find_model(backbone) if any(map(asks_model, listed(names))) else None
-    return extent(model, limit, usual=REPLIES), model
+    model = find_model(backbone) if any(map(asks_model, split_names(names))) else None
+    return choose_scope(model, limit, usual=REPLIES), model
 
 
 # -- labels ----------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def judge_labels(
     names: str,
     corpus: Corpus,
     budgets: str,
-    look: Extent,
+    look: StudyScope,
     language: str = "en",
     backbone: Backbone | None = None,
     *,
@@ -131,7 +131,7 @@ def judge_labels(
     """
     labelled, numbers = find_labels(corpus, seed), whole_numbers(budgets, "budgets")
     judgeable = corpus.block_ids(corpus.split().get("test", []))
-    drawn_blocks = targets(corpus, limit=look.turns, seed=seed, has_score=True) if judgeable else []
+    drawn_blocks = select_blocks(corpus, limit=look.turns, seed=seed, has_score=True) if judgeable else []
     blocks = [b for b in drawn_blocks if len(b) and labelled.index.isin(_list_turn_keys(b)).any()]
     if not blocks:
         raise NotEnough(
@@ -140,16 +140,16 @@ def judge_labels(
             corpus=corpus.name,
         )
     rows: list[tuple[object, ...]] = []
-    for judge in [OfTask("mean"), *make_judges(names, look.manner(language), **look.memory)]:
-        fit(judge, corpus, blocks, backbone, progress=False)
-        ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.sees.history else [NO_LABELS]
+    for judge in [TaskStatistic("mean"), *make_judges(names, look.make_settings(language), **look.memory)]:
+        fit_judge(judge, corpus, blocks, backbone, progress=False)
+        ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.inputs.history else [NO_LABELS]
         # The variants of a block stand next to each other, so that they share the statistics of its texts.
         relabelled = [
-            way for block in blocks for way in relabel_block(block, labelled, ways, use_whole_scores=judge.sees.model)
+            way for block in blocks for way in relabel_block(block, labelled, ways, use_whole_scores=judge.inputs.model)
         ]
-        verdicts = verdicts_on(judge, relabelled, backbone, progress=judge.sees.model)
+        verdicts = judge_blocks(judge, relabelled, backbone, progress=judge.inputs.model)
         for block, way, block_verdicts in zip(relabelled, ways * len(blocks), verdicts):
-            columns = (judge.name, judge.sees.reply, *way, int(block.evidence["score"].notna().sum()))
+            columns = (judge.name, judge.inputs.reply, *way, int(block.evidence["score"].notna().sum()))
             keys = block.targets[TURN].itertuples(index=False, name=None)
             rows += [(*columns, *key, v.score) for key, v in zip(keys, block_verdicts)]
     gold = corpus.turns[[*TURN, "score"]].rename(columns={"score": "gold"}).dropna()
@@ -203,7 +203,7 @@ def trace_curves(scores: pd.DataFrame) -> Curves:
     without, drawn, rows = {}, {}, []
     for way, column in wide.items():
         judge, kind, budget = way
-        sums = Sums(gold, column.to_numpy(float), users.group, len(users), block)
+        sums = AgreementSums(gold, column.to_numpy(float), users.group, len(users), block)
         # A judge that reads no reply cannot tell one reply of a user from another.
         for metric, r in measure_under(sums, METRICS[: 1 + reads[judge]], weights).items():
             key = (judge, kind, budget, metric)
@@ -282,7 +282,7 @@ def _find_interval(needed: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def format_worths(worth: pd.DataFrame) -> list[Shown]:
+def format_worths(worth: pd.DataFrame) -> list[FormattedCell]:
     """Return worths as cells of a table: `4.4 [≤ 1.0, > 8.0]`, limited by the budgets."""
 
     def format_value(value: float, row: Any) -> str:
@@ -294,8 +294,8 @@ def format_worths(worth: pd.DataFrame) -> list[Shown]:
     for row in worth.itertuples():
         middle, *ends = (format_value(value, row) for value in (row.worth, row.worth_low, row.worth_high))
         if np.isnan(row.worth_low) or {middle} == set(ends):
-            cells.append(Shown(middle, row.worth))
+            cells.append(FormattedCell(middle, row.worth))
         else:
             ends_of_interval = {"low": row.worth_low, "high": row.worth_high}
-            cells.append(Shown(f"{middle} [{', '.join(ends)}]", row.worth, **ends_of_interval))
+            cells.append(FormattedCell(f"{middle} [{', '.join(ends)}]", row.worth, **ends_of_interval))
     return cells

@@ -12,16 +12,16 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, NotEnough
-from perslib.judge import Judge, LearnedJudge, OfTask, UserMean
-from perslib.judge.evaluate import evaluate, targets
-from perslib.judge.extent import FEWEST_REPLIES, Extent, require_model
+from perslib.judge import Judge, LearnedJudge, TaskStatistic, UserMean
+from perslib.judge.evaluate import evaluate, select_blocks
+from perslib.judge.extent import FEWEST_REPLIES, StudyScope, require_model
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.report.show.tables import with_interval
 from perslib.stats import SEED, Resamples, compare_auroc
 from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.leave_out import name_bounds
-from perslib.stats.resample.sums import Sums
+from perslib.stats.resample.sums import AgreementSums
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.construction import Rejection, Rules, Talk, candidates, talks
 from perslib.systems.uxbench.loaders.logs import Source
@@ -94,12 +94,13 @@ def compare_behaviour_memory(
     shuffled = replace(weak, name=f"{corpus.name}-shuffled", turns=weak.turns.assign(score=dealt))
     memories = {"rated": corpus, "behaviour": weak, "shuffled": shuffled}
     blocks = {
-        memory: list(targets(blocks_of_memory, limit=limit, seed=seed)) for memory, blocks_of_memory in memories.items()
+        memory: list(select_blocks(blocks_of_memory, limit=limit, seed=seed))
+        for memory, blocks_of_memory in memories.items()
     }
     # The simplest and the strongest judge that use a memory without asking a model.
     ways = list(product([UserMean(), LearnedJudge()] if judges is None else judges, memories))
     scores_by_way = {}
-    for judge, memory in [*ways, (OfTask("mean"), "rated")]:
+    for judge, memory in [*ways, (TaskStatistic("mean"), "rated")]:
         blocks_of_memory = [block for block in blocks[memory] if len(block)]
         verdicts = evaluate(judge, memories[memory], blocks=blocks_of_memory, progress=False).set_index(TURN)
         scores_by_way[judge.name, memory] = verdicts["expected"].fillna(verdicts["raw"]).astype(float)
@@ -111,7 +112,7 @@ def compare_behaviour_memory(
     users = Resamples(complete.index.get_level_values("user"))
     gold, r_by_way, rows = scores.loc[complete.index].to_numpy(), {}, []
     for name, memory in scores_by_way:
-        sums = Sums(gold, complete[name, memory].to_numpy(), users.group, len(users))
+        sums = AgreementSums(gold, complete[name, memory].to_numpy(), users.group, len(users))
         r = r_by_way[name, memory] = measure_under(sums, ["pearson"], users.weights)["pearson"]
         rated = r_by_way[name, "rated"]
         share = np.divide(r, rated, out=np.full(len(r), np.nan), where=np.abs(rated) > 1e-9)
@@ -194,7 +195,7 @@ def ask_model(
     cases: Sequence[ux.Case],
     model: Backbone | None,
     language: str,
-    look: Extent,
+    look: StudyScope,
     strategies: Sequence[str],
     effort: str = "",
     seed: int = SEED,

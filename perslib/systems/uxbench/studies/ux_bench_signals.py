@@ -15,7 +15,7 @@ from perslib.corpus import SESSION, TURN, Corpus
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
 from perslib.judge.extent import FEWEST_REPLIES
-from perslib.report.show.tables import labelled
+from perslib.report.show.tables import translate_value
 from perslib.stats import SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
 from perslib.systems.uxbench.bench import name_turns, published
 from perslib.systems.uxbench.signals import (
@@ -341,7 +341,7 @@ def describe_votes(by_signal: pd.DataFrame) -> Iterator[str]:
     """Yield sentences on signals of dissatisfaction without more low scores after them, and on those without a vote."""
     negative = by_signal[by_signal["signal"].isin(NEGATIVE)].dropna(subset="dissatisfied_low")
     sure = negative["dissatisfied_low"] > negative["low_all"]
-    name = partial(labelled, prefix="ux ")
+    name = partial(translate_value, prefix="ux ")
     names = pd.Series(
         [f"{name(a)} ({name(b)})" for a, b in zip(negative["signal"], negative["strength"])], negative.index
     )

@@ -26,7 +26,7 @@ from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.request import Message
 from perslib.prompts import PromptSettings, prompt
 from perslib.stats import Resamples, wilson
-from perslib.stats.detect.detection import labels
+from perslib.stats.detect.detection import check_labels
 from perslib.systems.uxbench.tasks.cases import Case
 from perslib.systems.uxbench.tasks.judging import judged_by
 
@@ -130,7 +130,7 @@ def good_share(
     rows = []
     groups = scored.groupby(list(by), sort=False, dropna=False) if by else [((), scored)]
     for key, own in groups:
-        said = labels(own["said"], 3, place="said")
+        said = check_labels(own["said"], 3, place="said")
         good, cases, verdicts = 1.0 * (said == GOOD), len(own), int((~np.isnan(said)).sum())
         row: dict[str, Any] = dict(zip(by, key, strict=True))
         row |= {"cases": cases, "replies": own["reply"].notna().sum() if "reply" in own else cases}

@@ -22,8 +22,8 @@ import pandas as pd
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import DataError, Problem
 from perslib.judge import Judge, Verdict
-from perslib.judge.evaluate import fit as fit_judge
-from perslib.judge.evaluate import targets, verdicts_on
+from perslib.judge.evaluate import fit_judge as fit_judge
+from perslib.judge.evaluate import judge_blocks, select_blocks
 from perslib.llm import Backbone
 from perslib.prompts import read_phrases
 from perslib.stats import SEED, Resamples, floats, order_effects
@@ -73,7 +73,7 @@ def choices_on(
     blocks = [_both(cut, row, first) for row, first in shown]
     if fit:
         fit_judge(judge, corpus, blocks, backbone, progress=progress)
-    places = [_higher(v) for v in verdicts_on(judge, blocks, backbone, progress=progress)]
+    places = [_higher(v) for v in judge_blocks(judge, blocks, backbone, progress=progress)]
     rows = []
     for (row, first), place in zip(shown, places, strict=True):
         other = "b" if first == "a" else "a"
@@ -142,7 +142,7 @@ def padding_audit(
     Columns: judge, as_is and with_padding (mean scores), padding_change with bounds (over users) and p, raised and
     lowered (shares of replies), turns, users, unscored. Length alone should not raise a score. `blocks` are judged instead of drawn ones where they are given.
     """
-    blocks = list(targets(corpus, limit=limit, seed=seed)) if blocks is None else blocks
+    blocks = list(select_blocks(corpus, limit=limit, seed=seed)) if blocks is None else blocks
     blocks = [block for block in blocks if len(block)]
     longer = partial(padded, language=corpus.language, times=times)
     more = [replace(b, targets=b.targets.assign(response=b.targets["response"].map(longer))) for b in blocks]
@@ -150,7 +150,7 @@ def padding_audit(
         fit_judge(judge, corpus, blocks, backbone, progress=progress)
     scores = []
     for given in (blocks, more):
-        found = verdicts_on(judge, given, backbone, progress=progress)
+        found = judge_blocks(judge, given, backbone, progress=progress)
         own = [v.score for of in found for v in of]
         scores.append(floats(pd.Series(own)))
     change = scores[1] - scores[0]

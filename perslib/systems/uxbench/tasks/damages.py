@@ -18,8 +18,8 @@ import pandas as pd
 from perslib.corpus import BLOCK, Block, Corpus, Target
 from perslib.judge.base import Judge, Verdict
 from perslib.judge.broken import cut_in_half, shuffle_sentences, strip_structure
-from perslib.judge.evaluate import fit as fit_judge
-from perslib.judge.evaluate import targets, verdicts_on
+from perslib.judge.evaluate import fit_judge as fit_judge
+from perslib.judge.evaluate import judge_blocks, select_blocks
 from perslib.llm import Backbone
 from perslib.prompts import read_phrases
 from perslib.stats import FEWEST_USERS, SEED, Floats, Resamples, estimate
@@ -130,7 +130,7 @@ def damage_audit(
     undamaged reply is scored above a damaged one) with bounds, turns, users, verdict: notices, does not notice, rewards; or too
     few. Replies that a damage leaves as they are do not count. `blocks` are judged where they are given, else draws.
     """
-    blocks = list(targets(corpus, limit=limit, seed=seed)) if blocks is None else blocks
+    blocks = list(select_blocks(corpus, limit=limit, seed=seed)) if blocks is None else blocks
     blocks = [block for block in blocks if len(block)]
     where = Elsewhere(blocks, corpus.language)
     if fit:
@@ -138,7 +138,7 @@ def damage_audit(
     told = pd.concat([_damage_all(block, where, seed) for block in blocks], ignore_index=True)
     # All of a block at once: no verdict depends on the replies beside it.
     wide = [replace(block, targets=own) for block, own in zip(blocks, _split(told, blocks))]
-    found = verdicts_on(judge, wide, backbone, progress=progress)
+    found = judge_blocks(judge, wide, backbone, progress=progress)
     told["after"] = scores_of(found)
     told["before"] = told.groupby("place")["after"].transform("first")
     rows = []

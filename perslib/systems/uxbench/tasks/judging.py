@@ -19,15 +19,15 @@ import pandas as pd
 from perslib.corpus import Block, Target
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, NotEnough, Problem, UnknownName
-from perslib.judge import Judge, Sees, Verdict, judge
+from perslib.judge import Judge, JudgeInputs, Verdict, judge
 from perslib.judge.asking.labels import NAMES, SCORES, read_label, read_object
-from perslib.judge.asking.scores import spent
+from perslib.judge.asking.scores import make_cost_verdict
 from perslib.judge.asking.settings import TOP_LOGPROBS
-from perslib.judge.evaluate import verdicts_on
+from perslib.judge.evaluate import judge_blocks
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.prompts import Prompt, PromptSettings
 from perslib.stats import SEED, compare_paired, floats
-from perslib.stats.detect.detection import labels
+from perslib.stats.detect.detection import check_labels
 from perslib.systems.uxbench.tasks.cases import Case, name_turns
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
@@ -56,7 +56,7 @@ class UXJudge(Judge):
     name : how tables call it.
     """
 
-    sees = Sees(reply=True, model=True)
+    inputs = JudgeInputs(reply=True, model=True)
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ for _name, _options in {
     "UX judge (chain of thought)": {"strategy": "chain of thought"},
     "UX judge (user modelling)": {"strategy": "user modelling"},
 }.items():
-    judge(_name)(lambda manner, name=_name, options=_options: UXJudge(manner, name=name, **options))
+    judge(_name)(lambda settings, name=_name, options=_options: UXJudge(settings, name=name, **options))
 
 
 def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple[Case, ...]:
@@ -143,7 +143,7 @@ def judged_by(
             Problem("examples", f"{sorted(overlap)[0]} is among the cases to judge"),
             "Draw the examples from other cases, or leave these out.",
         )
-    found = verdicts_on(judge, [case.block for case in cases], backbone, progress=progress)
+    found = judge_blocks(judge, [case.block for case in cases], backbone, progress=progress)
     given = pd.DataFrame([vars(verdict) for (verdict,) in found], columns=[f.name for f in fields(Verdict)])
     about = pd.DataFrame([{name: getattr(case, name) for name in ABOUT} for case in cases], columns=ABOUT)
     given = given.drop(columns="raw").assign(
@@ -196,7 +196,7 @@ def strategy_gains(verdicts: pd.DataFrame) -> pd.DataFrame:
     Columns: judge, accuracy, gain, gain_low, gain_high, gain_p (McNemar).
     """
     names = list(dict.fromkeys(verdicts["judge"]))
-    gold, said = labels(verdicts["gold"], place="gold"), labels(verdicts["said"], 3, place="said")
+    gold, said = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], 3, place="said")
     right = verdicts.assign(right=np.where(np.isnan(gold), np.nan, 100.0 * (gold == said)))
     table = right.pivot(index="case", columns="judge", values="right").loc[right["case"].unique(), names]
     gains = compare_paired(table, base=names[0], tests=("mcnemar",)).set_index("a")
@@ -223,7 +223,7 @@ class PairJudge(Judge):
     Show every pair in both orders (`position_audit` does).
     """
 
-    sees = Sees(reply=True, model=True)
+    inputs = JudgeInputs(reply=True, model=True)
     values = (1, 3, 5)
 
     def __init__(self, form: PromptSettings | None = None, name: str = "pairwise"):
@@ -240,8 +240,11 @@ class PairJudge(Judge):
         scores = read_preference(answer)
         if scores is None:
             unread = Verdict(mode="unscored", error=answer.error or "no choice in the answer")
-            return [replace(spent(answer), mode=unread.mode, error=unread.error), unread]
-        return [replace(spent(answer), raw=scores[0], mode=answer.mode), Verdict(raw=scores[1], mode=answer.mode)]
+            return [replace(make_cost_verdict(answer), mode=unread.mode, error=unread.error), unread]
+        return [
+            replace(make_cost_verdict(answer), raw=scores[0], mode=answer.mode),
+            Verdict(raw=scores[1], mode=answer.mode),
+        ]
 
 
 def read_preference(answer: Answer) -> tuple[float, float] | None:

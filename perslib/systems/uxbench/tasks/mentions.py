@@ -16,9 +16,9 @@ import pandas as pd
 
 from perslib.corpus import Block, Corpus
 from perslib.judge.base import Judge
-from perslib.judge.borrowed import borrowed
-from perslib.judge.evaluate import fit as fit_judge
-from perslib.judge.evaluate import targets, verdicts_on
+from perslib.judge.borrowed import lend_history
+from perslib.judge.evaluate import fit_judge as fit_judge
+from perslib.judge.evaluate import judge_blocks, select_blocks
 from perslib.llm import Backbone
 from perslib.prompts import read_phrases
 from perslib.stats import SEED, Resamples
@@ -48,7 +48,7 @@ def mention_audit(
 
     Replies without both mentions do not count. Columns: judge, effect (see `EFFECTS`), change with bounds, turns, users.
     """
-    blocks = [block for block in targets(corpus, limit=limit, seed=seed) if len(block)]
+    blocks = [block for block in select_blocks(corpus, limit=limit, seed=seed) if len(block)]
     if fit:
         fit_judge(judge, corpus, blocks, backbone, progress=False)
     pool = corpus.of_users(dict.fromkeys(block.user for block in blocks))
@@ -58,10 +58,10 @@ def mention_audit(
     }
     asked = {
         "as given": (judge, blocks),
-        "without memory": (borrowed(judge, pool, "nothing", seed), blocks),
+        "without memory": (lend_history(judge, pool, "nothing", seed), blocks),
         **{whose: (judge, changed) for whose, changed in mentioned.items()},
     }
-    scores = {name: scores_of(verdicts_on(who, on, backbone, progress=False)) for name, (who, on) in asked.items()}
+    scores = {name: scores_of(judge_blocks(who, on, backbone, progress=False)) for name, (who, on) in asked.items()}
     user = np.repeat([block.user for block in blocks], list(map(len, blocks)))
     was_changed = np.all(
         [
