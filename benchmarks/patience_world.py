@@ -11,7 +11,18 @@ import time
 
 import numpy as np
 
-from perslib.systems.deus import World, collect, exploring, patient, rule, shrewd, talk, user1, user2, user3
+from perslib.systems.deus import (
+    World,
+    exploring,
+    patient,
+    rule,
+    run_task_dialogue,
+    shrewd,
+    simulate_dialogues,
+    user1,
+    user2,
+    user3,
+)
 from perslib.systems.deus.policies import at_random
 
 POLICIES = {
@@ -30,12 +41,12 @@ def main() -> None:
     print(f"{'policy':<11} {'user':<6} {'turns':>6} {'talked: wall':>13} {'processor':>10} {'kept: processor':>16}")
     for name, policy in POLICIES.items():
         for user in (user1(), user2(), user3()):
-            talk(policy, World(user, np.random.default_rng(0)))
+            run_task_dialogue(policy, World(user, np.random.default_rng(0)))
             wall, processor = time.perf_counter(), time.process_time()
-            worlds = [talk(policy, World(user, np.random.default_rng((1, i)))) for i in range(number)]
+            worlds = [run_task_dialogue(policy, World(user, np.random.default_rng((1, i)))) for i in range(number)]
             wall, processor = time.perf_counter() - wall, time.process_time() - processor
             kept = time.process_time()
-            collect(policy, user, number, seed=1)
+            simulate_dialogues(policy, user, number, seed=1)
             kept = time.process_time() - kept
             turns = np.mean([len(w.turns) for w in worlds])
             each = [1000 * seconds / number for seconds in (wall, processor, kept)]

@@ -12,15 +12,15 @@ import time
 
 import numpy as np
 
-from perslib.systems.uxbench.bench import Lesson, Reward
-from perslib.systems.uxbench.reward.features import counted, dense
+from perslib.systems.uxbench.bench import Reward, WeightedCase
+from perslib.systems.uxbench.reward.features import count_buckets, dense
 
 WORDS = 8_000
 TOLD = 300
 """Words that tell good from bad."""
 
 
-def cases(number: int, characters: int, language: str, seed: int) -> list[Lesson]:
+def cases(number: int, characters: int, language: str, seed: int) -> list[WeightedCase]:
     """As many lessons, ten a user."""
     rng = np.random.default_rng(seed)
     if language == "zh":
@@ -47,7 +47,7 @@ def cases(number: int, characters: int, language: str, seed: int) -> list[Lesson
         said = [text(40, share), text(characters, share)]
         history = tuple({"role": r, "content": t} for r, t in zip(("user", "assistant"), said))
         reply = text(int(characters * rng.uniform(0.5, 1.5)), liked if good else share)
-        found.append(Lesson(str(i), text(40, share), history, reply, gold=1 if good else -1, user=f"u{i // 10}"))
+        found.append(WeightedCase(str(i), text(40, share), history, reply, gold=1 if good else -1, user=f"u{i // 10}"))
     return found
 
 
@@ -70,7 +70,7 @@ def main() -> None:
     some = cases(options.cases, options.characters, options.language, options.seed)
     print(f"{options.cases:,} cases, {options.language}, replies of {options.characters} characters\n")
     print(f"{'':<28}{'seconds':>9}{'processor':>11}")
-    timed("  runs of the replies", lambda: counted([c.reply for c in some]))
+    timed("  runs of the replies", lambda: count_buckets([c.reply for c in some]))
     timed("  numbers", lambda: dense(some[:2_000]))
     model = timed("learning, all of it", lambda: Reward().learn(some))
     timed("scoring 2,000", lambda: model.scores(some[-2_000:]))  # type: ignore[attr-defined]

@@ -34,7 +34,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perslib.corpus import load
-from perslib.systems.uxbench.signals import mined, parallel, session, similarity, table, words
+from perslib.systems.uxbench.signals import is_parallel_request, mine_log, session, similarity, table, tokenize_request
 from perslib.systems.uxbench.signals.mining import TABLE
 
 MEAN_REPLY = 800
@@ -48,7 +48,7 @@ CUES = {
     "en": "that's wrong|you didn't answer my question|too vague|way too long|you keep repeating the same thing|this is useless|"
     "not what i asked|are you kidding|doesn't work|you misunderstood me|I said short|what a joke|stop making things up|still wrong|"
     "give me something else|read my question again|ugh|thanks|thank you so much|perfect|that's exactly what i needed|ok|got it|"
-    "great, it works|cheers|never mind|forget it|i'll just google it|more|go on|in other words|I mean|what else",
+    "great, it works|cheers|never mind|forget it|i'll just google it|more|go on|in other tokenize_request|I mean|what else",
 }
 TELLS = {
     "zh": "我的手机号是138{:08}|邮箱 user{}@example.com|我叫王小明，{}号|身份证号11010519491231{:04}|微信号 wx_{:05}|QQ：{:09}",
@@ -150,7 +150,7 @@ def rates(writer: Writer, messages: int, each: int, times: int) -> dict[str, flo
             stages: dict[str, Callable[[], Any]] = {
                 "signals": lambda s=sessions: table(s, private=False),
                 "de-identified": lambda s=sessions: table(s, private=True),
-                "from JSONL": lambda p=log: mined(p),
+                "from JSONL": lambda p=log: mine_log(p),
             }
             for name, work in stages.items():
                 best[name] = max(best.get(name, 0.0), n / cpu(work))
@@ -158,15 +158,15 @@ def rates(writer: Writer, messages: int, each: int, times: int) -> dict[str, flo
 
 
 def pair() -> float:
-    """Milliseconds for two messages of 20,000 characters that share their words."""
+    """Milliseconds for two messages of 20,000 characters that share their tokenize_request."""
     rng = random.Random(1)
     text = "".join(rng.choice("我们今天去公园看花草树木天气很好大家都开心然后回家吃饭休息") for _ in range(20_000))
     other = text[:9_000] + text[9_300:] + text[:300]
 
     def work() -> None:
-        a, b = words(text), words(other)
+        a, b = tokenize_request(text), tokenize_request(other)
         similarity(a, b, 0.5)
-        parallel(text, other, a, b)
+        is_parallel_request(text, other, a, b)
 
     return cpu(work) * 1_000
 
@@ -209,7 +209,7 @@ def grown(writer: Writer, sizes: list[int], cluster: bool) -> None:
             print(f"{said}, at most {most:4.0f} MB, {digest(folder / 'here')}", flush=True)
             if cluster:
                 begin = time.perf_counter()
-                mined(file, folder / "there", scheduler="local")
+                mine_log(file, folder / "there", scheduler="local")
                 same = digest(folder / "there") == digest(folder / "here")
                 print(
                     f"{'':9} by two processes {time.perf_counter() - begin:.0f} s, {'the same' if same else 'ANOTHER'}"

@@ -82,10 +82,10 @@ def judge_recorded_replies(
     most: int | None = None,
     fit: bool = True,
 ) -> pd.DataFrame:
-    """The judge's verdicts on the recorded replies of the blocks of these turns, as `scored` gives them.
+    """The judge's verdicts on the recorded replies of the blocks of these turns, as `judge_candidates` gives them.
 
     All of them, as published; with `most` so many a block, drawn at random, the replayed ones first. `fit` is off
-    for a judge that `scored` has just fitted.
+    for a judge that `judge_candidates` has just fitted.
     """
     if most is not None and most < 1:
         raise DataError(Problem("most", f"is {most}, expected 1 or more replies of a block, or None for all"))

@@ -37,7 +37,7 @@ def select_recorded_replies(
     """Recorded replies, from a frame or records with `candidate`, the keys of the turn and `response`.
 
     Columns that the replies frame does not know are left out (a synthetic corpus keeps the truth there), and so are
-    replies to turns that are not replayed: `attrs["left_out"]` says how many. `checked` says what is missing.
+    replies to turns that are not replayed: `attrs["left_out"]` says how many. `align_replies` says what is missing.
     """
     frame = replies if isinstance(replies, pd.DataFrame) else pd.DataFrame(list(replies))
     if "response" not in frame:

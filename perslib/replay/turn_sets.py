@@ -5,7 +5,7 @@ be drawn, and it is known how likely, so that means over the set estimate means 
 
 `hard_set` is the published set (PersTurnBench, section 5): turns that went badly, chosen by the users' scores. It is here
 to reproduce published numbers. It holds no reply that was rated 5, so new replies look better than the recorded ones by
-regression to the mean alone. `profiles` looks at gold, for reports only.
+regression to the mean alone. `describe_turn_sets` looks at gold, for reports only.
 """
 
 from __future__ import annotations

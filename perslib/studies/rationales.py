@@ -237,7 +237,7 @@ ITSELF, OWN = "itself", "the user's own commonest"
 BLIND = ("always the commonest", "drawn as train users give them", OWN)
 
 
-def count_reasons(corpus: Corpus) -> pd.Series:
+def count_reasons_of_users(corpus: Corpus) -> pd.Series:
     """Return the share of each reason among those of train users, the commonest first; empty if they give none."""
     is_train = corpus.turns["user"].isin(corpus.split().get("train", []))
     low = corpus.turns[is_train & corpus.turns["score"].le(3)]
@@ -254,7 +254,7 @@ def compare_to_blind(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     the expected accuracy is the mean share of the users' reasons), and the user's own commonest reason in other
     scenarios. κ of the first two is 0 by construction.
     """
-    shares, rows = count_reasons(corpus), []
+    shares, rows = count_reasons_of_users(corpus), []
     for row, pairs in of_judges(reason_pairs(verdicts, corpus)):
         both = pairs["score"] <= 3
         gold, judge_reasons = (pairs.loc[both, c].to_numpy(object) for c in ("gold_reason", "reason"))

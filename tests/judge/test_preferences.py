@@ -303,7 +303,8 @@ def test_a_change_of_the_reply_moves_the_score_as_it_is_said_to(judge, planted, 
         features = {said[key]: changed}
         with monkeypatch.context() as patch:
             patch.setattr(
-                "perslib.judge.learned.judge.measure_traits", lambda turn, own=features: own.get(turn, measure_traits(turn))
+                "perslib.judge.learned.judge.measure_traits",
+                lambda turn, own=features: own.get(turn, measure_traits(turn)),
             )
             judge._known = {}
             again = run_with_answers(partial(judge.judge, block.with_replies(*key, [said[key].reply])))[0]

@@ -199,12 +199,12 @@ def test_what_is_asked_can_be_changed_and_its_answers_heard(model, echoing):
 
 @pytest.mark.system("mem_pal")
 def test_answers_of_parts_that_go_on_together_are_counted(model, echoing):
-    from perslib.systems.mem_pal.bench.tasks import counted
+    from perslib.systems.mem_pal.bench.tasks import run_with_costs
 
     async def together(ask):
         return await asyncio.gather(*(asking([f"{i}a"], [f"{i}b"])(ask) for i in range(3)))
 
-    ((texts, spent),) = model().work([partial(counted, together)], progress=False)
+    ((texts, spent),) = model().work([partial(run_with_costs, together)], progress=False)
     assert len(texts) == 3 and spent["calls"] == 6 and spent["tokens_in"] == 600
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perslib.systems.uxbench.tasks.cases import Lesson
+from perslib.systems.uxbench.tasks.cases import WeightedCase
 
 ASKED = ["how do I plan a trip", "what shall I cook", "which gift is right", "how do I save money"]
 LIKED = ["clear steps and then prices", "steps with prices and more", "prices and then clear steps"]
@@ -13,7 +13,7 @@ DISLIKED = ["it depends on many things", "maybe ask a friend there", "perhaps th
 ASIDES = ["today", "again", "often", "rather", "indeed", "mostly"]
 
 
-def made(users: int = 20, each: int = 8, wrong: float = 0.0, seed: int = 0, prefix: str = "u") -> list[Lesson]:
+def made(users: int = 20, each: int = 8, wrong: float = 0.0, seed: int = 0, prefix: str = "u") -> list[WeightedCase]:
     """So many cases a user, half of them good; a share `wrong` of the labels is turned round."""
     rng = np.random.default_rng(seed)
     found = []
@@ -23,7 +23,7 @@ def made(users: int = 20, each: int = 8, wrong: float = 0.0, seed: int = 0, pref
             reply = str(rng.choice(LIKED if good else DISLIKED)) + f" {rng.choice(ASIDES)} {rng.choice(ASIDES)}"
             turned = rng.random() < wrong
             found.append(
-                Lesson(
+                WeightedCase(
                     f"{prefix}{u}/{i}", str(rng.choice(ASKED)), (), reply, gold=(1 if good else -1) * (-1 if turned else 1),
                     user=f"{prefix}{u}", scenario=f"s{i % 3}",
                 )

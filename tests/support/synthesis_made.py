@@ -9,9 +9,9 @@ from datetime import datetime
 from scripted import in_rounds
 
 from perslib.llm import Answer
-from perslib.systems.mem_pal.synthesis.estimate import StandIn
-from perslib.systems.mem_pal.synthesis.personas import Persona, Situation
-from perslib.systems.mem_pal.synthesis.questions import Writing
+from perslib.systems.mem_pal.synthesis.estimate import PlaceholderAnswers
+from perslib.systems.mem_pal.synthesis.personas import DraftSituation, Persona
+from perslib.systems.mem_pal.synthesis.questions import UserSynthesis
 
 ONE = Persona(
     "0000",
@@ -20,7 +20,7 @@ ONE = Persona(
     {"work-1": "shifts", "health-1": "sleep"},
     {"work-1": {"pos": "warm", "neg": "cold"}, "health-1": {"pos": "warm", "neg": "cold"}},
 )
-OWN = Situation(datetime(2024, 12, 2, 8), datetime(2024, 12, 6, 18), ("work-1", "health-1"), "Nights.")
+OWN = DraftSituation(datetime(2024, 12, 2, 8), datetime(2024, 12, 6, 18), ("work-1", "health-1"), "Nights.")
 
 
 class Model:
@@ -29,16 +29,16 @@ class Model:
     name = "stand-in"
 
     def __init__(self, monkeypatch, language="zh", change=lambda step, place, again, data: data):
-        self.stand_in, self.change = StandIn(language, 42), change
+        self.stand_in, self.change = PlaceholderAnswers(language, 42), change
         self.tasks = {}
         self.asked = []
-        write = Writing.write
+        write = UserSynthesis.write
 
         def remember(writing, ask, step, place, read, /, **fields):
             self.tasks[self._key(writing.request(step, fields))] = step, place, fields
             return write(writing, ask, step, place, read, **fields)
 
-        monkeypatch.setattr(Writing, "write", remember)
+        monkeypatch.setattr(UserSynthesis, "write", remember)
 
     @staticmethod
     def _key(request):

@@ -111,7 +111,7 @@ def users_needed(
 ) -> pd.DataFrame:
     """How many users with how many turns each it takes to tell two candidates apart.
 
-    `differences` has columns `user` and `difference` (see `perslib.replay.differences`), or is what
+    `differences` has columns `user` and `difference` (see `perslib.replay.list_turn_differences`), or is what
     `components` made of it. `to_detect` is the difference to find; the observed one by default, which is itself
     uncertain and, where it was picked for being large, too large.
 

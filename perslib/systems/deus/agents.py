@@ -25,14 +25,14 @@ import numpy as np
 
 from perslib.errors import DataError, Problem
 from perslib.saved import load_model, save_model
-from perslib.systems.deus.estimator import Patience
+from perslib.systems.deus.estimator import PatienceModel
 from perslib.systems.deus.networks import features
-from perslib.systems.deus.policies import KINDS, Policy, is_asked_often, moment, talk
+from perslib.systems.deus.policies import KINDS, Policy, is_asked_often, moment, run_task_dialogue
 from perslib.systems.deus.world.actions import action_list
 from perslib.systems.deus.world.goals import Goal, sample_goal
 from perslib.systems.deus.world.records import SUCCESS, Dialogues
 from perslib.systems.deus.world.users import Belief, User
-from perslib.systems.deus.world.world import Seen, World
+from perslib.systems.deus.world.world import SystemNotes, World
 
 #: Steps of the chance that an answer is wanted, and how many volunteered answers and units of budget are told apart.
 CHANCES, VOLUNTEERED, AHEAD = 8, 2, 3
@@ -43,7 +43,7 @@ Situation = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Settings:
+class TrainingSettings:
     """How long an agent is trained, and how it explores."""
 
     dialogues: int = 20_000
@@ -61,12 +61,12 @@ class Agent:
     """Situation → move → share of successes after it, and how often it was made."""
     card: dict[str, Any] = field(default_factory=dict)
 
-    def __call__(self, seen: Seen, rng: np.random.Generator) -> int:
+    def __call__(self, seen: SystemNotes, rng: np.random.Generator) -> int:
         """The best action by the table; where nothing was tried yet, the one without a volunteered answer."""
         situation, actions = self.look(seen)
         return actions[self.best(situation, actions)]
 
-    def look(self, seen: Seen) -> tuple[Situation, dict[int, int]]:
+    def look(self, seen: SystemNotes) -> tuple[Situation, dict[int, int]]:
         """The situation, and the action of each move; the situation is empty where there is nothing to choose."""
         now = moment(seen)
         if len(now.actions) == 1:
@@ -102,7 +102,7 @@ class Agent:
         return agent
 
 
-def believe(model: Patience, dialogues: Dialogues) -> Belief:
+def estimate_belief(model: PatienceModel, dialogues: Dialogues) -> Belief:
     """What an estimate says each action costs, on average over states of these dialogues, and each item of a goal is worth.
 
     On the scale where the least turn costs 1. A network's h is read as a sum by least squares.
@@ -117,7 +117,7 @@ def believe(model: Patience, dialogues: Dialogues) -> Belief:
     return Belief(np.maximum(np.array(costs) / scale, LEAST_COST), worth / scale)
 
 
-def learn(user: User, settings: Settings, belief: Belief | None = None) -> Agent:
+def fit_agent(user: User, settings: TrainingSettings, belief: Belief | None = None) -> Agent:
     """Train an agent for a user, of whom it knows what `belief` says, by default the truth."""
     agent, (first, last, by) = Agent(belief or Belief.true()), settings.explore
     rng = np.random.default_rng((settings.seed, 1))
@@ -144,7 +144,7 @@ def thrifty(belief: Belief) -> Policy:
     """The policy of least expected cost: it volunteers an answer if that costs less than the turn it may save."""
     turn = float(belief.costs[action_list().slot_numbers == 1].mean())
 
-    def plan(seen: Seen, rng: np.random.Generator) -> int:
+    def plan(seen: SystemNotes, rng: np.random.Generator) -> int:
         now = moment(seen)
         moves = [move for move in now.actions if move <= 1 + is_asked_often(seen.active)]
         return now.actions[min(moves, key=lambda m: belief.costs[now.actions[m]] - m * now.chance * turn)]
@@ -156,7 +156,7 @@ def try_policy(policy: Policy, user: User, number: int, seed: int) -> np.ndarray
     """Return for each of so many dialogues whether it ends in success; goals are those of the seed, whatever the policy."""
     rng = np.random.default_rng((seed, 1))
     worlds = (World(user, rng, goal, keeps=False) for goal in _sample_goals(number, seed))
-    return np.array([talk(policy, world).status == SUCCESS for world in worlds])
+    return np.array([run_task_dialogue(policy, world).status == SUCCESS for world in worlds])
 
 
 @lru_cache(maxsize=4)

@@ -1,6 +1,6 @@
-"""Turn costs and patience, learned from how dialogues end: `Patience().fit(dialogues)` (DEUS, section 3).
+"""Turn costs and patience, learned from how dialogues end: `PatienceModel().fit(dialogues)` (DEUS, section 3).
 
-    fitted = Patience(v_b=-1.0).fit(train, validation=some)
+    fitted = PatienceModel(v_b=-1.0).fit(train, validation=some)
     fitted.turn_satisfaction(test)      # one row a turn: satisfaction f, budget left
     fitted.remaining_budget(test)       # one row a dialogue: patience h, cost, budget at the end
     fitted.save("runs/user2"); Patience.load("runs/user2")
@@ -23,17 +23,17 @@ from sklearn.base import BaseEstimator
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.saved import load_model, save_model
 from perslib.stats import Resamples, ratio
-from perslib.systems.deus.linear import Linear, fit_linear
+from perslib.systems.deus.linear import LinearFunction, fit_linear
 from perslib.systems.deus.networks import (
     ActionFeatures,
     Features,
     Variant,
-    estimate,
+    apply_networks,
     expected_cost,
     features,
     losses,
     perceptron,
-    seeded,
+    seed_torch,
     torch_here,
 )
 from perslib.systems.deus.world.records import CENSORED, FAILURE, SUCCESS, Dialogues
@@ -49,7 +49,7 @@ CHOICES = {
 CLIP = 5.0
 
 
-class Patience(BaseEstimator):
+class PatienceModel(BaseEstimator):
     """f(s, a) ≤ v_b, the satisfaction with a turn, and h(goal), the patience at the start.
 
     estimator     "linear": weighted sums, solved exactly (`perslib.systems.deus.linear`); "network": two perceptrons as in the
@@ -65,7 +65,7 @@ class Patience(BaseEstimator):
     penalty       of the linear form: what the sum of all weights adds to the mean loss of a dialogue
     hidden, epochs, batch, rate   of the networks
 
-    After `fit`: `f_` and `h_` (`Linear`, or torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
+    After `fit`: `f_` and `h_` (`LinearFunction`, or torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Patience(BaseEstimator):
             self.f_, self.h_, found = fit_linear(self, seen, status)
             self.history_, self.epoch_ = pd.DataFrame({"loss": found}).rename_axis("epoch").reset_index(), len(found)
         else:
-            with seeded(self.seed) as torch:
+            with seed_torch(self.seed) as torch:
                 self._make_networks({"f": seen.by_turn["turns"].shape[1], "h": seen.goals.shape[1]})
                 self._train(torch, seen, status, validation)
         ends = {"succeeded": int((status == SUCCESS).sum()), "failed": int((status == FAILURE).sum())}
@@ -134,7 +134,7 @@ class Patience(BaseEstimator):
             for some in np.array_split(order.permutation(len(y)), -(-len(y) // self.batch)):
                 batch = seen.batch(torch, some)
                 found = losses(
-                    estimate(self.f_, self.h_, batch, self.gamma),
+                    apply_networks(self.f_, self.h_, batch, self.gamma),
                     torch.from_numpy(y[some]),
                     batch["mask"],
                     self.v_b,
@@ -161,7 +161,7 @@ class Patience(BaseEstimator):
 
         For users who look forward, ahead is what they expect the rest to cost, and budget is what is left beyond it.
         """
-        seen = self._features(self._fitted(dialogues))
+        seen = self._features(self._check_fitted(dialogues))
         f, h = self.values("f", seen.by_turn["turns"]), self.values("h", seen.goals)
         of = np.repeat(np.arange(len(dialogues)), dialogues.turns)
         spent, ahead = -pd.Series(f).groupby(of).cumsum().to_numpy(), np.zeros(len(of))
@@ -187,7 +187,7 @@ class Patience(BaseEstimator):
         own = getattr(self, f"{part}_")
         if self.estimator == "linear":
             return np.asarray(own(features), dtype=float)
-        with seeded(self.seed) as torch, torch.no_grad():
+        with seed_torch(self.seed) as torch, torch.no_grad():
             return np.asarray(own(torch.from_numpy(features))[:, 0].numpy(), dtype=float)
 
     def remaining_budget(self, dialogues: Dialogues) -> pd.DataFrame:
@@ -224,7 +224,7 @@ class Patience(BaseEstimator):
             model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
             model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card
             if model.estimator == "linear":
-                model.f_, model.h_ = (Linear(weights[part]) for part in ("f", "h"))
+                model.f_, model.h_ = (LinearFunction(weights[part]) for part in ("f", "h"))
                 return model
             model._make_networks({part: weights[f"{part}.0.weight"].shape[1] for part in ("f", "h")})
             torch = torch_here()
@@ -236,7 +236,7 @@ class Patience(BaseEstimator):
     def _features(self, dialogues: Dialogues) -> Features:
         return features(dialogues, actions=self.actions, profile=self.profile, forward=self.gamma is not None)
 
-    def _fitted(self, dialogues: Dialogues) -> Dialogues:
+    def _check_fitted(self, dialogues: Dialogues) -> Dialogues:
         if not hasattr(self, "f_"):
             raise PerslibError("This estimator has not learned anything yet: run its fit(dialogues) first.")
         if dialogues.action_list.digest != self.action_digest_:

@@ -26,7 +26,7 @@ STEPS, ENOUGH, BOX, SMALLEST = 30, 1e-3, 3.0, 0.1
 
 
 class Settings(Protocol):
-    """What `perslib.systems.deus.Patience` says of itself that a program depends on."""
+    """What `perslib.systems.deus.PatienceModel` says of itself that a program depends on."""
 
     v_b: float
     loss: str
@@ -38,7 +38,7 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearFunction:
     """A weighted sum of features, with a constant."""
 
     weights: np.ndarray
@@ -49,7 +49,9 @@ class Linear:
         return found
 
 
-def fit_linear(model: Settings, seen: Features, status: np.ndarray) -> tuple[Linear, Linear, list[float]]:
+def fit_linear(
+    model: Settings, seen: Features, status: np.ndarray
+) -> tuple[LinearFunction, LinearFunction, list[float]]:
     """Return f, h, and the loss after each program, with the model's settings."""
     program, gamma, least = _Program(model, seen, status), model.gamma, abs(model.v_b)
     z = program.solve(program.budgets(None))
@@ -67,7 +69,7 @@ def fit_linear(model: Settings, seen: Features, status: np.ndarray) -> tuple[Lin
             z = tried
             found.append(lower)
     f, h = program.weights(z)
-    return Linear(-f), Linear(h), found
+    return LinearFunction(-f), LinearFunction(h), found
 
 
 class _Program:

@@ -57,7 +57,7 @@ def torch_here() -> ModuleType:
 
 
 @contextmanager
-def seeded(seed: int) -> Iterator[ModuleType]:
+def seed_torch(seed: int) -> Iterator[ModuleType]:
     """torch with a fixed seed and one thread, both put back afterwards.
 
     Networks as small as these gain nothing from a second thread, and lose much when cores are shared.
@@ -138,7 +138,7 @@ def features(
 # -- estimates and losses ----------------------------------------------------------------------------------
 
 
-class Estimate(NamedTuple):
+class NetworkOutput(NamedTuple):
     """f and h of a batch: dialogues × turns, and one value a dialogue."""
 
     f: Tensor
@@ -147,20 +147,20 @@ class Estimate(NamedTuple):
     """h' after each turn, where users look forward."""
 
 
-def estimate(f: Module, h: Module, batch: dict[str, Tensor], gamma: float | None = None) -> Estimate:
+def apply_networks(f: Module, h: Module, batch: dict[str, Tensor], gamma: float | None = None) -> NetworkOutput:
     """f of every turn, h of every goal; with γ also h' after every turn, with the same h (see `expected_cost`)."""
     mask = batch["mask"]
-    of_turns = _padded(f(batch["turns"])[:, 0], mask)
+    of_turns = _pad_values(f(batch["turns"])[:, 0], mask)
     of_goals = h(batch["goals"])[:, 0]
     if gamma is None:
-        return Estimate(of_turns, of_goals, None)
+        return NetworkOutput(of_turns, of_goals, None)
     paid = -of_turns.cumsum(dim=1)
     h_done, h_rest = h(batch["done"])[:, 0], h(batch["rest"])[:, 0]
     ahead = expected_cost(paid[mask], h_done, h_rest, gamma, done=batch["begun"], rest=batch["left"])
-    return Estimate(of_turns, of_goals, _padded(ahead, mask))
+    return NetworkOutput(of_turns, of_goals, _pad_values(ahead, mask))
 
 
-def _padded(values: Tensor, mask: Tensor) -> Tensor:
+def _pad_values(values: Tensor, mask: Tensor) -> Tensor:
     return values.new_zeros(mask.shape).masked_scatter(mask, values)
 
 
@@ -175,7 +175,7 @@ def expected_cost(spent: Any, h_done: Any, h_rest: Any, gamma: float, *, done: A
 
 
 def losses(
-    of: Estimate, y: Tensor, mask: Tensor, v_b: float, variant: Variant = "full"
+    of: NetworkOutput, y: Tensor, mask: Tensor, v_b: float, variant: Variant = "full"
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What each dialogue of a batch adds to the three losses; y has one value a dialogue.
 

@@ -3,7 +3,7 @@
     people = of_lives(115)                                     # users whose patience goes by their strictness
     dialogues = with_profiles(collect(policy, [p.user for p in people], 3000), {p.user.kind: p.words for p in people})
     train, test = apart(dialogues)                             # no user stands on both sides
-    model = Patience(profile=True).fit(train)
+    model = PatienceModel(profile=True).fit(train)
     relative_patience(model, test)                             # estimated and true, a row a user
 
 In the synthetic world a strict person brings less patience to the same task than a lenient one, and the profile
@@ -22,7 +22,7 @@ import pandas as pd
 
 from perslib.errors import DataError
 from perslib.stats import SEED
-from perslib.systems.deus.estimator import Patience
+from perslib.systems.deus.estimator import PatienceModel
 from perslib.systems.deus.world.records import Dialogues
 from perslib.systems.deus.world.users import User, user2
 from perslib.worlds.lives import book, life
@@ -31,14 +31,14 @@ from perslib.worlds.lives import book, life
 USUAL, SLOPE, MOST = 1.5, 0.4, 1.5
 
 
-class Person(NamedTuple):
+class SimulatedUser(NamedTuple):
     """A simulated user, and what their profile says, entry by entry."""
 
     user: User
     words: tuple[str, ...]
 
 
-def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[Person]:
+def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[SimulatedUser]:
     """The first people of a synthetic world, each as patient as lenient.
 
     Of their profiles only the personality is read: few dialogues cannot tell what matters from a hundred entries.
@@ -48,7 +48,7 @@ def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[Person
         one = life(i, seed, book(language))
         scale = USUAL - SLOPE * float(np.clip(one.strictness, -MOST, MOST))
         words = tuple(f"personality: {trait}" for trait in one.profile["personality"])
-        found.append(Person(replace(user2(), kind=one.user, scale=scale), words))
+        found.append(SimulatedUser(replace(user2(), kind=one.user, scale=scale), words))
     return found
 
 
@@ -65,7 +65,7 @@ def with_profiles(dialogues: Dialogues, words: Mapping[str, Sequence[str]], leas
     )
 
 
-def apart(dialogues: Dialogues, share: float = 0.7, seed: int = SEED) -> tuple[Dialogues, Dialogues]:
+def split_by_user(dialogues: Dialogues, share: float = 0.7, seed: int = SEED) -> tuple[Dialogues, Dialogues]:
     """Two parts by user: nobody is in both, the first has `share` of the users."""
     users = np.array(sorted({d.user for d in dialogues}))
     chosen = set(np.random.default_rng(seed).permutation(users)[: round(share * len(users))])
@@ -73,7 +73,7 @@ def apart(dialogues: Dialogues, share: float = 0.7, seed: int = SEED) -> tuple[D
     return dialogues[first], dialogues[~first]
 
 
-def relative_patience(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
+def relative_patience(model: PatienceModel, dialogues: Dialogues) -> pd.DataFrame:
     """How patient each user is for the same task: patience over eq. 17, estimated and true; a row a user."""
     ends = model.remaining_budget(dialogues)
     frame = pd.DataFrame(

@@ -26,9 +26,9 @@ from tqdm.auto import tqdm
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats import with_wilson
-from perslib.systems.deus.agents import Agent, Settings, believe, learn, thrifty, try_policy
-from perslib.systems.deus.estimator import Patience
-from perslib.systems.deus.policies import Policy, collect, exploring, patient, rule, shrewd
+from perslib.systems.deus.agents import Agent, TrainingSettings, estimate_belief, fit_agent, thrifty, try_policy
+from perslib.systems.deus.estimator import PatienceModel
+from perslib.systems.deus.policies import Policy, exploring, patient, rule, shrewd, simulate_dialogues
 from perslib.systems.deus.world.records import Dialogues
 from perslib.systems.deus.world.users import Belief, User, user1, user2, user3
 
@@ -87,7 +87,7 @@ def size_of(preset: str) -> Size:
 
 
 @dataclass(frozen=True)
-class Collected:
+class UserDialogues:
     """Dialogues of one user: to fit on, to test on, and to test on with another system."""
 
     train: Dialogues
@@ -95,12 +95,12 @@ class Collected:
     off: Dialogues
 
 
-def collect_dialogues(user: User, size: Size, seed: int) -> Collected:
+def collect_dialogues(user: User, size: Size, seed: int) -> UserDialogues:
     """Collect dialogues of the rule system with this user; `off` are those of the patient system."""
-    return Collected(
-        collect(exploring(rule, EXPLORED), user, size.train, seed=seed),
-        collect(exploring(rule, EXPLORED), user, size.test, seed=seed + 1),
-        collect(exploring(patient, EXPLORED / 4), user, size.test, seed=seed + 2),
+    return UserDialogues(
+        simulate_dialogues(exploring(rule, EXPLORED), user, size.train, seed=seed),
+        simulate_dialogues(exploring(rule, EXPLORED), user, size.test, seed=seed + 1),
+        simulate_dialogues(exploring(patient, EXPLORED / 4), user, size.test, seed=seed + 2),
     )
 
 
@@ -123,7 +123,7 @@ class Pipeline:
             folder = mkdtemp(prefix="perslib-")
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.folder, self.gamma = Path(folder), gamma
-        self._collected: dict[tuple[int, str], Collected] = {}
+        self._collected: dict[tuple[int, str], UserDialogues] = {}
         self._beliefs: dict[tuple[int, str], Belief] = {}
         self.users = {"user1": user1(), "user2": user2(), "user3": user3(gamma)}
         stamp = self.folder / "preset.json"
@@ -140,32 +140,32 @@ class Pipeline:
     def _at(self, seed: int, name: str) -> Path:
         return self.folder / f"seed-{seed}" / name.replace(" ", "-").replace(",", "").lower()
 
-    def collected(self, seed: int, user: str) -> Collected:
+    def simulate_user(self, seed: int, user: str) -> UserDialogues:
         """Step 2, with "user2" or "user3"."""
         if (seed, user) not in self._collected:
             self._collected[seed, user] = self._collect(seed, user)
         return self._collected[seed, user]
 
-    def _collect(self, seed: int, user: str) -> Collected:
+    def _collect(self, seed: int, user: str) -> UserDialogues:
         paths = [self._at(seed, f"{user}-{part}.parquet") for part in ("train", "test", "off")]
         if not paths[-1].exists():
             made = collect_dialogues(self.users[user], self.sizes, seed)
             for path, dialogues in zip(paths, (made.train, made.test, made.off), strict=True):
                 dialogues.save(path)
             return made
-        return Collected(*map(Dialogues.read, paths))
+        return UserDialogues(*map(Dialogues.read, paths))
 
-    def estimate(self, seed: int, name: str) -> Patience:
+    def estimate(self, seed: int, name: str) -> PatienceModel:
         """Step 3: "R2", "R3" or "R4"."""
         user, ahead = ESTIMATED[name]
         place = self._at(seed, name)
         if not (place / "card.json").exists():
-            model = Patience(
+            model = PatienceModel(
                 gamma=self.gamma if ahead else None, estimator=self.sizes.estimator, epochs=self.sizes.epochs,
                 batch=self.sizes.batch, seed=seed,
             )  # fmt: skip
-            model.fit(self.collected(seed, user).train).save(place)
-        return Patience.load(place)
+            model.fit(self.simulate_user(seed, user).train).save(place)
+        return PatienceModel.load(place)
 
     def agent(self, seed: int, name: str) -> Policy:
         """Step 4, an agent of `TRAINED` or `THRIFTY`; or a hand policy."""
@@ -182,17 +182,17 @@ class Pipeline:
             return thrifty(belief.by_slots() if name == MEANS.format(name.split(",")[0]) else belief)
         # Who was not estimated to look ahead is trained with as one who does not.
         believed = replace(self.users[user], forward=ESTIMATED[known][1]) if known else self.users[user]
-        learned = learn(believed, Settings(self.sizes.learned, seed=seed), belief)
+        learned = fit_agent(believed, TrainingSettings(self.sizes.learned, seed=seed), belief)
         learned.save(place)
         return learned
 
     def _believe(self, seed: int, known: str) -> Belief:
         if (seed, known) not in self._beliefs:
-            seen = self.collected(seed, ESTIMATED[known][0]).train
-            self._beliefs[seed, known] = believe(self.estimate(seed, known), seen)
+            seen = self.simulate_user(seed, ESTIMATED[known][0]).train
+            self._beliefs[seed, known] = estimate_belief(self.estimate(seed, known), seen)
         return self._beliefs[seed, known]
 
-    def judged(self, seed: int, name: str) -> pd.DataFrame:
+    def evaluate_agent(self, seed: int, name: str) -> pd.DataFrame:
         """The outcomes of an agent with its user, of Agent 1 with users 1, 2 and 3, of other hand policies with 2 and 3."""
         path = self._at(seed, f"{name}.parquet")
         if not path.exists():
@@ -211,7 +211,7 @@ class Pipeline:
         """Make everything that is not there yet."""
         tasks: list[tuple[Callable[[int, str], object], int, str]] = []
         for seed in self.seeds:
-            tasks += [(self.judged, seed, name) for name in (*HAND, *TRAINED, *THRIFTY)]
+            tasks += [(self.evaluate_agent, seed, name) for name in (*HAND, *TRAINED, *THRIFTY)]
         bar = tqdm(tasks, disable=not self.progress, desc="patience")
         for make, seed, name in bar:
             bar.set_postfix_str(f"{name}, seed {seed}")
@@ -220,7 +220,7 @@ class Pipeline:
 
     def outcomes(self) -> pd.DataFrame:
         """Return every dialogue that agents were judged on: agent, seed, user, dialogue (with the same goal for all), success."""
-        rows = [self.judged(seed, name) for seed in self.seeds for name in (*HAND, *TRAINED, *THRIFTY)]
+        rows = [self.evaluate_agent(seed, name) for seed in self.seeds for name in (*HAND, *TRAINED, *THRIFTY)]
         return pd.concat(rows, ignore_index=True)
 
     def success(self) -> pd.DataFrame:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import t
 
 from perslib.systems.deus.policies import nothing_more
-from perslib.systems.deus.world.goals import COMBINATIONS, DOMAINS, Part, sample_part
+from perslib.systems.deus.world.goals import COMBINATIONS, DOMAINS, GoalPart, sample_part
 
 #: Probability that a constraint was the last; answers volunteered then, and with each answer.
 PLANS = [*itertools.product((0.2, 0.35, 0.5, 0.65, 0.8), (1, 2, 3), (0, 1, 2)), *((2.0, 0, more) for more in (0, 1, 2))]
@@ -60,7 +60,7 @@ def estimate_mean(values: np.ndarray, name: str = "value") -> dict[str, float]:
     return {name: float(mean), f"{name}_low": float(mean - reach), f"{name}_high": float(mean + reach)}
 
 
-def _outcomes(name: str, parts: list[Part]) -> np.ndarray:
+def _outcomes(name: str, parts: list[GoalPart]) -> np.ndarray:
     """How often each plan ends a part with each excess: where plans are chosen and tried × folds × plans × excesses."""
     slots = DOMAINS[name].reqt
     asked = np.array([[part.reqt.index(s) if s in part.reqt else NEVER for s in slots] for part in parts])

@@ -22,12 +22,12 @@ from perslib.systems.deus.world.actions import REQMORE, Atom, action_list
 from perslib.systems.deus.world.goals import BOOKED, DOMAINS, GOAL_NAMES, INFO, REQUESTED, REQUESTED_ELSEWHERE
 from perslib.systems.deus.world.records import Dialogue, Dialogues
 from perslib.systems.deus.world.users import User
-from perslib.systems.deus.world.world import STATE_NAMES, Seen, World
+from perslib.systems.deus.world.world import STATE_NAMES, SystemNotes, World
 
-Policy = Callable[[Seen, np.random.Generator], int]
+Policy = Callable[[SystemNotes, np.random.Generator], int]
 
 
-def at_random(seen: Seen, rng: np.random.Generator) -> int:
+def at_random(seen: SystemNotes, rng: np.random.Generator) -> int:
     """Any action, equally often."""
     return int(rng.integers(len(action_list().templates)))
 
@@ -35,24 +35,24 @@ def at_random(seen: Seen, rng: np.random.Generator) -> int:
 def exploring(policy: Policy, epsilon: float) -> Policy:
     """The policy with a share `epsilon` of random actions."""
 
-    def explore(seen: Seen, rng: np.random.Generator) -> int:
+    def explore(seen: SystemNotes, rng: np.random.Generator) -> int:
         return at_random(seen, rng) if rng.random() < epsilon else policy(seen, rng)
 
     return explore
 
 
-def _untold(seen: Seen, slots: tuple[str, ...]) -> list[str]:
+def _untold(seen: SystemNotes, slots: tuple[str, ...]) -> list[str]:
     place = seen.active
     return [s for s in slots if (place, s) not in seen.told and (place, s) not in seen.any]
 
 
-def _booking(seen: Seen) -> bool:
+def _booking(seen: SystemNotes) -> bool:
     """Whether every detail of a booking is known and it has not been made."""
     name, details = seen.active, DOMAINS[seen.active].book
     return bool(details) and name not in seen.booked and all((name, s) in seen.told for s in details)
 
 
-def rule(seen: Seen, rng: np.random.Generator) -> int:
+def rule(seen: SystemNotes, rng: np.random.Generator) -> int:
     """Answers everything that is open, books when asked, else asks for what it does not know: good for User 1."""
     name, index = seen.active, action_list().index
     domain = DOMAINS[name]
@@ -70,7 +70,7 @@ def rule(seen: Seen, rng: np.random.Generator) -> int:
     return index(REQMORE)
 
 
-def patient(seen: Seen, rng: np.random.Generator) -> int:
+def patient(seen: SystemNotes, rng: np.random.Generator) -> int:
     """The cheapest way to hear a user out: `reqmore` while constraints come, one answer a question, then book.
 
     A booking is made with its last detail, before the user asks for it.
@@ -134,7 +134,7 @@ def _volunteer(atoms: tuple[Atom, ...], domain: str, unasked: tuple[str, ...], n
     return None
 
 
-def moment(seen: Seen) -> Moment:
+def moment(seen: SystemNotes) -> Moment:
     """Return what there is to do: wait, hear constraints out, answer, or book."""
     name, index = seen.active, action_list().index
     domain, open_here = DOMAINS[name], [s for n, s in seen.open if n == name]
@@ -166,7 +166,7 @@ def is_asked_often(domain: str) -> bool:
     return REQUESTED.get(domain, REQUESTED_ELSEWHERE) > 0.5
 
 
-def shrewd(seen: Seen, rng: np.random.Generator) -> int:
+def shrewd(seen: SystemNotes, rng: np.random.Generator) -> int:
     """`patient`, who knows what users of this world tend to want: the best hand policy for users 2 and 3.
 
     With what may be the last constraint it answers the likeliest question before it is asked, if that saves more
@@ -181,18 +181,18 @@ def shrewd(seen: Seen, rng: np.random.Generator) -> int:
     return now.actions.get(more, now.actions[0])
 
 
-def talk(policy: Policy, world: World) -> World:
+def run_task_dialogue(policy: Policy, world: World) -> World:
     """The dialogue to its end."""
     while not world.over:
         world.act(policy(world.seen, world.rng))
     return world
 
 
-def collect(policy: Policy, user: User | Sequence[User], number: int, seed: int = 42) -> Dialogues:
+def simulate_dialogues(policy: Policy, user: User | Sequence[User], number: int, seed: int = 42) -> Dialogues:
     """`number` dialogues; with several users they take turns."""
     users = [user] if isinstance(user, User) else list(user)
     kept: list[Dialogue] = []
     for i in range(number):
         world = World(users[i % len(users)], np.random.default_rng((seed, i)))
-        kept.append(talk(policy, world).dialogue(f"{seed}-{i}"))
+        kept.append(run_task_dialogue(policy, world).dialogue(f"{seed}-{i}"))
     return Dialogues(tuple(kept), action_list(), GOAL_NAMES, STATE_NAMES)

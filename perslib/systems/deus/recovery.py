@@ -12,7 +12,7 @@ import pandas as pd
 
 from perslib.stats import Resamples, correlation, estimate, pearson_from_moments, ratio
 from perslib.stats.resample.leave_out import Scale
-from perslib.systems.deus.estimator import Patience, status_rates
+from perslib.systems.deus.estimator import PatienceModel, status_rates
 from perslib.systems.deus.world.records import FAILURE, SUCCESS, Dialogues
 
 #: Levels with fewer turns are shown, and left out of correlation and slope of the level means.
@@ -37,7 +37,7 @@ def reward_shares(dialogues: Dialogues) -> pd.DataFrame:
     return pd.DataFrame({"true": counts.index, "share": counts.to_numpy() / len(true), "turns": counts.to_numpy()})
 
 
-def recovered(model: Patience, dialogues: Dialogues) -> pd.DataFrame:
+def score_recovery(model: PatienceModel, dialogues: Dialogues) -> pd.DataFrame:
     """Everything in numbers: a row a measure, with value, value_low and value_high (95 %, over dialogues).
 
     step_r             Pearson over all turns, of f and the true reward

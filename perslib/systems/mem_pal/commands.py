@@ -36,7 +36,7 @@ def synthesize_pal_set(folder: Path, backbone: str, cap: float | None, dry_run: 
 
     model = llm.backbone(backbone)
     if dry_run:
-        click.echo(format_costs(synthesis.estimate(model, **how)))
+        click.echo(format_costs(synthesis.estimate_synthesis(model, **how)))
         return
     pal_set = synthesis.synthesize(model, **how, cap=cap)
     pal_set.write(folder)

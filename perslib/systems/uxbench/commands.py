@@ -52,14 +52,14 @@ def build(
     from perslib.corpus import load
     from perslib.llm import backbone
     from perslib.systems.uxbench import construction as ux
-    from perslib.systems.uxbench.signals import mined
+    from perslib.systems.uxbench.signals import mine_log
 
     folder = folder or Path("bench")
     path = Path(source).expanduser()
     is_log = path.is_file() or (path.is_dir() and not (path / "corpus.json").is_file())
     material = path if is_log else load(source)
     if is_log:
-        log = mined(path)
+        log = mine_log(path)
         click.echo(
             f"{len(log.table):,} replies in the log. "
             f"Not read: {format_counts(log.rejected)}. Odd: {format_counts(log.notes)}."
@@ -70,7 +70,7 @@ def build(
     models: dict[str, Any] = {"miner": backbone(miner), "judge": backbone(judge or miner)}
     models |= {"checkers": [backbone(name) for name in checkers]}
     models |= {"language": language or getattr(material, "language", "en")}
-    click.echo("At most:\n" + format_costs(ux.estimate(material, **models)) + "\n")
+    click.echo("At most:\n" + format_costs(ux.estimate_construction(material, **models)) + "\n")
     if dry_run:
         return
     if not yes and sys.stdin.isatty():
@@ -128,9 +128,9 @@ def review(folder: Path, sheets: tuple[Path, ...]) -> None:
 
     cases, doubtful = ux.read_cases(folder), ux.read_cases(folder, "doubtful")
     reviews = ux.import_review(sheets, pd.concat([cases, doubtful]))
-    cases_kept, left_out = ux.reviewed(cases, reviews, all_reviewed=False)
-    settled, not_settled = ux.reviewed(doubtful, reviews)
-    cases_kept, unclean = ux.cleaned(pd.concat([cases_kept, settled], ignore_index=True), ux.Rules())
+    cases_kept, left_out = ux.apply_reviews(cases, reviews, all_reviewed=False)
+    settled, not_settled = ux.apply_reviews(doubtful, reviews)
+    cases_kept, unclean = ux.clean_cases(pd.concat([cases_kept, settled], ignore_index=True), ux.Rules())
     placed = _write_splits(folder, cases_kept)
     for name, value in ux.review_agreement(reviews).items():
         click.echo(f"{name:<24}{value:.3f}")

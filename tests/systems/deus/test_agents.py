@@ -12,25 +12,25 @@ from perslib.errors import DataError, UnknownName
 from perslib.systems.deus import (
     Atom,
     Goal,
-    Part,
-    Patience,
+    GoalPart,
+    PatienceModel,
     World,
     action_list,
-    collect,
     exploring,
     patient,
     rule,
     shrewd,
+    simulate_dialogues,
 )
 from perslib.systems.deus import pipeline as module
-from perslib.systems.deus.agents import Agent, Settings, believe, learn, thrifty, try_policy
+from perslib.systems.deus.agents import Agent, TrainingSettings, estimate_belief, fit_agent, thrifty, try_policy
 from perslib.systems.deus.plans import estimate_best_plan
 from perslib.systems.deus.policies import moment
 from perslib.systems.deus.world.goals import DOMAINS
 from perslib.systems.deus.world.users import Belief, user2, user3
 
 ACTIONS = action_list()
-TAXI = Goal((Part("taxi", {"departure": 1, "leave_at": 2}, ("car", "phone"), {}),))
+TAXI = Goal((GoalPart("taxi", {"departure": 1, "leave_at": 2}, ("car", "phone"), {}),))
 
 
 def test_a_moment_offers_answers_that_nobody_has_asked_for():
@@ -58,7 +58,7 @@ def test_a_user_who_pays_as_believed_leaves_as_believed():
     world = World(user2(), np.random.default_rng(0), TAXI, belief=dear)
     while not world.over:
         world.act(patient(world.seen, world.rng))
-    assert (world.reason, world.left, len(world.turns)) == ("budget", -1.0, 3)
+    assert (world.reason, world.remaining, len(world.turns)) == ("budget", -1.0, 3)
     generous = replace(dear, worth=dear.worth * 2)
     assert World(user2(), np.random.default_rng(0), TAXI, belief=generous).patience == 10
     looks = [World(user3(), np.random.default_rng(0), TAXI, belief=b) for b in (None, Belief.true())]
@@ -67,7 +67,7 @@ def test_a_user_who_pays_as_believed_leaves_as_believed():
 
 @pytest.fixture(scope="module")
 def agent():
-    return learn(user2(), Settings(1500))
+    return fit_agent(user2(), TrainingSettings(1500))
 
 
 @pytest.mark.simulation
@@ -89,7 +89,7 @@ def test_an_agent_learns_to_answer_before_it_is_asked(agent, tmp_path):
 
 
 def test_the_same_seed_makes_the_same_agent(agent):
-    assert learn(user2(), Settings(1500)).values == agent.values
+    assert fit_agent(user2(), TrainingSettings(1500)).values == agent.values
 
 
 def test_least_cost_depends_on_what_a_slot_more_costs():
@@ -116,9 +116,9 @@ def test_the_best_plan_is_estimated_on_goals_that_it_was_not_chosen_on():
 
 @pytest.mark.parametrize("estimator", ["linear", pytest.param("network", marks=pytest.mark.extra("torch"))])
 def test_a_belief_has_the_estimates_on_the_scale_of_v_b(estimator):
-    held = collect(exploring(rule, 0.4), user2(), 400, seed=1)
-    model = Patience(v_b=-2.0, estimator=estimator, epochs=2).fit(held)
-    belief = believe(model, held)
+    held = simulate_dialogues(exploring(rule, 0.4), user2(), 400, seed=1)
+    model = PatienceModel(v_b=-2.0, estimator=estimator, epochs=2).fit(held)
+    belief = estimate_belief(model, held)
     by_slots = [belief.costs[ACTIONS.slot_numbers == n].mean() for n in range(3)]
     estimated = model.remaining_budget(held)["patience"].to_numpy() / 2
     summed = [belief.h(np.flatnonzero(d.goal).tolist()) for d in held]

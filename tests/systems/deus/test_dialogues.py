@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from perslib.errors import PerslibError
-from perslib.systems.deus.policies import at_random, collect, exploring, patient, rule, talk
+from perslib.systems.deus.policies import at_random, exploring, patient, rule, run_task_dialogue, simulate_dialogues
 from perslib.systems.deus.world.actions import Atom, action_list
-from perslib.systems.deus.world.goals import GOAL_INDEX, Goal, Part, sample_goal
+from perslib.systems.deus.world.goals import GOAL_INDEX, Goal, GoalPart, sample_goal
 from perslib.systems.deus.world.users import Item, outlook, user1, user2, user3
-from perslib.systems.deus.world.world import STATE_NAMES, Seen, World
+from perslib.systems.deus.world.world import STATE_NAMES, SystemNotes, World
 
 ACTIONS = action_list()
 GOAL = Goal(
-    (Part("restaurant", {"food": 3, "area": 1}, ("phone",), {}), Part("taxi", {"destination": 4}, ("car",), {}))
+    (GoalPart("restaurant", {"food": 3, "area": 1}, ("phone",), {}), GoalPart("taxi", {"destination": 4}, ("car",), {}))
 )
 MORE = ACTIONS.index(Atom("", "reqmore"))
 
@@ -50,7 +50,7 @@ def test_the_worked_example_of_a_budget():
 
 
 def test_a_budget_of_zero_is_alive_and_success_at_zero_is_success():
-    goal = Goal((Part("police", {}, ("phone",), {}),))
+    goal = Goal((GoalPart("police", {}, ("phone",), {}),))
     played = world(goal=goal)
     assert played.patience == 2
     assert played.act(informing("police", "phone")).left == 0
@@ -58,7 +58,7 @@ def test_a_budget_of_zero_is_alive_and_success_at_zero_is_success():
 
 
 def test_completing_the_task_but_overspending_is_failure():
-    played = world(goal=Goal((Part("police", {}, ("phone",), {}),)))
+    played = world(goal=Goal((GoalPart("police", {}, ("phone",), {}),)))
     played.act(MORE)
     played.act(informing("police", "phone"))
     assert played.agenda.current is None and played.reason == "budget"
@@ -84,7 +84,7 @@ def test_a_user_who_looks_ahead_leaves_sooner(gamma, reason):
 @pytest.mark.parametrize("user", [user1(), user2(), user3()], ids=lambda u: u.kind)
 def test_done_and_unfinished_add_up_to_the_goal_at_every_turn(user):
     for i in range(200):
-        played = talk(exploring(rule, 0.5), World(user, np.random.default_rng((5, i))))
+        played = run_task_dialogue(exploring(rule, 0.5), World(user, np.random.default_rng((5, i))))
         wanted = set(np.flatnonzero(played.goal.vector))
         for turn in played.turns:
             rest = set(turn.rest)
@@ -98,14 +98,14 @@ def test_users_say_no_more_than_they_say_at_once(user, limit):
     said = [
         len(turn.said)
         for i in range(60)
-        for turn in talk(exploring(rule, 0.4), World(user, np.random.default_rng((6, i)))).turns
+        for turn in run_task_dialogue(exploring(rule, 0.4), World(user, np.random.default_rng((6, i)))).turns
     ]
     assert max(said) == limit and min(said) >= 1
 
 
 def test_user_2_never_continues_below_zero_and_leaves_only_then():
     for i in range(200):
-        played = talk(exploring(rule, 0.3), World(user2(), np.random.default_rng((7, i))))
+        played = run_task_dialogue(exploring(rule, 0.3), World(user2(), np.random.default_rng((7, i))))
         assert all(turn.left >= 0 for turn in played.turns[:-1])
         assert (played.turns[-1].left < 0) == (played.reason == "budget")
 
@@ -120,11 +120,11 @@ def test_the_limit_on_turns_is_recorded_as_such():
 
 
 def test_the_same_seed_gives_the_same_dialogues():
-    first, again, more = (collect(exploring(rule, 0.25), user2(), n, seed=3) for n in (30, 30, 40))
+    first, again, more = (simulate_dialogues(exploring(rule, 0.25), user2(), n, seed=3) for n in (30, 30, 40))
     for a, b, c in zip(first, again, more[:30], strict=True):
         assert a.actions.tolist() == b.actions.tolist() == c.actions.tolist()
         np.testing.assert_array_equal(a.states, c.states)
-    other = collect(exploring(rule, 0.25), user2(), 30, seed=4)
+    other = simulate_dialogues(exploring(rule, 0.25), user2(), 30, seed=4)
     assert [d.goal.tolist() for d in first] != [d.goal.tolist() for d in other]
 
 
@@ -140,7 +140,7 @@ def test_goals_can_be_met_and_are_of_the_size_that_makes_budgets_tight():
     assert not any({"leave_at", "arrive_by"} <= set(p.info) for g in goals for p in g.parts)
     share = np.bincount([len(g.parts) for g in goals]) / len(goals)
     np.testing.assert_allclose(share[1:], [0.40, 0.45, 0.15], atol=0.04)
-    met = collect(rule, user1(), 200, seed=9)
+    met = simulate_dialogues(rule, user1(), 200, seed=9)
     assert np.mean(met.status == 1) > 0.98
 
 
@@ -158,7 +158,7 @@ def test_an_answer_before_all_constraints_are_told_is_not_taken():
 
 
 def test_a_booking_without_its_details_makes_the_user_supply_one():
-    goal = Goal((Part("train", {"day": 2}, ("price",), {"people": 1}),))
+    goal = Goal((GoalPart("train", {"day": 2}, ("price",), {"people": 1}),))
     played = world(user1(), goal)
     played.act(ACTIONS.index(Atom("train", "book", "ref")))
     assert played.agenda.booked == set() and played.seen.said[0].slot in ("people", "day")
@@ -169,14 +169,14 @@ def test_a_booking_without_its_details_makes_the_user_supply_one():
 
 
 def test_costs_and_patience_are_the_truth_and_states_hold_none_of_it():
-    played = collect(exploring(rule, 0.3), user2(), 40, seed=1)
+    played = simulate_dialogues(exploring(rule, 0.3), user2(), 40, seed=1)
     for d in played:
         slots = ACTIONS.slot_numbers[d.actions]
         np.testing.assert_array_equal(d.true_costs, slots + 1)
         assert d.true_patience == d.goal.sum()
         assert (d.status == -1) == (d.true_costs.sum() > d.true_patience)
     assert not any(word in name for name in STATE_NAMES for word in ("goal", "budget", "cost", "turn"))
-    assert list(inspect.signature(Seen).parameters) == []  # it is told nothing but what is said
+    assert list(inspect.signature(SystemNotes).parameters) == []  # it is told nothing but what is said
 
 
 def test_the_state_says_what_was_said():
@@ -194,7 +194,9 @@ def test_the_state_says_what_was_said():
 def test_misheard_words_are_said_again():
     deaf = World(user1(), np.random.default_rng(1), GOAL, mishears=1.0)
     assert deaf.seen.told == {} and deaf._misheard
-    heard = [talk(rule, World(user1(), np.random.default_rng((2, i)), mishears=0.3)).reason for i in range(60)]
+    heard = [
+        run_task_dialogue(rule, World(user1(), np.random.default_rng((2, i)), mishears=0.3)).reason for i in range(60)
+    ]
     assert heard.count("success") > 50
 
 
@@ -205,5 +207,7 @@ def test_gamma_outside_its_range_is_refused(gamma):
 
 
 def test_policies_stand_in_the_expected_order():
-    success = {p.__name__: np.mean(collect(p, user2(), 300, seed=8).status == 1) for p in (at_random, rule, patient)}
+    success = {
+        p.__name__: np.mean(simulate_dialogues(p, user2(), 300, seed=8).status == 1) for p in (at_random, rule, patient)
+    }
     assert success["at_random"] < 0.05 < success["rule"] < success["patient"]

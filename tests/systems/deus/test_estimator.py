@@ -13,13 +13,13 @@ from patience_made import action_list, made
 
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.systems.deus import Dialogues
-from perslib.systems.deus.estimator import Patience
+from perslib.systems.deus.estimator import PatienceModel
 from perslib.systems.deus.networks import features
 
 
 def quick(**more):
     """A network that has hardly learned."""
-    return Patience(**{"estimator": "network", "epochs": 2, "hidden": (16,), **more})
+    return PatienceModel(**{"estimator": "network", "epochs": 2, "hidden": (16,), **more})
 
 
 @pytest.fixture(params=["linear", pytest.param("network", marks=pytest.mark.extra("torch"))])
@@ -42,14 +42,14 @@ def changed(dialogues: Dialogues, change) -> Dialogues:
 
 
 def test_is_an_estimator_of_the_usual_kind():
-    model = Patience(v_b=-2.0, loss="light")
+    model = PatienceModel(v_b=-2.0, loss="light")
     assert model.get_params()["v_b"] == -2.0
     assert model.set_params(v_b=-0.5).v_b == -0.5
-    assert repr(model).startswith("Patience(")
+    assert repr(model).startswith("PatienceModel(")
 
 
 def test_recovers_costs_and_patience(estimator):
-    model, test = Patience(estimator=estimator, epochs=12).fit(made(900)), made(200, seed=9)
+    model, test = PatienceModel(estimator=estimator, epochs=12).fit(made(900)), made(200, seed=9)
     turns, ends = model.turn_satisfaction(test), model.remaining_budget(test)
     costs = np.concatenate([d.true_costs for d in test])
     assert np.corrcoef(turns["satisfaction"], -costs)[0, 1] > 0.95
@@ -163,7 +163,7 @@ def test_saved_and_loaded_with_a_card(fitted, some, tmp_path):
     assert card["fitted_on"]["dialogues"] == len(some.by_status(1, -1))
     assert card["action_list"] == some.action_list.digest
     assert card["parameters"]["v_b"] == -1.0
-    loaded = Patience.load(folder)
+    loaded = PatienceModel.load(folder)
     assert loaded.get_params() == fitted.get_params()
     pd.testing.assert_frame_equal(loaded.turn_satisfaction(some), fitted.turn_satisfaction(some))
     loaded.save(tmp_path / "again")
@@ -172,11 +172,11 @@ def test_saved_and_loaded_with_a_card(fitted, some, tmp_path):
 
 def test_what_cannot_be_read_says_so(fitted, tmp_path):
     with pytest.raises(DataError, match="no fitted patience can be read here"):
-        Patience.load(tmp_path)
+        PatienceModel.load(tmp_path)
     folder = fitted.save(tmp_path / "user")
     (folder / "weights.npz").write_bytes(b"nonsense")
     with pytest.raises(DataError, match="no fitted patience can be read here"):
-        Patience.load(folder)
+        PatienceModel.load(folder)
 
 
 def test_another_action_list_is_refused(fitted, some):
@@ -219,12 +219,12 @@ def test_without_torch_the_error_names_the_extra(some, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(PerslibError, match=r"pip install .*\[patience\]"):
         quick().fit(some)
-    assert set(Patience().fit(some).predict_status(some)) == {-1, 1}
+    assert set(PatienceModel().fit(some).predict_status(some)) == {-1, 1}
 
 
 def test_a_margin_finds_the_shape_exactly_and_none_the_least_costs_that_fit():
     train, test = made(900), made(200, seed=9)
     costs = np.concatenate([d.true_costs for d in test])
-    found = {m: -Patience(margin=m).fit(train).turn_satisfaction(test)["satisfaction"] for m in (0.0, 0.5)}
+    found = {m: -PatienceModel(margin=m).fit(train).turn_satisfaction(test)["satisfaction"] for m in (0.0, 0.5)}
     np.testing.assert_allclose(found[0.5] / found[0.5].mean(), costs / costs.mean(), atol=0.01)
     assert found[0.0].mean() < found[0.5].mean() and 0.9 < np.corrcoef(found[0.0], costs)[0, 1] < 0.999

@@ -7,7 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.extra("torch")
 
-from perslib.systems.deus.networks import Estimate, expected_cost, losses  # noqa: E402
+from perslib.systems.deus.networks import NetworkOutput, expected_cost, losses  # noqa: E402
 
 F = [-1.4, -2.6, -0.7]
 
@@ -23,7 +23,7 @@ def one(f=F, h=5.0, y=1, v_b=-1.0, variant="full", pad=0, ahead=None):
     mask = torch.tensor([[True] * (f.shape[1] - pad) + [False] * pad])
     h = torch.tensor([h], dtype=torch.float64, requires_grad=True)
     y = torch.tensor([float(y)], dtype=torch.float64)
-    return losses(Estimate(f, h, ahead), y, mask, v_b, variant), f, h
+    return losses(NetworkOutput(f, h, ahead), y, mask, v_b, variant), f, h
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def forward(gamma, y, *, h=5.0, rest=(3.5, 2.0), done=(1.5, 3.0), left=(True, Tr
     flags = {"done": torch.tensor([False, True, True]), "rest": torch.tensor([True, *left])}
     ahead = expected_cost(-f.cumsum(1)[0], done, rest, gamma, **flags)
     y = torch.tensor([float(y)], dtype=torch.float64)
-    found = losses(Estimate(f, h, ahead[None]), y, torch.ones(1, 3, dtype=torch.bool), -1.0)
+    found = losses(NetworkOutput(f, h, ahead[None]), y, torch.ones(1, 3, dtype=torch.bool), -1.0)
     total(found).backward()
     of_done = [0.0] * 3 if done.grad is None else done.grad.tolist()
     return found, ahead, f.grad[0].tolist(), h.grad.item(), rest.grad.tolist(), of_done
@@ -124,7 +124,7 @@ def test_padding_changes_nothing(pad):
 def test_batch_loss_is_the_mean_over_dialogues_of_sums_over_turns():
     f = torch.tensor([[-0.5, -0.5, -0.5], [-1.2, 0.0, 0.0]])
     mask = torch.tensor([[True, True, True], [True, False, False]])
-    of = Estimate(f, torch.tensor([5.0, 5.0]), None)
+    of = NetworkOutput(f, torch.tensor([5.0, 5.0]), None)
     found = losses(of, torch.tensor([1.0, 1.0]), mask, -1.0)
     assert found[2].tolist() == pytest.approx([1.5, 0.0])
     assert total(found).item() == pytest.approx(0.75)
@@ -138,8 +138,8 @@ def test_everything_times_c_makes_the_loss_times_c(variant, c):
     mask = torch.arange(6) < torch.randint(1, 7, (50, 1), generator=rng)
     y = torch.randint(-1, 2, (50,), generator=rng).double()
     ahead = torch.rand(50, 6, generator=rng).double()
-    plain = losses(Estimate(f, h, ahead), y, mask, -2.0, variant)
-    scaled = losses(Estimate(c * f, c * h, c * ahead), y, mask, -2.0 * c, variant)
+    plain = losses(NetworkOutput(f, h, ahead), y, mask, -2.0, variant)
+    scaled = losses(NetworkOutput(c * f, c * h, c * ahead), y, mask, -2.0 * c, variant)
     assert total(plain).item() > 0
     for part, times_c in zip(plain, scaled):
         assert torch.allclose(times_c, c * part)

@@ -151,7 +151,7 @@ def test_recorded_dialogues_of_an_imported_corpus(tmp_path):
 def test_ratings_of_one_kind_are_enough():
     texts = [TextDialogue(f"d{i}", (("u", "s"),), ("g",), 1, {"overall": float(i % 5 + 1)}) for i in range(20)]
     budgets = pd.DataFrame({"dialogue": [t.id for t in texts], "budget": range(20)})
-    found = written.RatedDialogues(budgets, written.rated(texts), {"accuracy": 1.0}, float("nan"))
+    found = written.RatedDialogues(budgets, written.make_rating_frame(texts), {"accuracy": 1.0}, float("nan"))
     assert found.rating_kinds == ["overall"]
     assert found.average_budget_by_rating()["dialogues"].tolist() == [4] * 5
     with pytest.raises(NotEnough, match="rated dialogues"):  # twenty are too few for a correlation

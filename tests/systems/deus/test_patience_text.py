@@ -12,11 +12,11 @@ import pytest
 from perslib.corpus import import_release, load, read_release
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.llm.embeddings import embedder
-from perslib.systems.deus import Patience, status_accuracy
+from perslib.systems.deus import PatienceModel, status_accuracy
 from perslib.systems.deus.text import (
     KAPPA,
     Bow,
-    Embedded,
+    EmbeddingEncoder,
     NextTurn,
     TextDialogue,
     against_ratings,
@@ -26,8 +26,8 @@ from perslib.systems.deus.text import (
     ceiling,
     crowd,
     goal_names,
+    make_rating_frame,
     parts,
-    rated,
     read_texts,
 )
 
@@ -47,7 +47,7 @@ def test_crowd_is_the_same_for_the_same_seed_and_grows_at_its_end(workers):
 
 
 def test_crowd_has_the_shape_that_was_asked_for(workers):
-    frame = rated(workers)
+    frame = make_rating_frame(workers)
     assert 0.5 <= (frame["status"] == 1).mean() <= 0.68
     assert 0.02 <= (frame["reason"] == "quit").mean() <= 0.08
     assert set(frame["system"]) == set("ABCDE")
@@ -109,7 +109,7 @@ def test_bag_of_words_counts_both_sides():
 
 
 def test_embedded_vectors_stand_beside_each_other():
-    encoder = Embedded(embedder("tfidf"))
+    encoder = EmbeddingEncoder(embedder("tfidf"))
     found = encoder.encode([("a hotel", "which area"), ("a hotel", "booked")])
     half = found.shape[1] // 2
     assert np.array_equal(found[0, :half], found[1, :half])
@@ -138,9 +138,9 @@ def test_budgets_go_with_ratings_but_less_than_bare_success_does():
     train, validation, test = parts(crowd(600, "en", seed=5))
     test = validation + test
     encoder = Bow().fit(pairs_of(train))
-    model = Patience(actions="none", epochs=12).fit(as_dialogues(train, encoder))
+    model = PatienceModel(actions="none", epochs=12).fit(as_dialogues(train, encoder))
     seen = as_dialogues(test, encoder, goal_names(train))
-    budgets, frame = model.remaining_budget(seen), rated(test)
+    budgets, frame = model.remaining_budget(seen), make_rating_frame(test)
     accuracy = status_accuracy(model.predict_status(seen), seen.status)
     assert accuracy["majority"] < accuracy["accuracy"] < ceiling(seen, KAPPA) + 0.1
     table = against_ratings(budgets, frame, "appropriateness").set_index("predictor")
@@ -151,7 +151,7 @@ def test_budgets_go_with_ratings_but_less_than_bare_success_does():
 
 def test_ratings_worked_by_hand():
     budgets = pd.DataFrame({"dialogue": list("abcdef"), "budget": [-2.0, -1.0, 0.0, 1.0, 2.0, 5.0]})
-    frame = rated([TextDialogue(d, (("u", "s"),) * n, ("g",), y, {"overall": r}) for d, n, y, r in
+    frame = make_rating_frame([TextDialogue(d, (("u", "s"),) * n, ("g",), y, {"overall": r}) for d, n, y, r in
                    zip("abcdef", (5, 4, 3, 3, 2, 1), (-1, -1, -1, 1, 1, 1), (1, 1, 3, 3, 5, 5))])  # fmt: skip
     means = by_rating(budgets, frame, "overall")
     assert means["mean"].tolist() == pytest.approx([-1.5, 0.5, 3.5])

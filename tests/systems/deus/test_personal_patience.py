@@ -9,9 +9,9 @@ from patience_made import EFFECTS, people
 
 from perslib.errors import DataError
 from perslib.stats import correlation
-from perslib.systems.deus import Patience, recovered
-from perslib.systems.deus.personal import apart, of_lives, relative_patience, with_profiles
-from perslib.systems.deus.policies import collect, exploring, rule
+from perslib.systems.deus import PatienceModel, score_recovery
+from perslib.systems.deus.personal import of_lives, relative_patience, split_by_user, with_profiles
+from perslib.systems.deus.policies import exploring, rule, simulate_dialogues
 from perslib.systems.deus.world.users import user2
 from perslib.worlds import world
 
@@ -28,7 +28,7 @@ def test_the_strict_are_less_patient():
 
 
 def test_profiles_are_added_by_user_and_rare_entries_left_out():
-    dialogues = collect(rule, user2(), 4)
+    dialogues = simulate_dialogues(rule, user2(), 4)
     words = {"user2": ("a", "b"), "x": ("a",), "y": ("a", "b"), "z": ("c", "b")}
     with_words = with_profiles(dialogues, words)
     assert with_words.profile_names == ("a", "b")
@@ -38,8 +38,8 @@ def test_profiles_are_added_by_user_and_rare_entries_left_out():
 
 
 def test_nobody_is_on_both_sides():
-    dialogues = collect(rule, list(people(10)), 50)
-    train, test = apart(dialogues)
+    dialogues = simulate_dialogues(rule, list(people(10)), 50)
+    train, test = split_by_user(dialogues)
     assert len(train) + len(test) == 50
     sides = [{d.user for d in part} for part in (train, test)]
     assert not sides[0] & sides[1]
@@ -52,7 +52,7 @@ def test_patience_is_measured_against_the_task():
 
             return pd.DataFrame({"patience": [2 * d.goal.sum() for d in dialogues]})
 
-    dialogues = collect(rule, list(people(5)), 25)
+    dialogues = simulate_dialogues(rule, list(people(5)), 25)
     found = relative_patience(Twice(), dialogues)
     assert found["estimated"].tolist() == pytest.approx([2.0] * 5)
     assert found["dialogues"].tolist() == [5] * 5
@@ -62,16 +62,16 @@ def test_patience_is_measured_against_the_task():
 @pytest.mark.simulation
 def test_the_profile_recovers_who_is_patient():
     users = people(40, seed=3)
-    dialogues = collect(exploring(rule, 0.3), list(users), 900, seed=1)
+    dialogues = simulate_dialogues(exploring(rule, 0.3), list(users), 900, seed=1)
     dialogues = with_profiles(dialogues, {user.kind: traits for user, traits in users.items()})
     assert set(dialogues.profile_names) == set(EFFECTS)
-    train, test = apart(dialogues)
+    train, test = split_by_user(dialogues)
     r, h_r = {}, {}
     for profile in (False, True):
-        model = Patience(profile=profile, epochs=25).fit(train)
+        model = PatienceModel(profile=profile, epochs=25).fit(train)
         found = relative_patience(model, test)
         r[profile] = correlation(found["estimated"], found["true"], found["user"])
-        h_r[profile] = recovered(model, test).set_index("measure").at["h_r", "value"]
+        h_r[profile] = score_recovery(model, test).set_index("measure").at["h_r", "value"]
     assert r[True][0] > 0.8 and r[False][0] < 0.5
     assert r[True][1] > r[False][0]
     assert h_r[True] > h_r[False]

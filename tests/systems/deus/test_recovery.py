@@ -11,10 +11,10 @@ from patience_made import made
 
 from perslib.errors import DataError
 from perslib.systems.deus import recovery as module
-from perslib.systems.deus.estimator import Patience, status_accuracy
-from perslib.systems.deus.policies import collect, exploring, patient, rule
+from perslib.systems.deus.estimator import PatienceModel, status_accuracy
+from perslib.systems.deus.policies import exploring, patient, rule, simulate_dialogues
 from perslib.systems.deus.published import LEVELS, REWARD_SHARES
-from perslib.systems.deus.recovery import levels, recovered, reward_shares
+from perslib.systems.deus.recovery import levels, reward_shares, score_recovery
 from perslib.systems.deus.world.users import user2, user3
 
 
@@ -45,7 +45,7 @@ class Known:
             }
         )
 
-    remaining_budget = Patience.remaining_budget
+    remaining_budget = PatienceModel.remaining_budget
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def some():
 
 
 def values(model, dialogues):
-    return recovered(model, dialogues).set_index("measure")["value"]
+    return score_recovery(model, dialogues).set_index("measure")["value"]
 
 
 def test_the_truth_itself_is_fully_recovered(some):
@@ -89,7 +89,7 @@ def test_step_r_and_slope_are_those_of_scipy(some, monkeypatch):
 
 
 def test_intervals_hold_the_value(some):
-    found = recovered(Known(some, 1.0, 0.0, noise=0.5), some).dropna()
+    found = score_recovery(Known(some, 1.0, 0.0, noise=0.5), some).dropna()
     # Slack where a measure is biased in resamples, as spread is.
     low, value, high = (found[name] for name in ("value_low", "value", "value_high"))
     assert ((low <= value + 0.02) & (value <= high + 0.02)).all()
@@ -129,13 +129,13 @@ def collected():
     """As the paper does: from a system made for another user, which tries things out now and then."""
     policy = exploring(rule, 0.4)
     return {
-        user.kind: (collect(policy, user, 600, seed=1), collect(policy, user, 400, seed=2))
+        user.kind: (simulate_dialogues(policy, user, 600, seed=1), simulate_dialogues(policy, user, 400, seed=2))
         for user in (user2(), user3(0.3))
     }
 
 
 def fit(data, **more):
-    return values(Patience(**{"epochs": 30, **more}).fit(data[0]), data[1])
+    return values(PatienceModel(**{"epochs": 30, **more}).fit(data[0]), data[1])
 
 
 @pytest.mark.extra("torch")
@@ -154,7 +154,7 @@ def test_quick_fit_recovers_user_2_on_the_scale_of_v_b_and_the_light_loss_does_n
 def test_a_linear_program_recovers_user_2_better_and_on_another_system_too(collected):
     train, test = collected["user2"]
     full, light, free = (fit((train, test), **how) for how in ({}, {"loss": "light"}, {"margin": 0.01}))
-    off = values(Patience().fit(train), collect(exploring(patient, 0.1), user2(), 400, seed=3))
+    off = values(PatienceModel().fit(train), simulate_dialogues(exploring(patient, 0.1), user2(), 400, seed=3))
     assert full["step_r"] > 0.99 and off["step_r"] > 0.99 and full["slope"] == pytest.approx(1, abs=0.05)
     assert 0.9 < free["step_r"] < full["step_r"] and free["slope"] < 0.8
     assert light["step_r"] < full["step_r"] - 0.1 and light["stop_accuracy"] < 0.5 < full["stop_accuracy"]

@@ -34,7 +34,7 @@ HERE = ["[2024-12-03 08:30] log4 thing0", "[2024-12-03 09:30] log4 thing1", "[20
 def built(memory, past=PAST, model=None):
     model = model or Model()
     store = model.of(partial(memory.build, "u", past))
-    return model.of(partial(memory.hear_logs, store, NOW))
+    return model.of(partial(memory.add_logs, store, NOW))
 
 
 def shown(memory, query="asks1 item2", **options):
@@ -102,14 +102,14 @@ def test_a_past_built_at_once_recalls_what_one_heard_session_by_session_recalls(
     model = Model()
     step = memory.start("u")
     for one in PAST:
-        step = model.of(partial(memory.hear_logs, step, one))
-        step = model.of(partial(memory.hear_dialogue, step, one))
+        step = model.of(partial(memory.add_logs, step, one))
+        step = model.of(partial(memory.add_dialogue, step, one))
     at_once = Model().of(partial(memory.build, "u", PAST))
-    assert step.heard == at_once.heard == tuple(s.id for s in PAST) and step.failed == ()
+    assert step.session_ids == at_once.session_ids == tuple(s.id for s in PAST) and step.failed == ()
     query = (NOW, "asks1 item2", "solution")
     assert memory.recall(step, *query) == memory.recall(at_once, *query)
     again = Model()
-    assert again.of(partial(memory.hear_dialogue, at_once, PAST[3])) == at_once and again.rounds == 0
+    assert again.of(partial(memory.add_dialogue, at_once, PAST[3])) == at_once and again.rounds == 0
 
 
 def test_recursum_folds_dialogues_and_logs_side_by_side():
@@ -246,7 +246,7 @@ def test_recalling_changes_nothing_by_itself():
 )
 def test_odd_pasts(memory, odd):
     store = Model().of(partial(memory.build, "u", odd))
-    assert store.failed == () and store.heard == tuple(s.id for s in odd)
+    assert store.failed == () and store.session_ids == tuple(s.id for s in odd)
     memory.recall(store, NOW, "", "requirement")
     memory.recall(memory.start("nobody"), NOW, "anything", "judging")
     assert all(p.text for p in memory.general(store))

@@ -10,7 +10,7 @@ from perslib.errors import PerslibError
 from perslib.llm.event_loop import compute
 from perslib.llm.tokens import count_tokens
 from perslib.prompts import PromptSettings, prompt
-from perslib.systems.mem_pal.bench import Faultless, people, run
+from perslib.systems.mem_pal.bench import TrueMemory, list_bench_users, run
 from perslib.systems.mem_pal.bench.extractive import RESTATED, Extractive
 from perslib.systems.mem_pal.memory.h2 import OfficialMapping
 from perslib.systems.mem_pal.studies import pal_bench as study
@@ -103,11 +103,13 @@ def three():
 
 
 def test_the_official_mapping_changes_recall_alone(three):
-    who = people(three)
-    memory = Faultless(three, embedder="tfidf")
+    who = list_bench_users(three)
+    memory = TrueMemory(three, embedder="tfidf")
     mapped = OfficialMapping(memory, (who[-1].user, who[-1].history))
     first, last = (compute(lambda ask, one=one: mapped.build(one.user, one.history, ask)) for one in (who[0], who[-1]))
-    assert mapped.misplaced(last) == (0, len(last.outlines)) and mapped.misplaced(first)[0] > 0.3 * len(first.outlines)
+    assert mapped.count_misplaced(last) == (0, len(last.outlines)) and mapped.count_misplaced(first)[0] > 0.3 * len(
+        first.outlines
+    )
     assert first == compute(lambda ask: memory.build(who[0].user, who[0].history, ask))
     session = who[0].query[0].before()
     query = who[0].scenes[0].topic.query
@@ -133,9 +135,9 @@ def test_all_methods_are_served_without_a_model(monkeypatch):
 
 
 def test_an_answerer_without_a_model_is_the_same_every_time(three):
-    who = people(three)[:1]
+    who = list_bench_users(three)[:1]
     said = [
-        run([Faultless(three, embedder="tfidf")], who, Extractive("en"), PromptSettings("en"))[0]["said"].tolist()
+        run([TrueMemory(three, embedder="tfidf")], who, Extractive("en"), PromptSettings("en"))[0]["said"].tolist()
         for _ in range(2)
     ]
     assert said[0] == said[1] and not any(re.search("None", str(text)) for text in said[0])

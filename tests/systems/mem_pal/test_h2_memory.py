@@ -43,7 +43,7 @@ def test_questions_are_those_of_the_paper():
         "h2_requirement": 2,  # four outlines, two clusters
         "h2_principle": 2,
     }
-    assert store.failed == () and store.heard == tuple(s.id for s in PAST)
+    assert store.failed == () and store.session_ids == tuple(s.id for s in PAST)
 
 
 def test_everything_but_the_background_is_asked_at_once():
@@ -65,10 +65,10 @@ def test_a_chain_is_not_held_up_by_what_could_wait():
 def test_an_update_asks_twice_for_each_cluster_that_was_joined():
     system, store = built()
     mind = Mind()
-    store = mind.work(partial(system.hear_logs, store, NEXT))
+    store = mind.work(partial(system.add_logs, store, NEXT))
     before = mind.counts.copy()
     assert before == {"h2_relations": 1, "h2_situation": 2, "h2_background": 1}
-    store = mind.work(partial(system.hear_dialogue, store, NEXT))
+    store = mind.work(partial(system.add_dialogue, store, NEXT))
     joined = {o.cluster for o in store.chapters[-1].outlines}
     assert mind.counts - before == {
         "h2_outline": 1,
@@ -77,7 +77,7 @@ def test_an_update_asks_twice_for_each_cluster_that_was_joined():
         "h2_principle_update": len(joined),
     }
     assert len(store.snapshots) == 2 and store.snapshots[1].after == NEXT.id
-    assert mind.work(partial(system.hear_dialogue, store, NEXT)) == store  # what was heard is not heard again
+    assert mind.work(partial(system.add_dialogue, store, NEXT)) == store  # what was heard is not heard again
 
 
 def test_session_by_session_and_all_at_once_come_to_the_same_store():
@@ -85,8 +85,8 @@ def test_session_by_session_and_all_at_once_come_to_the_same_store():
     mind, slow = Mind(), memory()
     other = slow.start("ada")
     for one in PAST:
-        other = mind.work(partial(slow.hear_logs, other, one))
-        other = mind.work(partial(slow.hear_dialogue, other, one))
+        other = mind.work(partial(slow.add_logs, other, one))
+        other = mind.work(partial(slow.add_dialogue, other, one))
     assert other.snapshots == () and mind.work(partial(slow.learn, other)) == store
 
 
@@ -130,7 +130,7 @@ def test_spans_that_do_not_cover_the_dialogue_are_asked_for_again_and_then_kept_
     said, kept = SPANS[fault]
     mind = Mind(lambda name, r: {"outlines": said} if name == "h2_outline" else None)
     system = memory()
-    store = mind.work(partial(system.hear_dialogue, system.start("ada"), session(0, [], ["a", "b", "c"])))
+    store = mind.work(partial(system.add_dialogue, system.start("ada"), session(0, [], ["a", "b", "c"])))
     assert mind.counts["h2_outline"] == 2 and store.failed
     assert [o.turns for o in store.outlines] == kept
 
@@ -144,8 +144,8 @@ def test_small_talk_has_no_outline_and_nothing_is_wrong_with_that():
 def test_principles_are_learned_once_there_is_something_to_learn_from():
     quiet = Mind(lambda name, r: {"outlines": []} if name == "h2_outline" else None)
     system, store = built(quiet)
-    store = Mind().work(partial(system.hear_logs, store, NEXT))
-    store = Mind().work(partial(system.hear_dialogue, store, NEXT))
+    store = Mind().work(partial(system.add_logs, store, NEXT))
+    store = Mind().work(partial(system.add_dialogue, store, NEXT))
     assert len(store.principles) == 1 and {o.cluster for o in store.outlines} == {0}
 
 
@@ -201,7 +201,7 @@ def test_every_outline_belongs_to_the_cluster_it_was_put_in_and_its_principle():
 
 def heard():
     system, store = built()
-    return system, Mind().work(partial(system.hear_logs, store, NEXT))
+    return system, Mind().work(partial(system.add_logs, store, NEXT))
 
 
 def fields(pieces):
@@ -228,7 +228,7 @@ def test_what_is_recalled_for_a_requirement_and_for_a_solution():
 
 def test_only_earlier_outlines_and_own_situations_are_searched():
     system, store = heard()
-    store = Mind().work(partial(system.hear_dialogue, store, NEXT))
+    store = Mind().work(partial(system.add_dialogue, store, NEXT))
     pieces = system.recall(store, NEXT, "garden", "solution")
     assert NEXT.id not in {s for p in pieces if p.field in ("outline", "principle") for s in p.sessions}
     assert {s for p in pieces if p.field == "situation" for s in p.sessions} == {NEXT.id}
@@ -283,7 +283,7 @@ def test_names_that_are_not_there():
 def test_a_store_is_a_value():
     system, store = built()
     before = replace(store)
-    Mind().work(partial(system.hear_logs, store, NEXT))
+    Mind().work(partial(system.add_logs, store, NEXT))
     assert store == before
 
 
@@ -297,7 +297,7 @@ def test_dialogues_alone_have_outlines_and_a_principle_each():
     pieces = system.recall(store, NEXT, "knee", "reply")
     assert {p.field for p in pieces} == {"principle", "outline"}
     assert any("Preference: short answers on knee" in p.text for p in pieces)
-    store = mind.work(partial(system.hear_dialogue, mind.work(partial(system.hear_logs, store, NEXT)), NEXT))
+    store = mind.work(partial(system.add_dialogue, mind.work(partial(system.add_logs, store, NEXT)), NEXT))
     assert mind.counts["h2_principle"] == 4 and len(store.principles) == 5
 
 

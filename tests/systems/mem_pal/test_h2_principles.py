@@ -10,7 +10,7 @@ from h2_mind import Mind
 
 from perslib.llm import parse
 from perslib.systems.mem_pal.memory.h2 import H2Memory
-from perslib.systems.mem_pal.memory.h2.outlines import clusters, join, revise, write_principles
+from perslib.systems.mem_pal.memory.h2.outlines import assign_clusters, clusters, revise, write_principles
 from perslib.systems.mem_pal.memory.h2.store import Outline, Principle
 from perslib.systems.mem_pal.memory.long_term import nearest
 
@@ -24,10 +24,10 @@ def outline(i: int, preference: str = "calm") -> Outline:
 def test_a_centroid_moves_before_the_next_point_is_placed():
     points = np.array([(0.2, 0.6), (0.5, 0.5), (0.55, 0.5)])
     old, labels = np.array([(1.0, 0.0), (1.0, 0.1), (1.0, -0.1), (0.0, 1.0)]), [0, 0, 0, 1]
-    placed, means = join(points, old, labels)
+    placed, means = assign_clusters(points, old, labels)
     assert placed == [1, 1, 1]
     assert means == pytest.approx(np.array([(1, 0), (0.3125, 0.65)]))
-    two = join(points[:2], old, labels)[1]
+    two = assign_clusters(points[:2], old, labels)[1]
     assert two[1] == pytest.approx((0.233333, 0.7), abs=1e-6)
     unmoved = np.linalg.norm(np.array([(1.0, 0.0), (0.0, 1.0)]) - points[2], axis=1)
     assert int(unmoved.argmin()) == 0  # where centroids stood still, the third would be elsewhere
@@ -37,7 +37,7 @@ def test_a_moved_centroid_is_the_mean_of_its_members():
     rng = np.random.default_rng(1)
     old, new = rng.normal(size=(20, 5)), rng.normal(size=(30, 5))
     labels = [i % 4 for i in range(20)]
-    placed, moved = join(new, old, labels)
+    placed, moved = assign_clusters(new, old, labels)
     every, own = np.vstack([old, new]), np.array(labels + placed)
     assert moved == pytest.approx(np.stack([every[own == c].mean(axis=0) for c in range(4)]))
 

@@ -10,7 +10,7 @@ from pal_made import Letters, Model, name_of, usual
 
 from perslib.errors import DataError
 from perslib.llm import Answer
-from perslib.systems.mem_pal.bench.longmemeval import accuracies, answered, read_questions
+from perslib.systems.mem_pal.bench.longmemeval import accuracies, answer_questions, read_questions
 from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, Vanilla
 from perslib.systems.mem_pal.memory.h2 import H2Dialogues
 
@@ -99,7 +99,7 @@ def test_answers_rest_on_what_is_recalled_and_are_graded_without_a_name(file):
         return usual(request)
 
     memories = [Vanilla("en", logs=False), SessionRetrieval("en", embedder=Letters())]
-    answers = answered(memories, questions, Model(say))
+    answers = answer_questions(memories, questions, Model(say))
     table = accuracies(answers).set_index("method")
     assert table["accuracy"].tolist() == [0.0, 100.0] and table["questions"].tolist() == [2, 2]
     assert table["accuracy_low"].iloc[1] == pytest.approx(34.24, abs=0.01), "two of two says little"
@@ -110,7 +110,7 @@ def test_what_fails_is_counted_and_left_out(file):
     def say(request):
         return Answer(error="gave up") if name_of(request) == "pal_lme_answer" else usual(request)
 
-    answers = answered([Vanilla("en", logs=False)], read_questions(file(record(1))), Model(say))
+    answers = answer_questions([Vanilla("en", logs=False)], read_questions(file(record(1))), Model(say))
     assert answers["said"].isna().all() and "gave up" in answers["error"].iloc[0]
     row = accuracies(answers).iloc[0]
     assert (row["failed"], row["questions"]) == (1, 1) and np.isnan(row["accuracy"])
@@ -125,5 +125,5 @@ def test_the_dialogue_variant_of_h2_memory_answers_too(file):
         name = name_of(request)
         return usual(request) if name.startswith("pal_") else mind.answer(request)
 
-    answers = answered([H2Dialogues("en", embedder=Letters())], read_questions(file(record(1))), Model(say))
+    answers = answer_questions([H2Dialogues("en", embedder=Letters())], read_questions(file(record(1))), Model(say))
     assert answers["right"].tolist() == [True] and answers["calls"].iloc[0] > 2

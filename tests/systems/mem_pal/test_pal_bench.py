@@ -22,8 +22,16 @@ from perslib.errors import DataError, UnknownName
 from perslib.llm import run_with_answers
 from perslib.report import run_report
 from perslib.report.show.html import render_cards
-from perslib.systems.mem_pal.bench import Faultless, differences, outcomes, people, results, shortened, win_tie_lose
-from perslib.systems.mem_pal.bench.tasks import remembered
+from perslib.systems.mem_pal.bench import (
+    TrueMemory,
+    average_samples,
+    compare_methods,
+    list_bench_users,
+    outcomes,
+    shorten_history,
+    win_tie_lose,
+)
+from perslib.systems.mem_pal.bench.tasks import build_session_stores
 from perslib.systems.mem_pal.memory.baselines import Vanilla
 from perslib.systems.mem_pal.memory.h2 import H2Memory
 from perslib.systems.mem_pal.studies import pal_bench as study
@@ -55,12 +63,12 @@ def corpus():
 @pytest.fixture(scope="module")
 def asked(corpus):
     whole = study.select_users(corpus, Known(), limit=-1, history=3, logs=8)
-    return replace(whole, persons=tuple(shortened(p, query=1, topics=2) for p in whole.persons))
+    return replace(whole, persons=tuple(shorten_history(p, query=1, topics=2) for p in whole.persons))
 
 
 @pytest.fixture(scope="module")
 def memories(corpus):
-    few = [Faultless(corpus, embedder=Letters()), Vanilla("en", logs=False), Vanilla("en")]
+    few = [TrueMemory(corpus, embedder=Letters()), Vanilla("en", logs=False), Vanilla("en")]
     return few
 
 
@@ -73,16 +81,16 @@ def bench(asked, memories):
 
 
 def test_months_are_shortened_at_the_end_that_matters(corpus):
-    one = people(corpus)[0]
-    cut = shortened(one, history=2, query=1, logs=5, topics=1)
+    one = list_bench_users(corpus)[0]
+    cut = shorten_history(one, history=2, query=1, logs=5, topics=1)
     assert [s.id for s in cut.history] == [s.id for s in one.history[-2:]]
     assert [s.id for s in cut.query] == [one.query[0].id] and len(cut.scenes) == 1
     assert cut.history[0].logs == one.history[-2].logs[-5:]
-    assert shortened(one) == one
+    assert shorten_history(one) == one
 
 
 def test_whole_users_are_asked_about_until_there_are_topics_enough(corpus):
-    first, second = (len(p.scenes) for p in people(corpus))
+    first, second = (len(p.scenes) for p in list_bench_users(corpus))
     assert study.select_users(corpus, Known(), limit=1).topics == first
     both = study.select_users(corpus, Known(), limit=first + 1)
     assert both.topics == first + second and both.left_out == 0
@@ -143,9 +151,9 @@ def test_answers_of_a_first_look_are_short_by_their_form(corpus):
 
 
 def test_a_faultless_memory_says_what_is_true(corpus):
-    memory = Faultless(corpus, embedder=Letters())
-    one = people(corpus)[0]
-    *_, store = run_with_answers(partial(remembered, memory, one))
+    memory = TrueMemory(corpus, embedder=Letters())
+    one = list_bench_users(corpus)[0]
+    *_, store = run_with_answers(partial(build_session_stores, memory, one))
     assert [c.session for c in store.chapters] == [s.id for s in (*one.history, *one.query)]
     topics = corpus.extras["topics"].query("user == @one.user").set_index("session")
     assert [o.requirement for o in store.outlines] == topics["requirement"].tolist()
@@ -166,13 +174,13 @@ def test_a_faultless_memory_says_what_is_true(corpus):
     assert len(store.snapshots) == 1 + len(one.query)
     assert {o.cluster for o in store.outlines} == set(range(len(store.principles)))
     with pytest.raises(DataError, match="no synthetic PAL-Set"):
-        Faultless(load("sample/zh"))
+        TrueMemory(load("sample/zh"))
 
 
 def test_a_faultless_memory_recalls_what_is_liked_before_it_is_asked(corpus):
-    memory = Faultless(corpus, embedder=Letters())
-    one = people(corpus)[0]
-    first, *_ = run_with_answers(partial(remembered, memory, one))
+    memory = TrueMemory(corpus, embedder=Letters())
+    one = list_bench_users(corpus)[0]
+    first, *_ = run_with_answers(partial(build_session_stores, memory, one))
     topic = one.scenes[0].topic
     pieces = memory.recall(first, one.query[0].before(), topic.requirement, "solution")
     assert {p.field for p in pieces} == {"background", "situation", "principle", "outline"}
@@ -185,7 +193,7 @@ def test_a_faultless_memory_recalls_what_is_liked_before_it_is_asked(corpus):
 
 
 def test_table_2_in_halves_with_what_failed(bench):
-    table = results(bench.samples)
+    table = average_samples(bench.samples)
     one, two = (tables.widen_tasks(table, *own) for own in (["requirement"], ["solution", "selection"]))
     assert list(one.columns) == ["method", *(f"word_bleu_{n}" for n in range(1, 5)), "g_score", "failed"]
     assert list(two.columns)[-2:] == ["s_score", "failed"] and set(one["failed"]) == {0}
@@ -202,7 +210,7 @@ def test_what_was_asked_of_a_model_is_known_from_the_answers(bench, asked):
 
 
 def test_few_users_have_neither_intervals_nor_tests_and_the_page_says_so(asked, bench):
-    found = differences(bench.samples, study.FAULTLESS)
+    found = compare_methods(bench.samples, study.FAULTLESS)
     assert found[["difference_low", "difference_p", "difference_p_holm"]].isna().all(axis=None)
     assert tables.find_significant(found) is None
 
@@ -224,13 +232,13 @@ def drawn(users=12):
 
 
 def test_with_enough_users_a_difference_has_an_interval_and_a_corrected_p():
-    compared = differences(drawn(), study.OURS)
+    compared = compare_methods(drawn(), study.OURS)
     (row,) = compared[compared["metric"] == "s_score"].to_dict("records")
     assert row["difference"] == 50 and np.isnan(row["difference_low"])  # all alike say nothing of how others differ
     assert row["difference_p_holm"] < 0.01
     found = tables.find_significant(compared)
     assert found == {"method": "H²Memory", "better": "RecurSum (G-Score), RecurSum (S-Score)", "worse": ""}
-    table = results(drawn())
+    table = average_samples(drawn())
     assert [tables.find_leader(drawn(), table, m)["best"] for m in tables.SHORT_METRICS] == ["H²Memory"] * 2
     assert tables.list_baseline_methods(table) == ["RecurSum"]
 
@@ -240,7 +248,7 @@ def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_
     gains = {"outlines": -1, "background": 0, "situations": 1}
     ablations = [own.assign(method=f"{study.OURS} without {p}", value=own["value"] + g) for p, g in gains.items()]
     samples = pd.concat([drawn(), *ablations], ignore_index=True)
-    changes = tables.compare_ablations(differences(samples, study.OURS), study.OURS)
+    changes = tables.compare_ablations(compare_methods(samples, study.OURS), study.OURS)
     assert changes["change"].tolist() == [50 * gain for gain in gains.values()] * 2
     found = tables.sum_up_ablations(changes)
     assert {kind: one["parts"] for kind, one in found.items()} == {
@@ -249,7 +257,7 @@ def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_
         "unclear": "background",
     }
     assert found["lower"]["changes"].count("−50.00") == 2 and found["lower"]["users"] == 12
-    best = tables.find_leader(samples, results(samples), "s_score")
+    best = tables.find_leader(samples, average_samples(samples), "s_score")
     assert (best["best"], best["near"], best["others"]) == ("H²Memory – situations", 0, 4)
     assert tables.sum_up_ablations(changes.assign(change_p_holm=np.nan)) == {}
 
@@ -262,12 +270,12 @@ def test_published_numbers_are_those_of_the_paper():
     counts = tables.read_published_table(3)
     assert (counts[["win", "tie", "lose"]].sum(axis=1) == 826).all() and len(counts) == 10
     assert tables.read_published_table(10).set_index("method").loc["H²Memory"].tolist() == [49.77, 40.40]
-    beside = results(drawn()).merge(own)
+    beside = average_samples(drawn()).merge(own)
     assert set(beside["method"]) == {"H²Memory", "RecurSum"} and len(beside) == 4
 
 
 def test_what_a_method_takes_stands_beside_what_it_reaches(bench):
-    table = results(bench.samples)
+    table = average_samples(bench.samples)
     taken = tables.compare_costs(bench, table).set_index("method")
     assert taken.loc["vanilla (with log)", "build_calls"] == 0
     assert taken.loc["vanilla (with log)", "answer_tokens"] == 110
@@ -277,7 +285,7 @@ def test_what_a_method_takes_stands_beside_what_it_reaches(bench):
 
 
 def test_runs_beside_this_one_are_found_where_they_asked_the_same(bench, asked, tmp_path):
-    own = results(bench.samples).assign(judge="judge", embedder="tfidf", asked=asked.digest)
+    own = average_samples(bench.samples).assign(judge="judge", embedder="tfidf", asked=asked.digest)
     for folder, frame in (
         ("other", own.assign(backbone="other")),
         ("elsewhere", own.assign(backbone="elsewhere", asked="x")),
@@ -292,7 +300,7 @@ def test_runs_beside_this_one_are_found_where_they_asked_the_same(bench, asked, 
 
 
 def test_dialogues_are_compared_and_people_are_asked(asked, memories, tmp_path):
-    few = replace(asked, persons=tuple(shortened(p, query=1, topics=1) for p in asked.persons))
+    few = replace(asked, persons=tuple(shorten_history(p, query=1, topics=1) for p in asked.persons))
     model = Known()
     held, evaluations = study.run_multi_turn(few, memories[:2], model, model, model, runs=2)
     assert len(held) == 4 and not any(d.error for d in held)
@@ -403,7 +411,7 @@ def test_outlines_lie_in_the_plane_of_their_main_directions():
 
 
 def test_panels_hold_bleu_1_and_the_two_scores(bench):
-    panels = tables.select_short(results(bench.samples))
+    panels = tables.select_short(average_samples(bench.samples))
     assert panels["panel"].nunique() == 4
     assert set(panels["metric"].str.replace("word_", "")) == {"bleu_1", "g_score", "s_score"}
 

@@ -10,7 +10,15 @@ import pytest
 from perslib.errors import DataError, UnknownName
 from perslib.stats import fleiss
 from perslib.systems.mem_pal.bench import best_bleu, bleu
-from perslib.systems.mem_pal.bench.measures import names, outcome, points, runs, tokens_of, vote, words
+from perslib.systems.mem_pal.bench.measures import (
+    choose_tokenizer,
+    decide_winner,
+    list_bleu_names,
+    plan_comparison_runs,
+    score_selection,
+    split_words,
+    vote,
+)
 
 NEED = "用户需要在频繁出差时保持规律饮食，并减轻胃部不适。"
 GUESS = "用户希望出差时也能规律饮食，减轻胃部负担。"
@@ -24,8 +32,8 @@ def six(scores: dict[str, float]) -> list[float]:
 
 
 def test_chinese_is_cut_by_jieba_with_its_punctuation():
-    assert "/".join(words(NEED)) == "用户/需要/在/频繁/出差/时/保持/规律/饮食/，/并/减轻/胃部不适/。"
-    assert "/".join(words(GUESS)) == "用户/希望/出差/时/也/能/规律/饮食/，/减轻/胃部/负担/。"
+    assert "/".join(split_words(NEED)) == "用户/需要/在/频繁/出差/时/保持/规律/饮食/，/并/减轻/胃部不适/。"
+    assert "/".join(split_words(GUESS)) == "用户/希望/出差/时/也/能/规律/饮食/，/减轻/胃部/负担/。"
 
 
 def test_bleu_against_one_reference():
@@ -51,17 +59,17 @@ def test_nothing_in_common_is_zero_and_not_smoothed(said):
 
 
 def test_english_counts_words_under_another_name():
-    assert len(words(CALM[1])) == 12 and len(words(CALM[0])) == 14 and " " in words(CALM[0])
+    assert len(split_words(CALM[1])) == 12 and len(split_words(CALM[0])) == 14 and " " in split_words(CALM[0])
     published = bleu(*CALM)
     assert six(published) == [0.785714, 0.695353, 0.625916, 0.544518]
     ours = bleu(*CALM, tokens="words")
     assert list(ours) == ["word_bleu_1", "word_bleu_2", "word_bleu_3", "word_bleu_4"]
     # The, user, a, calm, morning and the full stop of 8; "The user", "a calm", "calm morning" of 7
     assert six(ours)[:2] == [0.75, round((6 / 8 * 3 / 7) ** 0.5, 6)] and ours["word_bleu_4"] < published["bleu_4"]
-    assert (tokens_of("zh"), tokens_of("en")) == ("jieba", "words")
-    assert words("don't re-read it.", "words") == ("don't", "re-read", "it", ".")
+    assert (choose_tokenizer("zh"), choose_tokenizer("en")) == ("jieba", "words")
+    assert split_words("don't re-read it.", "words") == ("don't", "re-read", "it", ".")
     with pytest.raises(UnknownName):
-        names("letters")
+        list_bleu_names("letters")
 
 
 LABELS = {f"S{i}": {2: "pos", 5: "pos", 3: "neg", 7: "neg"}.get(i, "neu") for i in range(1, 9)}
@@ -69,9 +77,9 @@ LABELS = {f"S{i}": {2: "pos", 5: "pos", 3: "neg", 7: "neg"}.get(i, "neu") for i 
 
 def test_selections_are_worth_what_they_hit():
     picks = [("S2", "S5"), ("S2", "S1"), ("S2", "S3"), ("S3", "S7"), ("S4", "S6")]
-    worth = [points(pick, LABELS) for pick in picks]
+    worth = [score_selection(pick, LABELS) for pick in picks]
     assert worth == [2, 1, 0, -2, 0]
-    every = [points(pair, LABELS) for pair in combinations(LABELS, 2)]
+    every = [score_selection(pair, LABELS) for pair in combinations(LABELS, 2)]
     assert np.mean(every) == 0 and [every.count(v) for v in (2, 1, 0, -1, -2)] == [1, 8, 10, 8, 1]
 
 
@@ -85,20 +93,20 @@ def test_selections_are_worth_what_they_hit():
     ],
 )
 def test_the_higher_sum_wins(ours, theirs, expected):
-    assert outcome(ours, theirs) == expected
+    assert decide_winner(ours, theirs) == expected
     turned = {"win": "lose", "lose": "win", "tie": "tie"}
-    assert outcome(theirs, ours) == turned[expected]
+    assert decide_winner(theirs, ours) == turned[expected]
 
 
 def test_means_close_to_each_other_may_count_as_a_tie():
-    assert outcome((8, 7, 8, 6, 7, 7), (7,) * 6, tie_within=1 / 6) == "tie"
-    assert outcome((8, 7, 8, 6, 7, 7), (7,) * 6, tie_within=0.16) == "win"
+    assert decide_winner((8, 7, 8, 6, 7, 7), (7,) * 6, tie_within=1 / 6) == "tie"
+    assert decide_winner((8, 7, 8, 6, 7, 7), (7,) * 6, tie_within=0.16) == "win"
 
 
 def test_half_of_the_evaluations_are_swapped():
-    assert runs(4) == [(False, 0), (False, 1), (True, 0), (True, 1)]
+    assert plan_comparison_runs(4) == [(False, 0), (False, 1), (True, 0), (True, 1)]
     with pytest.raises(DataError, match="even"):
-        runs(3)
+        plan_comparison_runs(3)
 
 
 def test_kappa_of_fleiss():

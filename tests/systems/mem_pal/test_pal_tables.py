@@ -12,20 +12,20 @@ from perslib.prompts import PromptSettings
 from perslib.stats import holm
 from perslib.systems.mem_pal.bench import (
     agreement_with_people,
-    begun,
+    average_samples,
     bleu,
+    compare_dialogues,
+    compare_methods,
     costs,
-    differences,
-    graded,
-    judged,
+    find_majority_votes,
+    grade_answers,
+    list_bench_users,
     outcomes,
-    people,
     read_votes,
-    results,
     run,
-    scored,
-    talked,
-    voted,
+    run_dialogues,
+    score_samples,
+    start_dialogues,
     win_tie_lose,
 )
 from perslib.systems.mem_pal.memory.baselines import Vanilla, baselines
@@ -45,17 +45,17 @@ def samples(values, task="selection", metric="s_score"):
 
 
 def test_means_are_pooled_over_samples_and_scaled_as_published():
-    table = results(samples({"m": {"A": [2, 1], "B": [-1]}})).iloc[0]
+    table = average_samples(samples({"m": {"A": [2, 1], "B": [-1]}})).iloc[0]
     assert round(table["value"], 3) == 33.333 and np.isnan(table["value_low"])  # two users say nothing of users
     assert (table["samples"], table["users"], table["failed"]) == (3, 2, 0)
-    assert results(samples({"m": {"A": [0.25]}}, "solution", "bleu_1"))["value"].item() == 25.0
-    assert results(samples({"m": {"A": [2, 1.5, 0, 0.5]}}, "requirement", "g_score"))["value"].item() == 50.0
+    assert average_samples(samples({"m": {"A": [0.25]}}, "solution", "bleu_1"))["value"].item() == 25.0
+    assert average_samples(samples({"m": {"A": [2, 1.5, 0, 0.5]}}, "requirement", "g_score"))["value"].item() == 50.0
 
 
 def test_what_failed_is_counted_and_left_out():
-    table = results(samples({"m": {"A": [2, None], "B": [None]}})).iloc[0]
+    table = average_samples(samples({"m": {"A": [2, None], "B": [None]}})).iloc[0]
     assert table["value"] == 100 and table["failed"] == 2 and table["users"] == 1
-    nothing = results(samples({"m": {"A": [None]}})).iloc[0]
+    nothing = average_samples(samples({"m": {"A": [None]}})).iloc[0]
     assert np.isnan(nothing["value"]) and nothing["failed"] == 1
 
 
@@ -70,7 +70,7 @@ def test_differences_are_paired_on_common_samples_and_corrected():
     base, better = drawn(lead=0.3)
     third = {u: list(own) for u, own in base.items()}
     third["u00"][0] = None
-    table = differences(samples({"ours": better, "a": base, "b": third}), "ours")
+    table = compare_methods(samples({"ours": better, "a": base, "b": third}), "ours")
     assert table[["method", "other"]].values.tolist() == [["ours", "a"], ["ours", "b"]]
     own, other = (np.array(list(v.values()), float) for v in (better, base))
     assert table["difference"][0] == pytest.approx((own - other).mean() * 50)
@@ -78,26 +78,26 @@ def test_differences_are_paired_on_common_samples_and_corrected():
         table["difference_low"][0] > 0 and table["samples"].tolist() == [240, 239] and table["difference_p"][0] < 0.01
     )
     assert np.allclose(table["difference_p_holm"], holm(table["difference_p"]))
-    pairs = differences(samples({"ours": better, "a": base, "b": third}))
+    pairs = compare_methods(samples({"ours": better, "a": base, "b": third}))
     assert len(pairs) == 3 and pairs.iloc[2]["difference"] == 0 and pairs.iloc[2]["difference_p"] == 1
-    behind = differences(samples({"a": base, "ours": better}), "ours")
+    behind = compare_methods(samples({"a": base, "ours": better}), "ours")
     assert behind["method"].item() == "ours" and behind["difference"].item() > 0
     with pytest.raises(UnknownName):
-        differences(samples({"a": base}), "nobody")
+        compare_methods(samples({"a": base}), "nobody")
 
 
 def test_an_interval_covers_the_mean_and_few_users_have_none():
     base, _ = drawn()
-    table = results(samples({"m": base})).iloc[0]
+    table = average_samples(samples({"m": base})).iloc[0]
     assert table["value_low"] < table["value"] < table["value_high"]
-    few = differences(samples({"a": {"u": [1]}, "b": {"u": [0]}})).iloc[0]
+    few = compare_methods(samples({"a": {"u": [1]}, "b": {"u": [0]}})).iloc[0]
     assert np.isnan(few["difference_p"]) and np.isnan(few["difference_low"]) and few["difference"] == 50
 
 
 def test_an_answer_that_is_there_twice_is_refused():
     one = samples({"m": {"A": [1]}})
     with pytest.raises(DataError, match="twice"):
-        results(pd.concat([one, one]))
+        average_samples(pd.concat([one, one]))
 
 
 # -- from a synthetic set to the tables --------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_an_answer_that_is_there_twice_is_refused():
 
 @pytest.fixture(scope="module")
 def who():
-    return people(palset(users=2, seed=7, language="zh"))
+    return list_bench_users(palset(users=2, seed=7, language="zh"))
 
 
 def knowing(who):
@@ -131,16 +131,16 @@ def test_people_have_query_sessions_topics_and_scenes(who):
     with pytest.raises(DataError, match="no topics"):
         from perslib.corpus import load
 
-        people(load("sample/zh"))
+        list_bench_users(load("sample/zh"))
 
 
 @pytest.mark.sample
 def test_from_answers_to_the_table_with_costs(who):
     memories = [Vanilla("zh", logs=False), Vanilla("zh"), baselines("zh", embedder=Letters())[5]]
     answers, served = run(memories, who, Model(knowing(who)), PromptSettings("zh"))
-    one = scored(graded(answers, who, Model(), PromptSettings("zh")), who)
+    one = score_samples(grade_answers(answers, who, Model(), PromptSettings("zh")), who)
     assert set(one["metric"]) == {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "g_score", "s_score"}
-    table = results(one)
+    table = average_samples(one)
     s = table[table.metric == "s_score"].set_index("method")["value"]
     assert s["vanilla (with log)"] == 100.0 == s["ConditionMem"] and s["vanilla (without log)"] < 100
     restated = one[(one.metric == "bleu_1") & (one.method == "vanilla (with log)") & (one.task == "requirement")]
@@ -156,16 +156,16 @@ def test_from_answers_to_the_table_with_costs(who):
 
 
 def test_english_is_scored_by_words_under_its_own_name_or_as_published():
-    own = people(palset(users=1, seed=3, language="en"))
+    own = list_bench_users(palset(users=1, seed=3, language="en"))
     answers, _ = run([Vanilla(logs=False)], own, Model(), tasks=["requirement", "solution"])
-    by_words, published = scored(answers, own), scored(answers, own, tokens="jieba")
+    by_words, published = score_samples(answers, own), score_samples(answers, own, tokens="jieba")
     assert set(by_words["metric"]) == {f"word_bleu_{n}" for n in (1, 2, 3, 4)}
     assert set(published["metric"]) == {f"bleu_{n}" for n in (1, 2, 3, 4)}
 
 
 def test_an_answer_that_failed_has_no_score_of_any_kind(who):
     answers, _ = run([Vanilla("zh")], who, Model(lambda request: {"nonsense": 1}), PromptSettings("zh"))
-    table = results(scored(graded(answers, who, Model()), who))
+    table = average_samples(score_samples(grade_answers(answers, who, Model()), who))
     assert table["value"].isna().all() and (table["failed"] == sum(len(p.scenes) for p in who)).all()
 
 
@@ -183,10 +183,10 @@ def usual_h2(request):
 
 def test_from_dialogues_to_win_tie_lose(who):
     memories = [Vanilla("zh"), Vanilla("zh", logs=False)]
-    held = talked(begun(memories, who, Model()), Model(), Model(), PromptSettings("zh"))
+    held = run_dialogues(start_dialogues(memories, who, Model()), Model(), Model(), PromptSettings("zh"))
     better = {"assistant_1": 6, "assistant_2": 6}
     judge = Model(lambda r: {"analysis": dict.fromkeys([*better, "overall"], ""), "scores": better})
-    pairs = outcomes(judged(held, judge, PromptSettings("zh"), method="vanilla (with log)"))
+    pairs = outcomes(compare_dialogues(held, judge, PromptSettings("zh"), method="vanilla (with log)"))
     table = win_tie_lose(pairs)
     topics = sum(len(p.scenes) for p in who)
     assert table["dimension"].tolist() == ["requirement", "preference"]
@@ -213,14 +213,14 @@ def test_agreement_with_people_is_kappa_over_what_both_decide(tmp_path):
     own = pairs(PEOPLE).rename(columns={"outcome": "vote"})[["user", "session", "topic", "dimension", "vote"]]
     votes = pd.concat([own.assign(rater="a"), own.assign(rater="b")])
     votes.to_csv(tmp_path / "votes.csv", index=False)
-    table = agreement_with_people(pairs(JUDGE), voted(read_votes(tmp_path / "votes.csv"))).iloc[0]
+    table = agreement_with_people(pairs(JUDGE), find_majority_votes(read_votes(tmp_path / "votes.csv"))).iloc[0]
     assert round(table["kappa"], 6) == 0.583333 and table["decided"] == 10 and table["topics"] == 12
     assert [table[f"judge_{n}"] for n in ("win", "tie", "lose")] == [7, 1, 4]
     assert [table[f"people_{n}"] for n in ("win", "tie", "lose")] == [7, 1, 4]
     assert np.isnan(table["kappa_low"])  # six people are too few
     with pytest.raises(DataError, match="which method"):
         more = pd.concat([pairs(JUDGE), pairs(JUDGE).assign(other="third")])
-        agreement_with_people(more, voted(read_votes(tmp_path / "votes.csv")))
+        agreement_with_people(more, find_majority_votes(read_votes(tmp_path / "votes.csv")))
 
 
 def test_one_pair_has_no_kappa():
@@ -232,7 +232,9 @@ def test_one_pair_has_no_kappa():
 def test_raters_who_disagree_tie():
     rows = {"user": "u", "session": "s", "topic": "t", "dimension": "preference"}
     votes = pd.DataFrame([{**rows, "rater": r, "vote": v} for r, v in (("a", "win"), ("b", "lose"))])
-    assert voted(votes)["people"].tolist() == ["tie"] and voted(votes)["raters"].tolist() == [2]
+    assert find_majority_votes(votes)["people"].tolist() == ["tie"] and find_majority_votes(votes)[
+        "raters"
+    ].tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +267,7 @@ def test_a_rater_may_vote_on_several_opponents_and_on_each_once(tmp_path):
     lines = ["user,session,topic,dimension,rater,vote,method,other"]
     lines += [f"u,s,t,requirement,r,{vote},ours,{other}" for vote, other in (("win", "a"), ("lose", "b"))]
     path.write_text("\n".join(lines))
-    people = voted(read_votes(path)).set_index("other")["people"]
+    people = find_majority_votes(read_votes(path)).set_index("other")["people"]
     assert people.to_dict() == {"a": "win", "b": "lose"}
     path.write_text("\n".join([*lines, "u,s,t,requirement,r,tie,ours,a"]))
     with pytest.raises(DataError, match=r"votes\.csv:4: is a second vote"):

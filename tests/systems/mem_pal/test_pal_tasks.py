@@ -17,30 +17,36 @@ from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer, parse
 from perslib.prompts import PromptSettings, prompt
 from perslib.systems.mem_pal.bench import (
-    Person,
+    BenchTopic,
+    BenchUser,
     Scene,
-    Topic,
     as_frame,
-    begun,
+    compare_dialogues,
     draw_templates,
-    graded,
-    judged,
+    grade_answers,
     outcomes,
     read_templates,
     run,
-    talked,
+    run_dialogues,
+    start_dialogues,
 )
-from perslib.systems.mem_pal.bench.multi_turn import PATTERNS, template
-from perslib.systems.mem_pal.bench.tasks import TASKS, asked, query_of, remembered, serve
+from perslib.systems.mem_pal.bench.multi_turn import PATTERNS, make_dialogue_template
+from perslib.systems.mem_pal.bench.tasks import (
+    TASKS,
+    answer_about_user,
+    build_session_stores,
+    make_task_question,
+    query_of,
+)
 from perslib.systems.mem_pal.memory.baselines import MemoryBank, RecurSum, TurnRetrieval, Vanilla, baselines
 
 LABELS = ("neu", "pos", "neg", "neu", "pos", "neu", "neg", "neu")
 
 
-def topic(number: int, name: str = "topic-1") -> Topic:
+def topic(number: int, name: str = "topic-1") -> BenchTopic:
     texts = tuple(f"{name} solution{i}" for i in range(1, 9))
     pick = {side: tuple(t for t, label in zip(texts, LABELS) if label == side) for side in ("pos", "neg")}
-    return Topic(
+    return BenchTopic(
         *("u", f"u_sample{number}", name, f"question about {name}"),
         *((f"{name} warm", f"{name} soon"), f"requirement of {name}", pick["pos"], pick["neg"], texts, LABELS),
     )
@@ -58,7 +64,7 @@ def scene(number: int, name: str = "topic-1") -> Scene:
     )
 
 
-PERSON = Person(
+PERSON = BenchUser(
     "u",
     tuple(session(i, day) for i, day in enumerate(("09-01", "10-10"))),
     (session(2, "12-03"), session(3, "12-20")),
@@ -80,18 +86,18 @@ def test_memories_are_asked_with_the_question_or_with_the_requirement():
 
 
 def test_restating_is_not_shown_the_requirement_and_candidates_keep_their_order():
-    restate = shown(asked(PromptSettings(), "requirement", topic(2), []).request)
+    restate = shown(make_task_question(PromptSettings(), "requirement", topic(2), []).request)
     assert "question about" in restate and "requirement of topic-1" not in restate
-    select = shown(asked(PromptSettings("zh"), "selection", topic(2), []).request)
+    select = shown(make_task_question(PromptSettings("zh"), "selection", topic(2), []).request)
     places = [select.index(f"S{i}：topic-1 solution{i}") for i in range(1, 9)]
     assert places == sorted(places)
 
 
 def test_everything_about_a_user_is_asked_at_once_with_the_memory_as_it_stood():
     model = Model()
-    served = model.of(partial(serve, TurnRetrieval(embedder=Letters()), PERSON, PromptSettings()))
+    served = model.of(partial(answer_about_user, TurnRetrieval(embedder=Letters()), PERSON, PromptSettings()))
     assert model.rounds == 1 and model.stages == ["answer"] * 9
-    assert [s.heard for s in served.stores] == [
+    assert [s.session_ids for s in served.stores] == [
         ("u_sample0", "u_sample1"),
         ("u_sample0", "u_sample1", "u_sample2"),
         ("u_sample0", "u_sample1", "u_sample2", "u_sample3"),
@@ -156,7 +162,7 @@ def test_grades_in_quotes_count_and_others_do_not():
         data, problem = parse(said, schema)
         return Answer(text=said, data=data, error=problem)
 
-    done = graded(frame, [PERSON], Model(judge))
+    done = grade_answers(frame, [PERSON], Model(judge))
     assert done["grade"].dropna().tolist() == [1.5, 1.5] and done["grade_error"].notna().sum() == 1
     assert done["grade"].astype(float).mean() == 1.5
     assert set(done[done.grade_error.notna()]["topic"]) == {"topic-2"}
@@ -165,7 +171,7 @@ def test_grades_in_quotes_count_and_others_do_not():
 def test_the_judge_of_requirements_is_asked_at_temperature_0():
     frame, _ = run([Vanilla()], [PERSON], Model(), tasks=["requirement"])
     judge = Model()
-    graded(frame, [PERSON], judge)
+    grade_answers(frame, [PERSON], judge)
     assert {r.temperature for r in judge.asked} == {0} and "Warm meals." in shown(judge.asked[0])
     assert all("topic-1 warm" in shown(r) or "topic-2 warm" in shown(r) for r in judge.asked)
 
@@ -173,7 +179,7 @@ def test_the_judge_of_requirements_is_asked_at_temperature_0():
 def test_a_memory_that_keeps_better_what_was_recalled_is_told():
     memory = MemoryBank(embedder=Letters())
     memory.forgetting = inf
-    stores = Model().of(partial(remembered, memory, PERSON, tasks=TASKS))
+    stores = Model().of(partial(build_session_stores, memory, PERSON, tasks=TASKS))
     assert stores[0].recalls == () and stores[1].recalls and stores[1].recalls[0].last == "2024-12-03"
     assert all(r.times == 1 for r in stores[1].recalls)
 
@@ -192,11 +198,11 @@ def test_a_run_over_http_resumes_without_asking_again(model, server):
     one = model()
     memories = [Vanilla("zh"), RecurSum("zh"), MemoryBank("zh", embedder=Letters())]
     frame, served = run(memories, [PERSON], one, PromptSettings("zh"))
-    assert frame["error"].isna().all() and len(frame) == 27 and not any(s.failed for s in served)
+    assert frame["error"].isna().all() and len(frame) == 27 and not any(s.list_failures for s in served)
     assert frame["tokens_in"].tolist() == [100] * 27
-    dialogues = talked(begun(memories, [PERSON], one), one, one, PromptSettings("zh"))
+    dialogues = run_dialogues(start_dialogues(memories, [PERSON], one), one, one, PromptSettings("zh"))
     assert not any(d.error for d in dialogues)
-    compared = judged(dialogues, one, PromptSettings("zh"), method="RecurSum")
+    compared = compare_dialogues(dialogues, one, PromptSettings("zh"), method="RecurSum")
     assert compared["error"].isna().all() and set(outcomes(compared)["outcome"]) <= {"win", "tie", "lose"}
     assert {"memory", "answer", "user", "assistant", "compare"} <= set(one.ledger.stages)
     asked = len(server.bodies)
@@ -209,7 +215,7 @@ def test_a_run_over_http_resumes_without_asking_again(model, server):
 
 def test_there_are_four_patterns_of_five_to_seven_turns():
     assert [len(p) for p in PATTERNS] == [5, 6, 6, 7] and len(set(PATTERNS)) == 4
-    assert template(True, False)[3] == ("solution_discussion", "solution_discussion")
+    assert make_dialogue_template(True, False)[3] == ("solution_discussion", "solution_discussion")
     for pattern in PATTERNS:
         users = [user for user, _ in pattern]
         assert users[0] == "topic_inquiry" and users.count("requirement_confirmation") == 2
@@ -246,9 +252,9 @@ def test_files_that_hold_no_templates(content, tmp_path):
 
 def held(memories=None, user=None, assistant=None, form=None, **options):
     memories = memories or [TurnRetrieval(embedder=Letters())]
-    start = begun(memories, [PERSON], Model())
+    start = start_dialogues(memories, [PERSON], Model())
     user, assistant = user or Model(), assistant or Model()
-    return talked(start, user, assistant, form, **options), user, assistant
+    return run_dialogues(start, user, assistant, form, **options), user, assistant
 
 
 def test_dialogues_go_on_to_the_end_of_their_templates():
@@ -307,7 +313,7 @@ def test_a_line_that_does_not_come_ends_its_dialogue_and_no_other():
     assert broken[0].error == "u_sample2_topic-2_2: user: content is empty"
     frame = as_frame(done)
     assert frame["error"].notna().sum() == 1
-    first = talked(begun([Vanilla()], [PERSON], Model()), Model(lambda r: {"content": None}), Model())
+    first = run_dialogues(start_dialogues([Vanilla()], [PERSON], Model()), Model(lambda r: {"content": None}), Model())
     assert all(d.error and not d.lines for d in first) and len(as_frame(first)) == 3
 
 
@@ -328,15 +334,17 @@ def test_topics_of_two_users_who_share_a_session_name_are_compared_apart():
         scenes = [replace(s, topic=replace(s.topic, user=user)) for s in PERSON.scenes]
         return replace(PERSON, user=user, scenes=tuple(scenes))
 
-    start = begun([Vanilla(), Vanilla(logs=False)], [named("one"), named("two")], Model())
-    found = judged(talked(start, Model(), Model()), Model(), method="vanilla (with log)", number_of_runs=2)
+    start = start_dialogues([Vanilla(), Vanilla(logs=False)], [named("one"), named("two")], Model())
+    found = compare_dialogues(
+        run_dialogues(start, Model(), Model()), Model(), method="vanilla (with log)", number_of_runs=2
+    )
     topics = found[["user", "session", "topic"]].drop_duplicates()
     assert topics["user"].value_counts().to_dict() == {"one": len(PERSON.scenes), "two": len(PERSON.scenes)}
 
 
 def test_topics_without_a_template_are_named():
     with pytest.raises(DataError, match="u_sample2_topic-1"):
-        begun([Vanilla()], [PERSON], Model(), {})
+        start_dialogues([Vanilla()], [PERSON], Model(), {})
 
 
 # -- comparing ---------------------------------------------------------------------------------------------
@@ -366,27 +374,27 @@ OURS, THEIRS = "vanilla (with log)", "vanilla (without log)"
 
 def test_half_of_the_evaluations_swap_the_order(dialogues):
     judge = Model(fair)
-    frame = judged(dialogues, judge, method=OURS)
+    frame = compare_dialogues(dialogues, judge, method=OURS)
     assert len(frame) == 3 * 2 * 6 and frame["swapped"].sum() == 18
     assert set(zip(frame["swapped"], frame["ours"], frame["theirs"])) == {(False, 8.0, 5.0), (True, 7.0, 6.0)}
     assert {r.temperature for r in judge.asked} == {0.7}
     pair = outcomes(frame)
     assert set(pair["outcome"]) == {"win"} and set(pair["ours"]) == {7.5} and set(pair["runs"]) == {6}
     assert set(outcomes(frame, tie_within=2.0)["outcome"]) == {"tie"}
-    turned = outcomes(judged(dialogues, Model(fair), method=THEIRS))
+    turned = outcomes(compare_dialogues(dialogues, Model(fair), method=THEIRS))
     assert set(turned["outcome"]) == {"lose"}
 
 
 def test_runs_differ_at_a_temperature_and_the_published_setting_is_an_option(dialogues):
     judge = Model(fair)
-    judged(dialogues, judge, PromptSettings(temperature=0), method=OURS)
+    compare_dialogues(dialogues, judge, PromptSettings(temperature=0), method=OURS)
     assert {r.temperature for r in judge.asked} == {0}
     assert len({(r.sample, r.seed, shown(r)) for r in judge.asked}) == len(judge.asked)
 
 
 def test_each_dimension_has_what_it_is_about(dialogues):
     judge = Model(fair)
-    judged(dialogues, judge, method=OURS)
+    compare_dialogues(dialogues, judge, method=OURS)
     for request in judge.asked:
         is_requirement = name_of(request) == "pal_judge_requirement"
         assert ("warm" in shown(request)) == is_requirement == ("DISLIKING" not in shown(request))
@@ -400,17 +408,17 @@ def test_an_evaluation_that_fails_takes_its_counterpart_with_it(dialogues):
             broken["scores"]["assistant_1"] = 11
         return broken
 
-    frame = judged(dialogues, Model(say), method=OURS)
+    frame = compare_dialogues(dialogues, Model(say), method=OURS)
     assert frame["error"].notna().sum() == 6 and set(frame[frame.error.notna()]["run"]) == {"p1-1"}
     pair = outcomes(frame)
     assert set(pair["runs"]) == {4} and set(pair["ours"]) == {7.5}
-    nothing = outcomes(judged(dialogues, Model(lambda r: {"scores": None}), method=OURS))
+    nothing = outcomes(compare_dialogues(dialogues, Model(lambda r: {"scores": None}), method=OURS))
     assert nothing["outcome"].isna().all() and set(nothing["runs"]) == {0} and len(nothing) == 6
 
 
 def test_methods_that_did_not_talk_are_named(dialogues):
     with pytest.raises(UnknownName):
-        judged(dialogues, Model(), method="nobody")
+        compare_dialogues(dialogues, Model(), method="nobody")
 
 
 def test_scenes_show_what_there_is():

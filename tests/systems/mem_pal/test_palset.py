@@ -15,7 +15,7 @@ from perslib.corpus import load, read_release
 from perslib.corpus.files.reading import ImportResult
 from perslib.errors import DataError, UnknownName
 from perslib.systems.mem_pal.loaders.palset import averages, per_user
-from perslib.systems.mem_pal.loaders.palset_records import action, label, read_side, side_files
+from perslib.systems.mem_pal.loaders.palset_records import action, parse_feedback_label, read_side, side_files
 from perslib.systems.mem_pal.memory.long_term import list_user_sessions
 
 
@@ -103,7 +103,7 @@ def test_actions_are_known_in_every_form(form):
 
 
 def test_feedback_is_known_in_both_languages():
-    assert [label(x) for x in ("pos", "Negative", "中性", "maybe")] == ["pos", "neg", "neu", None]
+    assert [parse_feedback_label(x) for x in ("pos", "Negative", "中性", "maybe")] == ["pos", "neg", "neu", None]
 
 
 def test_disorder_is_put_in_order_and_counted(tmp_path):

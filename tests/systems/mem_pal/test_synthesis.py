@@ -19,12 +19,12 @@ from perslib.llm import backbone
 from perslib.llm.structured.parsing import find_schema_faults as validation_problem
 from perslib.prompts import prompt
 from perslib.systems.mem_pal.memory.long_term import list_user_sessions
-from perslib.systems.mem_pal.synthesis import estimate, synthesize
+from perslib.systems.mem_pal.synthesis import estimate_synthesis, synthesize
 from perslib.systems.mem_pal.synthesis import sessions as talks
-from perslib.systems.mem_pal.synthesis.estimate import StandIn
+from perslib.systems.mem_pal.synthesis.estimate import PlaceholderAnswers
 from perslib.systems.mem_pal.synthesis.personas import _likings, _months, _people, _situations, _types
-from perslib.systems.mem_pal.synthesis.questions import Fault, Writing
-from perslib.systems.mem_pal.synthesis.sessions import Topic
+from perslib.systems.mem_pal.synthesis.questions import AnswerFault, UserSynthesis
+from perslib.systems.mem_pal.synthesis.sessions import DraftTopic
 
 # -- whole runs --------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ def test_frameworks_are_read_by_id_and_say_something():
 
 
 def test_candidates_are_eight_and_different():
-    topic = Topic("work-1", "Hm?", [{"need": "a", "evidences": ["x"]}], "r")
+    topic = DraftTopic("work-1", "Hm?", [{"need": "a", "evidences": ["x"]}], "r")
     read = talks._candidates([topic])
     ways = [f"way {i}" for i in range(8)]
     assert read({"topics": [{"id": "work-1", "solutions": ways}]}).value == {"work-1": ways}
@@ -231,8 +231,8 @@ def test_candidates_are_eight_and_different():
 
 
 def test_candidates_are_asked_for_without_a_word_of_the_user():
-    topic = Topic("work-1", "Hm?", [{"need": "a", "evidences": ["secret evidence"]}], "r")
-    (request,) = first_asked(partial(talks.write_candidates, [topic], "0000 2024-12-06", Writing("en")))
+    topic = DraftTopic("work-1", "Hm?", [{"need": "a", "evidences": ["secret evidence"]}], "r")
+    (request,) = first_asked(partial(talks.write_candidates, [topic], "0000 2024-12-06", UserSynthesis("en")))
     asked = str(request.messages)
     assert not any(word in asked for word in ("Ida", "Nights.", "shifts", "secret evidence"))
 
@@ -241,10 +241,10 @@ def test_candidates_are_asked_for_without_a_word_of_the_user():
     ("pos", "neg"), [(["S1", "S2"], ["S2", "S3"]), (["S1", "S9"], ["S3", "S4"]), (["S1", "S1"], ["S3", "S4"])]
 )
 def test_verdicts_name_four_different_solutions(pos, neg):
-    topic = Topic("work-1", "Hm?", [], "r", [f"way {i}" for i in range(8)])
+    topic = DraftTopic("work-1", "Hm?", [], "r", [f"way {i}" for i in range(8)])
     picks = {"pos": pos, "neg": neg}
     given = {side: [{"id": i, "reason": "x"} for i in ids] for side, ids in picks.items()}
-    with pytest.raises(Fault, match="four different ids"):
+    with pytest.raises(AnswerFault, match="four different ids"):
         talks._verdict({"analysis": "", **given})
     good = {
         "pos": [{"id": "s1", "reason": "x"}, {"id": "S8 ", "reason": "x"}],
@@ -255,16 +255,16 @@ def test_verdicts_name_four_different_solutions(pos, neg):
 
 
 def test_the_beginnings_are_checked_too():
-    with pytest.raises(Fault, match="2024-11, expected 2024-12"):
+    with pytest.raises(AnswerFault, match="2024-11, expected 2024-12"):
         _months(["2024-12"])({"months": [{"month": "2024-11", "events": "x"}]})
     four = {a: ["a", "b", "c", "d"] for a in ("work", "health", "family", "leisure")}
     assert list(_types(four).value)[:5] == ["work-1", "work-2", "work-3", "work-4", "health-1"]
     assert _types({**four, "work": ["a", "a", "b", "c"]}).value is None
     own = [{"id": "work-1", "text": "t"}]
     assert _likings(own)({"preferences": [{"id": "work-2", "pos": "x", "neg": "y"}]}).value is None
-    with pytest.raises(Fault, match="99 characters"):
+    with pytest.raises(AnswerFault, match="99 characters"):
         talks._account({"experience": "x" * 99})
-    person = StandIn("en")("profiles", {"count": 3})
+    person = PlaceholderAnswers("en")("profiles", {"count": 3})
     assert len(_people(3, "en")(person).value) == 3
     reading = _people(5, "en")(person)
     assert len(reading.value) == 3 and reading.faults == ("3 people, expected 5",)
@@ -294,13 +294,13 @@ def test_how_many_are_wanted_is_said_by_the_schema(step, answer, language):
 
 @pytest.mark.sample
 def test_the_estimate_is_near_what_the_published_programs_took():
-    table = estimate(backbone("vllm-qwen3-8b"), 100, "zh")
+    table = estimate_synthesis(backbone("vllm-qwen3-8b"), 100, "zh")
     assert list(table.index[:3]) == ["profiles", "timeline", "requirements"] and table.loc["profiles", "calls"] == 10
-    plain = estimate(backbone("vllm-qwen3-8b"), 100, "zh", check=False)
+    plain = estimate_synthesis(backbone("vllm-qwen3-8b"), 100, "zh", check=False)
     assert plain["calls"].sum() == pytest.approx(26_700, rel=0.2) and "check" not in plain.index
     assert table.loc["check", "calls"] == table.loc["dialogue", "calls"], "each session is looked through once"
     assert table["tokens_in"].sum() / 61e6 < 1.5 and table["tokens_out"].sum() / 31e6 < 1.5
-    priced = estimate(backbone("openai"), 100, "zh")
+    priced = estimate_synthesis(backbone("openai"), 100, "zh")
     assert priced["cost"].sum() == pytest.approx(
         0.4e-6 * priced["tokens_in"].sum() + 1.6e-6 * priced["tokens_out"].sum()
     )
@@ -311,4 +311,4 @@ def test_a_rehearsal_asks_what_the_run_asks(monkeypatch):
     model = Model(monkeypatch)
     synthesize(model, users=2)
     different = {json.dumps(request.messages) for _, _, request in model.asked}  # equal ones are asked once
-    assert estimate(backbone("embedded"), 2)["calls"].sum() == len(different)
+    assert estimate_synthesis(backbone("embedded"), 2)["calls"].sum() == len(different)

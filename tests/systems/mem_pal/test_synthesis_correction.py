@@ -12,9 +12,22 @@ from synthesis_made import ONE, OWN, Model
 
 from perslib.systems.mem_pal.loaders.palset_records import LOG_TYPES
 from perslib.systems.mem_pal.synthesis import synthesize
-from perslib.systems.mem_pal.synthesis.correction import PARTS, _mended, correct, faults, filled, pattern_fault
-from perslib.systems.mem_pal.synthesis.questions import Writing
-from perslib.systems.mem_pal.synthesis.sessions import Chapter, Entry, Script, Session, sessions
+from perslib.systems.mem_pal.synthesis.correction import (
+    PARTS,
+    _mend_texts,
+    correct,
+    fill_log_text,
+    find_session_faults,
+    pattern_fault,
+)
+from perslib.systems.mem_pal.synthesis.questions import UserSynthesis
+from perslib.systems.mem_pal.synthesis.sessions import (
+    DraftSession,
+    LogEntry,
+    Script,
+    SituationDraft,
+    group_into_sessions,
+)
 
 GOOD = {
     "Web Search": "sore neck; two pages of stretches",
@@ -65,7 +78,7 @@ def test_words_and_spans_are_told_apart():
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_stand_ins_fill_every_pattern(language):
     for kind, parts in zip(LOG_TYPES[language], PARTS, strict=True):
-        text = filled(kind, iter(["one", "two", "three"]), language)
+        text = fill_log_text(kind, iter(["one", "two", "three"]), language)
         assert pattern_fault(kind, text, language) is None
         assert len(text.split("；" if language == "zh" else "; ")) == len(parts)
 
@@ -105,12 +118,14 @@ def session(said=SAID, logs=("sore neck; two pages",)):
         f"turn_{n}": {"user": {"action": "x", "content": user}, "assistant": {"action": "y", "content": reply}}
         for n, (user, reply) in enumerate(said, start=1)
     }
-    entries = [Entry(at.replace(minute=i), "Web Search", text) for i, text in enumerate(logs)]
-    return Session([Chapter(OWN, None, entries[:1]), Chapter(OWN, "query", entries[1:], [], SCRIPT, dialogue)])
+    entries = [LogEntry(at.replace(minute=i), "Web Search", text) for i, text in enumerate(logs)]
+    return DraftSession(
+        [SituationDraft(OWN, None, entries[:1]), SituationDraft(OWN, "query", entries[1:], [], SCRIPT, dialogue)]
+    )
 
 
 def test_a_sound_session_has_no_faults():
-    assert faults(session(), "en") == {}
+    assert find_session_faults(session(), "en") == {}
 
 
 def test_labels_repetitions_and_running_ahead_are_found():
@@ -120,7 +135,7 @@ def test_labels_repetitions_and_running_ahead_are_found():
         ("<Solution Feedback> Cold.", "Heat soup there."),
         ("Yes.", "Take the T4 bus."),
     ]
-    assert faults(session(said, ["sore neck; two pages", "sore neck"]), "en") == {
+    assert find_session_faults(session(said, ["sore neck; two pages", "sore neck"]), "en") == {
         "L2": ["is no Web Search: expected keywords, what was viewed, with semicolons between"],
         "U1": ["tells T1 N1 before its turn"],
         "A1": ["names the label N1", "tells T1 S2 before its turn"],
@@ -132,8 +147,8 @@ def test_labels_repetitions_and_running_ahead_are_found():
 
 def test_sessions_take_the_logs_of_situations_without_a_dialogue_along():
     parts = [None, "history", "history", None, None, "query", None]
-    chapters = [Chapter(OWN, part) for part in parts]
-    assert [len(s.chapters) for s in sessions(chapters)] == [2, 1, 3]
+    chapters = [SituationDraft(OWN, part) for part in parts]
+    assert [len(s.chapters) for s in group_into_sessions(chapters)] == [2, 1, 3]
     one = session(logs=["a; b", "c; d", "e; f"])
     one.mend({"L2": {"text": "mended; x"}, "A2": {"text": "Anew."}})
     assert [e.content for c in one.chapters for e in c.logs] == ["a; b", "mended; x", "e; f"]
@@ -217,13 +232,13 @@ def test_a_repair_that_fails_leaves_the_session_and_says_so(monkeypatch):
 
 
 def test_the_person_is_shown_to_those_who_correct():
-    (check,) = first_asked(partial(correct, ONE, session(), Writing("en")))
+    (check,) = first_asked(partial(correct, ONE, session(), UserSynthesis("en")))
     wrong = session(logs=["sore neck; two pages", "sore neck"])
-    (repair,) = first_asked(partial(correct, ONE, wrong, Writing("en", check=False)))
+    (repair,) = first_asked(partial(correct, ONE, wrong, UserSynthesis("en", check=False)))
     for request in (check, repair):
         told = str(request.messages)
         assert all(part in told for part in ("Ida", "Nights.", "Bring porridge.", "sore neck"))
     assert "sore neck; two pages" in str(check.messages) and "L2 is no Web Search" in str(repair.messages)
     log = {"id": "l1", "type": "Message Sending", "text": "Tom; hi"}
-    reading = _mended({"L1": ["bad"], "A2": ["worse"]}, {"logs": [log], "turns": []})
+    reading = _mend_texts({"L1": ["bad"], "A2": ["worse"]}, {"logs": [log], "turns": []})
     assert reading.faults == ("A2 is not mended",) and reading.value == {"L1": log}

@@ -14,7 +14,7 @@ from perslib.errors import DataError, PerslibError
 from perslib.judge import Computed, Constant, evaluate, select_blocks
 from perslib.llm import Answer, Request
 from perslib.stats import length_audit
-from perslib.systems.uxbench.bench import PairJudge, padded, padding_audit, pairs_of, position_audit
+from perslib.systems.uxbench.bench import PairJudge, pad_reply, padding_audit, pairs_of, position_audit
 
 
 class ByLength(Computed):
@@ -135,5 +135,5 @@ def test_padding_raises_only_the_score_of_who_counts_characters(corpus):
 
 
 def test_padding_says_nothing_and_is_about_as_long():
-    assert padded("x" * 1000, "en").startswith("x" * 1000) and 1700 < len(padded("x" * 1000, "en")) < 2400
-    assert "总而言之" in padded("好", "zh")
+    assert pad_reply("x" * 1000, "en").startswith("x" * 1000) and 1700 < len(pad_reply("x" * 1000, "en")) < 2400
+    assert "总而言之" in pad_reply("好", "zh")

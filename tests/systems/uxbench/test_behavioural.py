@@ -12,7 +12,14 @@ from perslib.errors import NotEnough
 from perslib.judge import UserMean, evaluate
 from perslib.stats import correlation
 from perslib.systems.uxbench.loaders.log_records import session
-from perslib.systems.uxbench.signals import behavioural, fit_votes, reactions, sessions_of, signals_of, weak_labels
+from perslib.systems.uxbench.signals import (
+    behavioural,
+    fit_votes,
+    make_log_sessions,
+    reactions,
+    signals_of,
+    weak_labels,
+)
 from perslib.systems.uxbench.signals.similarity import same_content
 
 
@@ -33,7 +40,7 @@ def found(signals, world, name):
 
 def test_a_row_a_turn_in_the_order_of_the_corpus(world, signals):
     assert signals[TURN].equals(world.turns[TURN])
-    sessions, places = sessions_of(world)
+    sessions, places = make_log_sessions(world)
     assert sorted(places) == list(range(len(world.turns)))
     texts = [m.text for s in sessions for m in s.messages if m.role == "assistant"]
     assert [world.turns["response"].iloc[i] for i in places] == texts

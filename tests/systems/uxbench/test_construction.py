@@ -33,21 +33,21 @@ from perslib.corpus import load
 from perslib.errors import BackboneError, DataError, UnknownName
 from perslib.llm import Request, backbone
 from perslib.prompts import prompt
-from perslib.systems.uxbench.bench import from_frame
+from perslib.systems.uxbench.bench import make_cases
 from perslib.systems.uxbench.construction import (
     AXES,
     DIMENSIONS,
     REASONS,
     SCENARIOS,
     Rules,
-    cleaned,
+    clean_cases,
     construct,
-    estimate,
+    estimate_construction,
     export_review,
     label_id,
     read_cases,
+    read_filtered_sessions,
     splits,
-    talks,
     taxonomy,
     write_splits,
 )
@@ -71,7 +71,7 @@ def test_the_synthetic_world_becomes_splits_that_the_loader_reads(tmp_path, lang
     texts = {m["cid"]: m for m in made.cases.to_dict("records")}
     for row in texts.values():
         assert all(m["turn_index"] < row["query_turn"] < row["reply_turn"] for m in row["history"])
-    judged = from_frame(made.cases)
+    judged = make_cases(made.cases)
     assert [c.gold for c in judged] == list(made.cases["gold"])
     drawn = splits(made.cases)
     ids = [case for one in drawn.values() for case in one["case"]]
@@ -216,10 +216,10 @@ def test_every_reason_is_reached_and_counted(where):
 
 def test_cases_of_other_sources_are_held_to_language_and_order():
     cases = built(log(LIKED, COMPLAINED)).cases
-    _, why = cleaned(cases, Rules(languages=("zh",)))
+    _, why = clean_cases(cases, Rules(languages=("zh",)))
     assert Counter(one.reason for one in why) == {"language": 2}
     late = cases.assign(query_turn=0)
-    assert {one.reason for one in cleaned(late, Rules())[1]} == {"history_order"}
+    assert {one.reason for one in clean_cases(late, Rules())[1]} == {"history_order"}
 
 
 def test_the_gate_and_the_reader_say_why_too():
@@ -268,21 +268,21 @@ def test_a_run_that_was_broken_off_asks_nothing_twice(server, model):
 def test_an_estimate_of_every_second_session_counts_it_twice():
     source = log(LIKED, LIKED[:2] + talk("Plan two days in Ely, please.", PLAN, is_liked=1), COMPLAINED, LIKED)
     rules, small = Rules(gate=OPEN), backbone("embedded")
-    whole = estimate(source, miner=small, language="en", rules=rules)
-    read = talks(source, rules, [])
-    pd.testing.assert_frame_equal(whole, estimate(read, miner=small, language="en", rules=rules))
-    half = estimate(read, miner=small, language="en", rules=rules, every=2)
+    whole = estimate_construction(source, miner=small, language="en", rules=rules)
+    read = read_filtered_sessions(source, rules, [])
+    pd.testing.assert_frame_equal(whole, estimate_construction(read, miner=small, language="en", rules=rules))
+    half = estimate_construction(read, miner=small, language="en", rules=rules, every=2)
     assert half["calls"].tolist() == [4, 4, 4]
     assert half.loc["mine", "tokens_in"] == pytest.approx(whole.loc["mine", "tokens_in"], rel=0.25)
     with pytest.raises(DataError, match="expected 1 or more"):
-        estimate(read, miner=small, every=0)
+        estimate_construction(read, miner=small, every=0)
 
 
 def test_the_estimate_says_what_will_be_asked():
     one, two = model(), model(name="two")
     source = log(LIKED, COMPLAINED)
     priced = backbone("openai")
-    table = estimate(source, miner=backbone("embedded"), checkers=[priced, priced], language="en")
+    table = estimate_construction(source, miner=backbone("embedded"), checkers=[priced, priced], language="en")
     construct(source, miner=one, checkers=[one, two], language="en")
     asked = Counter(step_of(r).split("_")[0] for _, r in one.asked + two.asked)
     assert table["calls"].to_dict() == dict(asked) == {"mine": 2, "grade": 2, "check": 4}

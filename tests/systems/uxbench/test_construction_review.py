@@ -9,11 +9,11 @@ from ux_construct_made import COMPLAINED, LIKED, log, model, talk
 from perslib.errors import DataError
 from perslib.systems.uxbench.construction import (
     REASONS,
+    apply_reviews,
     construct,
     export_review,
     import_review,
     review_agreement,
-    reviewed,
 )
 from perslib.systems.uxbench.construction.review import CELL
 
@@ -131,19 +131,19 @@ def test_only_what_most_reviewers_keep_is_in(cases):
         "b": {ids[0]: "keep", ids[1]: "reject", ids[2]: "reject", ids[3]: "unsure"},
         "c": {ids[0]: "unsure"},
     }
-    kept, rejected = reviewed(cases, reviews(**votes))
+    kept, rejected = apply_reviews(cases, reviews(**votes))
     assert list(kept["case"]) == [ids[0]]
     assert {one.place: one.reason for one in rejected} == {
         ids[1]: "rejected", ids[2]: "undecided", ids[3]: "undecided", ids[4]: "unreviewed",
     }  # fmt: skip
     assert {one.reason for one in rejected} == set(REASONS["review"])
-    assert list(reviewed(cases, reviews(**votes), all_reviewed=False)[0]["case"]) == [ids[0], ids[4]]
+    assert list(apply_reviews(cases, reviews(**votes), all_reviewed=False)[0]["case"]) == [ids[0], ids[4]]
 
 
 def test_a_dimension_that_most_reviewers_correct_is_corrected(cases):
     case = cases[cases["side"] == "bad"]["case"].iloc[0]
     told = reviews(a={case: "keep"}, b={case: "keep"}, c={case: "keep"})
     two = told.assign(dimension=["verbosity", "verbosity", ""])
-    assert reviewed(cases, two)[0]["dimension"].tolist() == ["verbosity"]
+    assert apply_reviews(cases, two)[0]["dimension"].tolist() == ["verbosity"]
     one = told.assign(dimension=["verbosity", "", ""])
-    assert reviewed(cases, one)[0]["dimension"].tolist() == ["task_incompleteness"]
+    assert apply_reviews(cases, one)[0]["dimension"].tolist() == ["task_incompleteness"]

@@ -16,13 +16,13 @@ from perslib.errors import DataError
 from perslib.systems.uxbench.construction import (
     count_unused,
     dimension_shares,
-    matched,
-    sampled,
+    sample_cases,
+    sample_matched_cases,
     split_statistics,
     splits,
     systematic,
 )
-from perslib.systems.uxbench.construction.splits import binned
+from perslib.systems.uxbench.construction.splits import add_bins
 
 RNG = np.random.default_rng(7)
 
@@ -74,20 +74,20 @@ def test_cells_get_what_is_their_due_rounded_up_or_down():
 
 def test_a_sample_is_seeded_and_its_chances_sum_to_the_population():
     pool = cases(300)
-    drawn = sampled(pool, 60)
-    assert drawn.equals(sampled(pool, 60)) and drawn["case"].is_unique
-    assert not drawn["case"].equals(sampled(pool, 60, seed=1)["case"])
+    drawn = sample_cases(pool, 60)
+    assert drawn.equals(sample_cases(pool, 60)) and drawn["case"].is_unique
+    assert not drawn["case"].equals(sample_cases(pool, 60, seed=1)["case"])
     assert drawn["dimension"].value_counts().to_dict() == {"factual_error": 40, "verbosity": 20}
     assert drawn["inclusion"].tolist() == pytest.approx([60 / 300] * 60)
     assert (1 / drawn["inclusion"]).sum() == pytest.approx(300)  # Horvitz–Thompson of the population's size
-    assert len(sampled(pool, 1000)) == 300 and not len(sampled(pool.iloc[:0], 5))
+    assert len(sample_cases(pool, 1000)) == 300 and not len(sample_cases(pool.iloc[:0], 5))
 
 
 def test_a_session_gives_one_case_and_its_chance_says_so():
     pool = cases(30, talk=[f"t{i // 3}" for i in range(30)], dimension="verbosity")
-    drawn = sampled(pool, 5)
+    drawn = sample_cases(pool, 5)
     assert drawn["talk"].is_unique and drawn["inclusion"].tolist() == pytest.approx([0.5 / 3] * 5)
-    often = sum((sampled(pool, 5, seed=s)["case"] == "c0").sum() for s in range(60))
+    often = sum((sample_cases(pool, 5, seed=s)["case"] == "c0").sum() for s in range(60))
     assert often / 60 == pytest.approx(0.5 / 3, abs=0.13)
 
 
@@ -95,12 +95,12 @@ def test_matched_sides_are_alike_in_length_and_place():
     pool = cases(200, sides=("bad", "good"))
     pool.loc[pool["side"] == "good", "query"] += "word " * 20  # good requests are longer
     pool["history"] = [({"turn_index": 0, "role": "user", "content": "x"},) * (i // 2 % 4) for i in range(200)]
-    drawn = matched(pool, 30)
+    drawn = sample_matched_cases(pool, 30)
     table = drawn.groupby(["length", "rounds", "side"]).size().unstack("side")
     assert (table["bad"] == table["good"]).all() and len(drawn) == 60
     # Chances are known: weighed by them, draws estimate how many cases of a side lie in cells that both sides have.
-    found = [(1 / one["inclusion"]).sum() for one in (matched(pool, 30, seed=s) for s in range(60))]
-    sizes = binned(pool).groupby(["length", "rounds", "side"]).size().unstack("side")
+    found = [(1 / one["inclusion"]).sum() for one in (sample_matched_cases(pool, 30, seed=s) for s in range(60))]
+    sizes = add_bins(pool).groupby(["length", "rounds", "side"]).size().unstack("side")
     assert np.mean(found) == pytest.approx(sizes.dropna().to_numpy().sum(), rel=0.05)
 
 
@@ -109,7 +109,7 @@ def test_sides_can_be_matched_by_one_column():
     pool.loc[pool["side"] == "good", "query"] += "word " * 20
     pool.loc[pool.index[:40], "query"] = "short"
     pool["history"] = [()] * len(pool)
-    drawn = matched(pool, 10, by=("length",))
+    drawn = sample_matched_cases(pool, 10, by=("length",))
     table = drawn.groupby(["length", "side"]).size().unstack("side")
     assert (table["bad"] == table["good"]).all() and len(drawn) == 20
 

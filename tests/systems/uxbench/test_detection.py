@@ -29,14 +29,14 @@ from perslib.stats import (
 from perslib.stats.agreement.raters import count_ratings, gwet
 from perslib.stats.compare.paired import compare_unpaired
 from perslib.stats.detect.probabilities import probability_metrics
-from perslib.systems.uxbench.bench import REWARD_MODEL, published
+from perslib.systems.uxbench.bench import REWARD_MODEL, read_ux_table
 
 # -- published tables ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def table3() -> pd.DataFrame:
-    table = published("table3")
+    table = read_ux_table("table3")
     found = detection(10 * table["bad_acc"], 1000, 1000 - 10 * table["good_acc"], 1000)
     return table.assign(d=found.d_prime, se=found.d_prime_se, c=found.criterion, best=found.at_best)
 
@@ -119,7 +119,7 @@ def test_neighbours_on_the_leaderboard_are_hard_to_tell_apart(a, b, n, z, p):
 
 
 def test_table_5_benchmarks_agree_with_each_other_only_so_far():
-    table = published("table5")
+    table = read_ux_table("table5")
     assert table.drop(columns="model").mean().round(1).tolist() == [45.9, 84.1, 81.8, 69.1]
     expected = {
         "arena_hard": (0.809, 0.730, 0.609),
@@ -132,7 +132,7 @@ def test_table_5_benchmarks_agree_with_each_other_only_so_far():
 
 
 def test_table_11_says_that_one_row_does_not_add_up():
-    table = published("table11").set_index("model")
+    table = read_ux_table("table11").set_index("model")
     means = (table["good_acc"] + table["bad_acc"]) / 2
     assert means.tolist() == pytest.approx([58.96, 55.155], abs=1e-9)
     assert (means - table["accuracy"]).abs().tolist() == pytest.approx([0.02, 0.505], abs=1e-9)
@@ -148,7 +148,7 @@ def test_rank_sets_of_the_published_leaderboard(zero_shot):
 
 def test_a_table_that_is_not_there_brings_the_near_ones():
     with pytest.raises(UnknownName, match="table9"):
-        published("table99")
+        read_ux_table("table99")
 
 
 # -- judges ---------------------------------------------------------------------------------------------------

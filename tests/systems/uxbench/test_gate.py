@@ -8,7 +8,7 @@ import pytest
 
 from perslib.errors import UnknownName
 from perslib.systems.uxbench.loaders.log_records import session
-from perslib.systems.uxbench.signals import Gate, GateSettings, masked, reactions
+from perslib.systems.uxbench.signals import GateSettings, SessionFilter, mask_slurs, reactions
 
 REPLY = "先准备身份证明和缴存证明，再到窗口或者网上提交申请，三个工作日内到账。"
 
@@ -21,7 +21,7 @@ def talk(*texts, **click):
 
 
 def reason(one, settings=None):
-    return Gate(settings or GateSettings())(one, reactions(one))
+    return SessionFilter(settings or GateSettings())(one, reactions(one))
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,20 @@ def test_rules_are_settings():
     assert reason(english, GateSettings(languages=("zh",))) == "language"
     assert reason(english, GateSettings(signals=("like",))) == "no_signal"
     with pytest.raises(UnknownName, match="complian"):
-        Gate(GateSettings(signals=("complian",)))
+        SessionFilter(GateSettings(signals=("complian",)))
 
 
 def test_duplicates_are_found_exactly_and_nearly():
-    gate = Gate(GateSettings())
+    gate = SessionFilter(GateSettings())
     one = talk("公积金怎么提取", REPLY * 5, "答非所问")
     near = talk("公积金怎么提取", REPLY * 5 + "祝顺利", "答非所问")
     other = talk("怎么给猫洗澡", "先剪指甲，再用温水慢慢打湿，避开耳朵和眼睛，洗完立刻吹干。" * 3, "答非所问")
     assert [gate(s, reactions(s)) for s in (one, one, near, other)] == [None, "duplicate", "near_duplicate", None]
     assert gate.counts == {"pass": 2, "duplicate": 1, "near_duplicate": 1}
-    loose = Gate(replace(GateSettings(), alike=None))
+    loose = SessionFilter(replace(GateSettings(), alike=None))
     assert [loose(s, reactions(s)) for s in (one, one)] == [None, None]
 
 
 def test_slurs_are_masked():
-    assert masked("你是傻子吗，根本没用") == "你是***吗，根本没用"
-    assert masked("this is fucking useless, you idiot") == "this is *** useless, you ***"
+    assert mask_slurs("你是傻子吗，根本没用") == "你是***吗，根本没用"
+    assert mask_slurs("this is fucking useless, you idiot") == "this is *** useless, you ***"

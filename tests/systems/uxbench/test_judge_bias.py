@@ -19,7 +19,7 @@ from perslib.replay.candidates import family_of
 from perslib.report import begin
 from perslib.report.show import plots
 from perslib.stats import bradley_terry, order_effects, own_family_gaps, preferences
-from perslib.systems.uxbench.bench import REWARD_MODEL, compare_with_best_baseline, families, published
+from perslib.systems.uxbench.bench import REWARD_MODEL, compare_with_best_baseline, families, read_ux_table
 from perslib.systems.uxbench.studies import judge_bias as study
 from perslib.systems.uxbench.studies import published_bias
 
@@ -34,7 +34,7 @@ class Long(Computed):
 
 
 def shares() -> pd.DataFrame:
-    return published("table9").set_index("model").drop(columns="family")
+    return read_ux_table("table9").set_index("model").drop(columns="family")
 
 
 @pytest.fixture(scope="module")

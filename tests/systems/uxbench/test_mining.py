@@ -9,9 +9,16 @@ import pandas as pd
 import pytest
 
 from perslib.errors import DataError
-from perslib.systems.uxbench.loaders.log_records import PICTURE, Unreadable, parse_seconds, plain, session, truth
-from perslib.systems.uxbench.loaders.logs import Reject, sessions
-from perslib.systems.uxbench.signals import mined
+from perslib.systems.uxbench.loaders.log_records import (
+    PICTURE,
+    UnreadableRecord,
+    extract_reply_text,
+    parse_seconds,
+    session,
+    truth,
+)
+from perslib.systems.uxbench.loaders.logs import Reject, read_log_sessions
+from perslib.systems.uxbench.signals import mine_log
 from perslib.systems.uxbench.signals.mining import REJECTED, TABLE
 
 NOON = 1_767_268_800.0  # 2026-01-01 12:00:00
@@ -65,13 +72,13 @@ def test_flags_that_are_not(value):
     ],
 )  # fmt: skip
 def test_a_payload_is_what_its_reader_saw(payload, text):
-    assert plain(json.dumps(payload, ensure_ascii=False)) == text
+    assert extract_reply_text(json.dumps(payload, ensure_ascii=False)) == text
 
 
 def test_markers_go_and_other_objects_stay():
-    assert plain("看这里[](@ref=3)，还有[](@doc=a b)。") == "看这里，还有。"
-    assert plain('{"a": 1}') == '{"a": 1}'
-    assert plain('{"content": broken}') == '{"content": broken}'
+    assert extract_reply_text("看这里[](@ref=3)，还有[](@doc=a b)。") == "看这里，还有。"
+    assert extract_reply_text('{"a": 1}') == '{"a": 1}'
+    assert extract_reply_text('{"content": broken}') == '{"content": broken}'
 
 
 def record(*said, **more):
@@ -128,7 +135,7 @@ def test_what_is_odd_is_named_and_survived():
     ],
 )
 def test_what_is_no_session_says_why(bad, reason):
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableRecord, match=reason):
         session(bad)
 
 
@@ -152,7 +159,7 @@ REASONS = {"not an object": 1, "no history": 1, "not UTF-8": 1, "not JSON": 1, "
 
 
 def test_a_broken_log_is_mined_all_the_same(tmp_path):
-    found = mined(broken_log(tmp_path / "log.jsonl"))
+    found = mine_log(broken_log(tmp_path / "log.jsonl"))
     assert found.sessions == 2 and found.primary == {"repeat": 2}
     rejected = dict(found.rejected)
     assert rejected.pop("nested too deeply", 0) + rejected.get("not JSON", 0) >= 1  # depends on the Python
@@ -166,7 +173,7 @@ def test_a_line_that_is_too_long_is_skipped_unread(tmp_path, size, monkeypatch):
     monkeypatch.setattr("perslib.systems.uxbench.loaders.logs.LONGEST", 1_000)
     path = tmp_path / "log.jsonl"
     path.write_text("\n".join([GOOD, "x" * 5_000, GOOD]) + "\n", encoding="utf-8")
-    found = mined(path, size=size)
+    found = mine_log(path, size=size)
     assert found.sessions == 2 and found.table["record"].tolist() == [1, 3]
     (reject,) = found.rejects
     assert reject.place == "log.jsonl:2" and reject.reason.startswith("line longer than")
@@ -174,16 +181,16 @@ def test_a_line_that_is_too_long_is_skipped_unread(tmp_path, size, monkeypatch):
 
 def test_a_log_that_is_none_says_what_to_give(tmp_path):
     with pytest.raises(DataError, match="does not exist"):
-        mined(tmp_path / "nowhere.jsonl")
+        mine_log(tmp_path / "nowhere.jsonl")
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(DataError, match=r"no \.jsonl, \.csv or \.parquet log"):
-        mined(tmp_path / "a.txt")
+        mine_log(tmp_path / "a.txt")
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(DataError, match="has the columns a"):
-        mined(tmp_path / "a.parquet")
+        mine_log(tmp_path / "a.parquet")
     (tmp_path / "b.parquet").write_bytes(b"PAR1")
     with pytest.raises(DataError, match="no readable Parquet"):
-        mined(tmp_path / "b.parquet")
+        mine_log(tmp_path / "b.parquet")
 
 
 def talks(n):
@@ -230,28 +237,28 @@ def logs(tmp_path_factory):
     nested.assign(history=[json.dumps(h) for h in nested["history"]]).to_parquet(folder / "text.parquet")
     flat = pd.DataFrame([{"cid": r["cid"], **m} for r in rows for m in r["history"]])
     flat.to_parquet(folder / "flat.parquet", row_group_size=7)
-    return folder, mined(folder / "log.jsonl")
+    return folder, mine_log(folder / "log.jsonl")
 
 
 @pytest.mark.parametrize("size", [1, 300, 5_000])
 def test_the_table_is_the_same_however_the_log_is_cut(logs, size):
     folder, whole = logs
-    assert mined(folder / "log.jsonl", size=size).arrow.equals(whole.arrow)
+    assert mine_log(folder / "log.jsonl", size=size).arrow.equals(whole.arrow)
 
 
 @pytest.mark.parametrize("name", ["nested", "text", "flat"])
 @pytest.mark.parametrize("rows", [1, 13, 512])
 def test_parquet_gives_the_same_table(logs, name, rows):
     folder, whole = logs
-    assert mined(folder / f"{name}.parquet", rows=rows).arrow.equals(whole.arrow)
+    assert mine_log(folder / f"{name}.parquet", rows=rows).arrow.equals(whole.arrow)
     frame = pd.read_parquet(folder / f"{name}.parquet")
-    assert mined(frame, rows=rows).arrow.equals(whole.arrow)
+    assert mine_log(frame, rows=rows).arrow.equals(whole.arrow)
 
 
 @pytest.mark.sample
 def test_written_and_in_parallel_it_is_the_same(logs, tmp_path):
     folder, whole = logs
-    other = mined(folder / "log.jsonl", tmp_path / "out", size=2_000, processes=2)
+    other = mine_log(folder / "log.jsonl", tmp_path / "out", size=2_000, processes=2)
     assert other.arrow.equals(whole.arrow) and other.counts.equals(whole.counts)
     assert (tmp_path / "out" / TABLE).is_file() and (tmp_path / "out" / REJECTED).read_text() == ""
 
@@ -271,12 +278,12 @@ def test_counts_are_those_of_the_table(logs):
 
 def test_sessions_come_one_by_one(logs):
     folder, _ = logs
-    assert [s.cid for s in sessions(folder / "log.jsonl")] == [f"c{i}" for i in range(40)]
+    assert [s.cid for s in read_log_sessions(folder / "log.jsonl")] == [f"c{i}" for i in range(40)]
 
 
 def test_an_empty_log_has_an_empty_table(tmp_path):
     (tmp_path / "log.jsonl").write_text("\n\n")
-    found = mined(tmp_path / "log.jsonl")
+    found = mine_log(tmp_path / "log.jsonl")
     assert len(found.table) == 0 and found.counts["found"].sum() == 0
     assert "complain" in found.table
 
@@ -315,10 +322,10 @@ def test_a_log_is_read_alike_however_it_is_written(tmp_path, form):
         flat.to_json(file, orient="records", lines=True)
     else:
         flat.to_csv(file, index=False, sep="\t" if form.endswith(".tsv") else ",")
-    found = mined(file)
+    found = mine_log(file)
     assert found.table["primary"].tolist() == ["complain", "dislike"] * 3
     assert not found.rejected and not found.notes
-    held = list(sessions(file))
+    held = list(read_log_sessions(file))
     assert [s.cid for s in held] == ["s0", "s1", "s2"] and held[0].messages[1].t - held[0].messages[0].t == 5
     assert held[0].messages[0].text == "How do I sort a list?"
 
@@ -326,4 +333,4 @@ def test_a_log_is_read_alike_however_it_is_written(tmp_path, form):
 def test_a_table_without_roles_says_what_a_log_needs(tmp_path):
     (tmp_path / "log.csv").write_text("a,b\n1,2\n", "utf-8")
     with pytest.raises(DataError, match="has the columns a, b"):
-        mined(tmp_path / "log.csv")
+        mine_log(tmp_path / "log.csv")

@@ -11,7 +11,7 @@ from perslib.errors import DataError
 from perslib.stats import bradley_terry, centre_doubly, order_effects, own_family_gaps, preferences
 from perslib.stats.compare.choices import exact_test
 from perslib.stats.compare.own_family import permutation_test
-from perslib.systems.uxbench.bench import families, published
+from perslib.systems.uxbench.bench import families, read_ux_table
 
 FAMILY = {
     "A1": "A",
@@ -32,13 +32,13 @@ MODELS, JUDGES = list(FAMILY)[:6], list(FAMILY)[6:]
 
 @pytest.fixture(scope="module")
 def table9() -> pd.DataFrame:
-    return published("table9").set_index("model").drop(columns="family")
+    return read_ux_table("table9").set_index("model").drop(columns="family")
 
 
 def test_published_judges_in_numbers(table9):
     assert table9.mean().round(2).tolist() == [47.76, 94.99, 84.01]
     assert table9.std().round(2).tolist() == [12.39, 1.34, 7.07]
-    reward = published("table3").set_index("model")["eval_good"].dropna()
+    reward = read_ux_table("table3").set_index("model")["eval_good"].dropna()
     shared = table9.join(reward, how="inner")
     assert len(shared) == 17
     for judge, rho in (("GPT-5.2", -0.334), ("Gemini 2.5 Flash", 0.556), ("Gemini 3.1 Pro", 0.636)):
@@ -57,7 +57,7 @@ def test_published_self_preference(table9):
 
 
 def test_published_pairs():
-    table = published("table10")
+    table = read_ux_table("table10")
     counts = table.assign(**{n: (5 * table[n]).round().astype(int) for n in ("a_wins", "b_wins")})
     counts["ties"] = (5 * table["tie"]).round().astype(int)
     assert (counts[["a_wins", "b_wins", "ties"]].sum(axis=1) == 500).all()

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perslib.systems.uxbench.loaders.log_records import session
-from perslib.systems.uxbench.signals import audit, deidentified, mined, private
-from perslib.systems.uxbench.signals.private import Placeholders, bank_card, filled, hits, identity_card
+from perslib.systems.uxbench.signals import audit, deidentify, mine_log, private
+from perslib.systems.uxbench.signals.private import Placeholders, expand_pattern, hits, is_bank_card, is_identity_card
 
 
 def kinds(text):
@@ -29,7 +29,7 @@ def said(*texts):
 
 
 def test_the_same_phone_has_the_same_number():
-    found = deidentified(said("我叫张伟，电话13800138000", "再打+86 138-0013-8000，或者13900139000"))
+    found = deidentify(said("我叫张伟，电话13800138000", "再打+86 138-0013-8000，或者13900139000"))
     assert [m.text for m in found.messages] == ["我叫[NAME_1]，电话[PHONE_1]", "再打[PHONE_1]，或者[PHONE_2]"]
     assert found.messages[0].n_chars == len("我叫张伟，电话13800138000")
 
@@ -38,7 +38,7 @@ def test_an_identity_card_has_to_add_up():
     assert kinds("身份证11010519491231002X") == ["ID"]
     for wrong in "0123456789":
         assert "ID" not in kinds("身份证11010519491231002" + wrong)
-    assert identity_card("11010519491231002X") and not identity_card("11010519491331002X")
+    assert is_identity_card("11010519491231002X") and not is_identity_card("11010519491331002X")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_what_is_not_personal_stays(text):
     ],
 )
 def test_what_has_no_sign_of_it_but_itself_is_replaced_too(text, shown):
-    assert deidentified(said(text)).messages[0].text == shown
+    assert deidentify(said(text)).messages[0].text == shown
 
 
 PERSONAL = ["13800138000", "a@b.org", "我叫张伟", "12 Oak St", "京A12345", "order no. AB-123456", "生日是1990-01-01"]
@@ -182,20 +182,20 @@ PIECE = st.one_of(st.sampled_from([*PERSONAL, "护照", "Ｄr. ", "İ", "ı", "�
 @settings(deadline=None, max_examples=100)
 @given(st.lists(PIECE, max_size=6).map("".join))
 def test_trying_only_rules_that_can_match_changes_nothing(text):
-    found, needed = hits(text), private._NEEDED.found
+    found, needed = hits(text), private._NEEDED.find_matches
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(private._NEEDED, "found", lambda text: sorted({*range(len(private.RULES)), *needed(text)}))
+        patch.setattr(private._NEEDED, "find_matches", lambda text: sorted({*range(len(private.RULES)), *needed(text)}))
         assert hits(text) == found
 
 
 def test_every_digit_is_one_to_re2():
-    digits = re.compile(filled("{digit}"))
+    digits = re.compile(expand_pattern("{digit}"))
     assert all(digits.match(chr(i)) for i in range(sys.maxunicode + 1) if chr(i).isdecimal())
 
 
 def luhn(rng):
     digits = [rng.choice("3456")] + [rng.choice("0123456789") for _ in range(14)]
-    return next(c for d in "0123456789" if bank_card(c := "".join(digits) + d))
+    return next(c for d in "0123456789" if is_bank_card(c := "".join(digits) + d))
 
 
 def made(rng):
@@ -239,19 +239,19 @@ def test_of_a_thousand_lines_of_figures_hardly_one_is_touched():
 
 def test_a_key_hides_id_and_times_and_keeps_gaps():
     one = said("你好", "再见")
-    hidden = deidentified(one, b"key")
-    assert hidden.cid != "c" and hidden.cid == deidentified(one, b"key").cid != deidentified(one, b"other").cid
+    hidden = deidentify(one, b"key")
+    assert hidden.cid != "c" and hidden.cid == deidentify(one, b"key").cid != deidentify(one, b"other").cid
     assert hidden.messages[1].t - hidden.messages[0].t == 1 and hidden.messages[0].t < one.messages[0].t
 
 
 def test_a_name_is_replaced_wherever_it_is_said():
-    found = deidentified(said("我叫张伟", "给张伟写首诗"))
+    found = deidentify(said("我叫张伟", "给张伟写首诗"))
     assert found.messages[1].text == "给[NAME_1]写首诗"
 
 
 def test_an_ordinary_word_is_not_replaced_wherever_it_is_said():
     texts = ["方案先生成两版", "方案要具体", "高级女士手表", "要高级一点", "我叫文静，今年30岁", "文静在吗"]
-    found = [m.text for m in deidentified(said(*texts)).messages]
+    found = [m.text for m in deidentify(said(*texts)).messages]
     assert found[:2] == texts[:2] and found[3] == texts[3]
     assert found[4:] == ["我叫[NAME_2]，今年30岁", "[NAME_2]在吗"]
 
@@ -278,9 +278,9 @@ def test_mining_sees_placeholders_only():
             ],
         }
     ]
-    reply = mined(pd.DataFrame(rows)).table.iloc[0]
+    reply = mine_log(pd.DataFrame(rows)).table.iloc[0]
     assert reply["primary"] == "repeat" or reply["primary"] == "parallel_request"
-    hidden = mined(pd.DataFrame(rows), key=b"k").table.iloc[0]
+    hidden = mine_log(pd.DataFrame(rows), key=b"k").table.iloc[0]
     assert hidden["cid"] != "a"
 
 
@@ -320,9 +320,9 @@ def test_mining_sees_placeholders_only():
     ],
 )
 def test_what_only_looks_personal_stays(text):
-    assert deidentified(said(text)).messages[0].text == text
+    assert deidentify(said(text)).messages[0].text == text
 
 
 def test_a_name_before_a_title_that_is_a_word_is_no_name_anywhere_else():
     texts = ["方案先生成两版，高先生也看看", "方案再改改，高一点", "最高多少"]
-    assert [m.text for m in deidentified(said(*texts)).messages][1:] == texts[1:]
+    assert [m.text for m in deidentify(said(*texts)).messages][1:] == texts[1:]

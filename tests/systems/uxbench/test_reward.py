@@ -19,10 +19,10 @@ from reward_made import made
 from perslib.corpus import load
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import evaluate, make_judge
-from perslib.systems.uxbench.bench import good_share, judged_by, scored_replies
-from perslib.systems.uxbench.reward.linear import Embedded, Words
+from perslib.systems.uxbench.bench import good_share, judge_each_case, judge_task_replies
+from perslib.systems.uxbench.reward.linear import EmbeddingBackend, WordBackend
 from perslib.systems.uxbench.reward.model import Reward
-from perslib.systems.uxbench.tasks.cases import Lesson, lessons_of
+from perslib.systems.uxbench.tasks.cases import WeightedCase, lessons_of
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_what_it_went_by_is_told_in_words(model):
     told = model.explain((), "how do I plan a trip", "clear steps and then prices")
     by_name = told[told["part"] == "reply"].set_index("feature")["contribution"]
     assert by_name["steps"] > 0 and by_name["prices"] > 0
-    case = Lesson("0", "how do I plan a trip", (), "clear steps and then prices")
+    case = WeightedCase("0", "how do I plan a trip", (), "clear steps and then prices")
     inside = model.backend.intercept + told["contribution"].sum()
     assert inside == pytest.approx(model.logits([case])[0], abs=1e-6), "contributions add up to the log odds"
 
@@ -70,7 +70,7 @@ def test_the_same_after_saving_and_loading(model, tmp_path):
 def test_learning_twice_gives_the_same(model):
     new = made(3, seed=5, prefix="new")
     assert (Reward().learn(made()).scores(new) == model.scores(new)).all()
-    assert (model.anew().learn(made()).scores(new) == model.scores(new)).all()
+    assert (model.copy_unfitted().learn(made()).scores(new) == model.scores(new)).all()
 
 
 def test_a_changed_file_is_not_loaded(model, tmp_path):
@@ -179,8 +179,10 @@ def test_blind_to_length(model):
     for u in range(20):
         for i in range(8):
             words = rng.choice(list("abcdefghij"), 40 if i % 2 else 8)
-            cases.append(Lesson(f"{u}/{i}", "question", (), " ".join(words), gold=1 if i % 2 else -1, user=f"u{u}"))
-    lengths = [Reward(Words(views=(), length=length)).learn(cases) for length in (True, False)]
+            cases.append(
+                WeightedCase(f"{u}/{i}", "question", (), " ".join(words), gold=1 if i % 2 else -1, user=f"u{u}")
+            )
+    lengths = [Reward(WordBackend(views=(), length=length)).learn(cases) for length in (True, False)]
     gap = [abs(m.backend.coef).max() for m in lengths]
     assert len(lengths[0].backend.names) - len(lengths[1].backend.names) == 7
     assert lengths[0].score((), "question", " ".join("abcdefghij" * 4)) > 0.9 and gap[1] > 0
@@ -206,7 +208,7 @@ def test_weights_count():
     right = made()
     wrong = [replace(c, case=c.case + "x", gold=-c.gold) for c in made(seed=3)]
     for trusted, other, sign in ((right, wrong, 1), (wrong, right, -1)):
-        cases = [Lesson(**vars(c) | {"weight": w}) for of, w in ((trusted, 1.0), (other, 0.05)) for c in of]
+        cases = [WeightedCase(**vars(c) | {"weight": w}) for of, w in ((trusted, 1.0), (other, 0.05)) for c in of]
         model = Reward(held=0, calibration="none").learn(cases)
         good, bad = (
             model.score((), "how", reply) for reply in ("clear steps and then prices", "it depends on many things")
@@ -247,12 +249,12 @@ def test_few_users_are_held_out_in_turn(tmp_path):
         (lambda: Reward(cost=(0, 0)), "cost"),
         (lambda: Reward(alpha=0).learn(made()), "alpha"),
         (lambda: Reward(calibration="plat").learn(made()), "Did you mean platt"),
-        (lambda: Reward(Words(views=("answer",))), "view of a case"),
+        (lambda: Reward(WordBackend(views=("answer",))), "view of a case"),
         (lambda: Reward().learn([c for c in made() if c.gold == 1]), "0 bad"),
         (lambda: Reward().learn([]), "is trained on good and bad"),
         (lambda: Reward().score((), "a", "b"), "run its learn"),
         (lambda: Reward().save("x"), "run its learn"),
-        (lambda: Lesson("c", "q", weight=-1.0), "expected 0 or more"),
+        (lambda: WeightedCase("c", "q", weight=-1.0), "expected 0 or more"),
     ],
 )
 def test_what_is_wrong_is_said(make, match):
@@ -292,9 +294,9 @@ def test_it_scores_generated_replies():
     texts = ["clear steps and then prices" if i % 4 else "it depends on many things" for i in range(len(cases))]
     about = {"case": [c.case for c in cases], "user": [c.user for c in cases], "scenario": "s"}
     replies = pd.DataFrame({**about, "reply": texts, "model": "m", "how": "baseline"})
-    found = scored_replies(replies, cases, model)
+    found = judge_task_replies(replies, cases, model)
     model.threshold = 0.0
-    assert (scored_replies(replies, cases, model)["said"] == 1).all(), "the model's own threshold counts"
+    assert (judge_task_replies(replies, cases, model)["said"] == 1).all(), "the model's own threshold counts"
     assert good_share(found)["percent"].iloc[0] == pytest.approx(75)
     assert found["judge"].unique().tolist() == ["reward"]
 
@@ -310,22 +312,22 @@ class Letters:
 
 
 def test_an_embedding_head_learns_too(tmp_path):
-    model = Reward(Embedded(Letters())).learn(made())
+    model = Reward(EmbeddingBackend(Letters())).learn(made())
     new = made(4, seed=9, prefix="new")
     assert (model.verdicts(new)["said"] == [c.gold for c in new]).mean() > 0.9
     told = model.explain((), "how do I save money", "clear steps")
-    case = Lesson("0", "how do I save money", (), "clear steps")
+    case = WeightedCase("0", "how do I save money", (), "clear steps")
     assert model.backend.intercept + told["contribution"].sum() == pytest.approx(model.logits([case])[0])
     with pytest.raises(PerslibError, match="cannot be found again by its name"):
         model.save(tmp_path)
-    named = Reward(Embedded("tfidf"))
+    named = Reward(EmbeddingBackend("tfidf"))
     assert named.backend.settings()["encoder"] == "tfidf"
 
 
 def test_the_encoder_of_the_workbench(tmp_path, monkeypatch):
     """By name it is found again, so that what rests on it can be loaded."""
     monkeypatch.setattr("perslib.systems.uxbench.reward.linear.embedder", lambda name, **more: Letters())
-    model = Reward(Embedded("embedded")).learn(made(8))
+    model = Reward(EmbeddingBackend("embedded")).learn(made(8))
     new = made(2, seed=9, prefix="new")
     assert (Reward.load(model.save(tmp_path)).scores(new) == model.scores(new)).all()
 
@@ -338,6 +340,6 @@ def test_it_judges_a_corpus_by_its_name():
     found = evaluate(judge, corpus, limit=30, progress=False)
     assert found["raw"].isin([1, 5]).all() and found["expected"].between(1, 5).all()
     some = [case for case in lessons_of(corpus) if case.user in set(found["user"])][:5]
-    one, whole = judged_by(judge, some, progress=False), judge.verdicts(some)
+    one, whole = judge_each_case(judge, some, progress=False), judge.verdicts(some)
     assert one["p_good"].to_numpy(float) == pytest.approx(whole["p_good"].to_numpy(float))
     assert one["said"].equals(whole["said"]) and one["judge"].equals(whole["judge"])

@@ -16,10 +16,10 @@ from perslib.stats.detect.abstention import Abstention, fit_abstention
 from perslib.stats.detect.calibration import fit_calibration
 from perslib.stats.detect.detection import auroc_under
 from perslib.stats.detect.thresholds import cheapest_threshold
-from perslib.systems.uxbench.reward.features import Weighted, counted
-from perslib.systems.uxbench.reward.linear import Words
-from perslib.systems.uxbench.reward.model import Reward, swapped
-from perslib.systems.uxbench.tasks.baselines import out_of_fold, wall
+from perslib.systems.uxbench.reward.features import BucketWeights, count_buckets
+from perslib.systems.uxbench.reward.linear import WordBackend
+from perslib.systems.uxbench.reward.model import Reward, audit_swapped_replies
+from perslib.systems.uxbench.tasks.baselines import judge_with_baselines, out_of_fold
 
 
 def frame(gold, p, said=None, user=None, judge="reward"):
@@ -37,24 +37,24 @@ def frame(gold, p, said=None, user=None, judge="reward"):
 
 
 def test_runs_are_counted_as_by_hand():
-    counts = counted(["list of prices", "价格表", "list of list of", ""])
+    counts = count_buckets(["list of prices", "价格表", "list of list of", ""])
     # three words and two pairs; three characters, two pairs, one triple; 2 list, 2 of, 2 "list of", 1 "of list"
     assert counts.toarray().sum(axis=1).tolist() == [5, 6, 7, 0]
     assert sorted(counts[2].toarray().ravel()[counts[2].toarray().ravel() > 0]) == [1, 2, 2, 2]
-    assert (counted(["LIST of prices"]) != counts[[0]]).nnz == 0
+    assert (count_buckets(["LIST of prices"]) != counts[[0]]).nnz == 0
 
 
 def test_runs_do_not_reach_into_the_next_text():
-    apart, joint = counted(["one two", "three four"]).sum(), counted(["one two three four"]).sum()
+    apart, joint = count_buckets(["one two", "three four"]).sum(), count_buckets(["one two three four"]).sum()
     assert (apart, joint) == (6, 7)
 
 
 def test_weights_by_hand():
     """idf = 1 + ln (1 + 2) / (1 + df); tf counts as 1 + ln tf; rows have length one."""
-    counts = counted(["a a b", "b"])
-    weighted = Weighted.learned(counts, 100)
+    counts = count_buckets(["a a b", "b"])
+    weighted = BucketWeights.fit(counts, 100)
     row = weighted(counts).toarray()
-    names = {v: k for k, v in weighted.named("a a b").items()}
+    names = {v: k for k, v in weighted.name_buckets("a a b").items()}
     a, b = names["a"], names["b"]
     assert row[0, a] / row[0, b] == pytest.approx((1 + np.log(2)) * (1 + np.log(3 / 2)) / 1.0, rel=1e-5)
     assert np.linalg.norm(row, axis=1) == pytest.approx([1, 1], rel=1e-5) and row[1, b] == pytest.approx(1)
@@ -62,7 +62,7 @@ def test_weights_by_hand():
 
 def test_long_texts_keep_both_ends():
     text = " ".join(f"w{i}" for i in range(5_000))
-    named = Weighted.learned(counted([text]), 10**6).named(text)
+    named = BucketWeights.fit(count_buckets([text]), 10**6).name_buckets(text)
     said = {run for names in named.values() for run in names.split(" / ")}
     assert {"w", "0", "4999"} <= said and "2500" not in said
 
@@ -163,7 +163,7 @@ def test_auroc_and_its_interval():
 def test_what_knows_the_selection_alone_is_not_ahead_of_the_request():
     """Good and bad depend on the request alone."""
     cases = [replace(c, query="how?" if c.gold == 1 else "why?", reply="the same for all") for c in made()]
-    found, baselines = out_of_fold(Reward(), cases), wall(cases, ["majority", "query only"])
+    found, baselines = out_of_fold(Reward(), cases), judge_with_baselines(cases, ["majority", "query only"])
     table = compare_auroc(pd.concat([found, baselines]))
     assert table["judge"].tolist() == ["reward", "majority", "query only"]
     assert not table.loc[2, "ahead_low"] > 0
@@ -174,7 +174,7 @@ def test_what_reads_replies_is_ahead():
     cases = made(wrong=0.1)
     found = out_of_fold(Reward(), cases)
     assert (found["fold"].groupby(found["user"]).nunique() == 1).all() and len(found) == len(cases)
-    table = compare_auroc(pd.concat([found, wall(cases, ["query only"])]))
+    table = compare_auroc(pd.concat([found, judge_with_baselines(cases, ["query only"])]))
     assert table.loc[1, "ahead_low"] > 0.15
     numbers = reward_numbers(found)
     assert numbers["auroc"] == pytest.approx(table.loc[0, "auroc"]) and numbers["d_prime"] > 1.5
@@ -200,10 +200,10 @@ def test_risk_falls_as_coverage_does():
 
 def test_a_swap_of_replies_changes_scores():
     cases = made()
-    found = swapped(Reward().learn(cases), cases)
+    found = audit_swapped_replies(Reward().learn(cases), cases)
     assert found["changed"] > 0.8 and found["own_preferred"] > 0.65 and found["gap"] > 0.2
-    blind = Reward(Words(views=("query",), length=False)).learn(cases)
+    blind = Reward(WordBackend(views=("query",), length=False)).learn(cases)
     blind.backend.coef[-len(blind.backend.names) :] = 0  # and no numbers of the reply
-    assert swapped(blind, cases)["changed"] == 0
+    assert audit_swapped_replies(blind, cases)["changed"] == 0
     with pytest.raises(DataError, match="only one reply"):
-        swapped(blind, [replace(c, reply="same") for c in cases])
+        audit_swapped_replies(blind, [replace(c, reply="same") for c in cases])

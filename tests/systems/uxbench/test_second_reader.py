@@ -9,13 +9,13 @@ import pytest
 
 from perslib.errors import DataError
 from perslib.llm import embeddings
-from perslib.systems.uxbench.signals import Settings, mined, reactions, second_reader, session
+from perslib.systems.uxbench.signals import SignalSettings, mine_log, reactions, second_reader, session
 
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.skipif(not embeddings.is_available(), reason="the engine of the embeddings does not run here"),
 ]
-BOTH = Settings(reader="embeddings")
+BOTH = SignalSettings(reader="embeddings")
 
 FITTED_TO = "250d4733c38f7dc1"
 """Digest of the examples that the weights beside them were fitted to."""
@@ -54,7 +54,7 @@ NONE = [
 def test_it_finds_what_no_cue_says():
     found = [said for said in COMPLAINTS if "complain" in taken(said)]
     assert len(found) >= 4
-    assert [taken(said, Settings()) for said in COMPLAINTS] == [{}] * 6
+    assert [taken(said, SignalSettings()) for said in COMPLAINTS] == [{}] * 6
     assert [taken(said).get("thanks") for said in THANKS] == ["second reader"] * 2
 
 
@@ -64,12 +64,12 @@ def test_ordinary_questions_are_none():
 
 def test_what_the_rules_find_stays_theirs():
     for said in ("That's wrong, you misunderstood my question", "谢谢，太有用了", "算了"):
-        assert taken(said) == taken(said, Settings())
+        assert taken(said) == taken(said, SignalSettings())
 
 
 def test_rules_alone_load_no_model(monkeypatch):
     monkeypatch.setattr(second_reader, "vectors", lambda texts: pytest.fail("nobody asked for it"))
-    assert taken(COMPLAINTS[0], Settings()) == {}
+    assert taken(COMPLAINTS[0], SignalSettings()) == {}
 
 
 def test_a_log_is_read_the_same_however_it_is_cut(tmp_path):
@@ -80,7 +80,7 @@ def test_a_log_is_read_the_same_however_it_is_cut(tmp_path):
     ]  # fmt: skip
     log = tmp_path / "log.jsonl"
     log.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), "utf-8")
-    whole, cut = (mined(log, settings=BOTH, size=size).table for size in (10**6, 400))
+    whole, cut = (mine_log(log, settings=BOTH, size=size).table for size in (10**6, 400))
     pd.testing.assert_frame_equal(whole.drop(columns="signals"), cut.drop(columns="signals"))
     assert (whole["complain"] > 0).sum() >= 4
     assert (whole["thanks"] > 0).sum() == 2
@@ -94,15 +94,15 @@ def test_the_weights_are_those_of_the_examples():
     assert digest.startswith(FITTED_TO), (
         "examples have changed: python -m perslib.systems.uxbench.signals.second_reader fits anew"
     )
-    weights, thresholds = second_reader._fitted()
+    weights, thresholds = second_reader._load_weights()
     few = np.arange(0, len(texts), 6)
     embedded, own = second_reader.vectors([texts[i] for i in few]), labels[few]
-    chances = second_reader.probabilities(embedded, weights)
+    chances = second_reader.predict_signals(embedded, weights)
     for place, label in enumerate(second_reader.NAMES):
         above = chances[:, place] >= thresholds[place]
         assert (own[above] == label).mean() >= second_reader.PRECISE and above[own == label].mean() >= 0.6
-    again = second_reader.fit(embedded, own)
-    assert (second_reader.probabilities(embedded, again).argmax(axis=1) == chances.argmax(axis=1)).mean() > 0.8
+    again = second_reader.fit_signal_weights(embedded, own)
+    assert (second_reader.predict_signals(embedded, again).argmax(axis=1) == chances.argmax(axis=1)).mean() > 0.8
 
 
 def test_a_label_that_nobody_knows_is_an_error(tmp_path, monkeypatch):

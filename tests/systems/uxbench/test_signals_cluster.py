@@ -18,7 +18,7 @@ import distributed
 from two_workers import two_workers
 
 from perslib.errors import DataError
-from perslib.systems.uxbench.signals import mined, mining
+from perslib.systems.uxbench.signals import mine_log, mining
 from perslib.systems.uxbench.signals.mining import REJECTED, SHARDS, TABLE
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
@@ -75,8 +75,8 @@ def written(out):
 @pytest.mark.parametrize("name", ["log.jsonl", "flat.parquet"])
 def test_the_files_are_those_of_one_process_to_the_byte(cluster, folder, passed, tmp_path, name):
     cut = {"size": 9_000, "rows": 31}  # rows of Parquet: no multiple of a session's
-    here = mined(folder / name, tmp_path / "here", **cut)
-    there = mined(folder / name, tmp_path / "there", scheduler=cluster, **cut)
+    here = mine_log(folder / name, tmp_path / "here", **cut)
+    there = mine_log(folder / name, tmp_path / "there", scheduler=cluster, **cut)
     assert written(tmp_path / "there") == written(tmp_path / "here")
     assert there.counts.equals(here.counts) and (there.rejected, there.notes) == (here.rejected, here.notes)
     assert here.sessions == 120 and dict(here.rejected) == (
@@ -88,8 +88,8 @@ def test_the_files_are_those_of_one_process_to_the_byte(cluster, folder, passed,
 def test_without_a_folder_the_table_comes_back(cluster, folder, tmp_path, monkeypatch):
     monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
     frame = pd.read_parquet(folder / "flat.parquet")
-    there = mined(frame, rows=100, scheduler=cluster, key=b"k")
-    assert there.arrow.equals(mined(frame, rows=100, key=b"k").arrow)
+    there = mine_log(frame, rows=100, scheduler=cluster, key=b"k")
+    assert there.arrow.equals(mine_log(frame, rows=100, key=b"k").arrow)
 
 
 def test_a_run_that_broke_off_goes_on_from_its_shards(cluster, folder, passed, tmp_path, monkeypatch):
@@ -102,13 +102,13 @@ def test_a_run_that_broke_off_goes_on_from_its_shards(cluster, folder, passed, t
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(mining, "_count", stopped)
-        mined(folder / "log.jsonl", out, size=9_000, scheduler=cluster)
+        mine_log(folder / "log.jsonl", out, size=9_000, scheduler=cluster)
     done = len(list((out / SHARDS).glob("result-*.pkl")))
     passed.clear()
-    mined(folder / "log.jsonl", out, size=9_000, scheduler=cluster)
-    here = mined(folder / "log.jsonl", tmp_path / "here", size=9_000)
+    mine_log(folder / "log.jsonl", out, size=9_000, scheduler=cluster)
+    here = mine_log(folder / "log.jsonl", tmp_path / "here", size=9_000)
     assert done >= 4 and written(out) == written(tmp_path / "here")
-    blocks = sum(1 for _ in mining.blocks(folder / "log.jsonl", size=9_000))
+    blocks = sum(1 for _ in mining.read_log_blocks(folder / "log.jsonl", size=9_000))
     assert len(passed) <= blocks - done and here.replies > 0
 
 
@@ -122,12 +122,12 @@ def test_a_worker_that_is_killed_costs_nothing(cluster, folder, tmp_path):
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    mined(folder / "log.jsonl", out, size=3_000, scheduler=cluster)
+    mine_log(folder / "log.jsonl", out, size=3_000, scheduler=cluster)
     killer.join(timeout=10)
-    mined(folder / "log.jsonl", tmp_path / "here", size=3_000)
+    mine_log(folder / "log.jsonl", tmp_path / "here", size=3_000)
     assert not killer.is_alive() and written(out) == written(tmp_path / "here")
 
 
 def test_processes_beside_a_scheduler_are_too_many(folder):
     with pytest.raises(DataError, match="is 2 beside a scheduler"):
-        mined(folder / "log.jsonl", processes=2, scheduler="local")
+        mine_log(folder / "log.jsonl", processes=2, scheduler="local")

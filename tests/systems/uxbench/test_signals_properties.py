@@ -11,19 +11,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
-from perslib.systems.uxbench.loaders.log_records import Unreadable, session
+from perslib.systems.uxbench.loaders.log_records import UnreadableRecord, session
 from perslib.systems.uxbench.signals import (
     PRECEDENCE,
-    Settings,
-    deidentified,
+    SignalSettings,
+    deidentify,
     reactions,
     similarity,
+    tokenize_request,
     user_messages,
-    words,
 )
 from perslib.systems.uxbench.signals import reaction as module
 from perslib.systems.uxbench.signals.complaint import _language, _only_fillers, complaint, complaints
-from perslib.systems.uxbench.signals.fast import counts
+from perslib.systems.uxbench.signals.fast import count_characters
 from perslib.systems.uxbench.signals.table import table
 from perslib.systems.uxbench.signals.user_messages import closing, read_messages
 from perslib.systems.uxbench.signals.wording import any_of, cues, reading_seconds
@@ -70,7 +70,7 @@ TALK = st.lists(st.tuples(st.sampled_from(["user", "assistant"]), TEXT), min_siz
 def test_no_record_makes_it_crash(history, cid):
     try:
         one = session({"cid": cid, "history": history})
-    except Unreadable:
+    except UnreadableRecord:
         return
     found = table([one])
     assert found.num_rows == sum(m.role == "assistant" for m in one.messages)
@@ -102,7 +102,7 @@ def test_signals_point_into_their_messages(talk):
 @settings(deadline=None, max_examples=200)
 @given(TEXT, TEXT, st.floats(0, 1))
 def test_similarity_is_a_similarity_and_its_bound_is_one(a, b, least):
-    x, y = words(a), words(b)
+    x, y = tokenize_request(a), tokenize_request(b)
     exact = similarity(x, y)
     assert exact == pytest.approx(similarity(y, x)) and 0 <= exact <= 1
     assert similarity(x, x) == (1 if x.tokens else 0)
@@ -127,27 +127,27 @@ SAID = st.one_of(
 @given(SAID)
 @example("\ud800 useless")
 def test_reading_only_what_can_be_found_changes_nothing(text):
-    found = read_messages([text], Settings())
+    found = read_messages([text], SignalSettings())
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_closers", "_cued", "_blockers"):
+        for name in ("_closers", "_find_cues", "_blockers"):
             patch.setattr(user_messages, name, lambda lang: Everything(1 + len(complaints(lang))))
-        assert read_messages([text], Settings()) == found
+        assert read_messages([text], SignalSettings()) == found
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(SAID, max_size=8))
 def test_messages_read_together_are_read_as_each_alone(texts):
-    alone = {text: read_messages([text], Settings())[text] for text in texts}
-    assert read_messages(texts, Settings()) == alone
+    alone = {text: read_messages([text], SignalSettings())[text] for text in texts}
+    assert read_messages(texts, SignalSettings()) == alone
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.text(st.sampled_from(" aZ09'_-,.，。！（）～“…、》好谢吗々é’"), max_size=20), max_size=6))
 def test_plain_texts_have_the_tokens_of_normalised_ones(texts):
-    fast = [words(text) for text in texts]
+    fast = [tokenize_request(text) for text in texts]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(similarity_module, "_PLAIN", re.compile(r"\Z"))
-        assert [words(text) for text in texts] == fast
+        assert [tokenize_request(text) for text in texts] == fast
 
 
 class Everything:
@@ -156,7 +156,7 @@ class Everything:
     def __init__(self, many):
         self.many = many
 
-    def found(self, text):
+    def find_matches(self, text):
         return list(range(self.many))
 
 
@@ -172,14 +172,14 @@ def test_no_cue_is_missed(lang, data):
     text = data.draw(st.from_regex(pattern, fullmatch=True)).lower().replace("’", "'")
     said = ("你" if lang == "zh" else "you: ") + text
     if pattern.search(said):
-        assert 1 + number in user_messages._cued(lang).found(said)
-        if len(said) < Settings().short and not language.blockers.search(said):
-            assert complaint(said, lang, Settings(), language.cues) is not None
+        assert 1 + number in user_messages._find_cues(lang).find_matches(said)
+        if len(said) < SignalSettings().short and not language.blockers.search(said):
+            assert complaint(said, lang, SignalSettings(), language.cues) is not None
 
 
 def test_long_texts_have_the_language_of_their_ends():
     text = "thanks. " + "x " * 1_000 + "好" + " y" * 1_000
-    one = read_messages([text], Settings())[text]
+    one = read_messages([text], SignalSettings())[text]
     assert one.lang == "en" and one.closed.rule == "en.thanks.then"
 
 
@@ -200,7 +200,7 @@ _CJK = "\u3005\u3007\u3040-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u1100-\
 @settings(deadline=None, max_examples=100)
 @given(st.lists(TEXT, max_size=6))
 def test_counting_many_texts_at_once_is_counting_each_by_expressions(texts):
-    together = counts(texts)
+    together = count_characters(texts)
     for i, text in enumerate(texts):
         alone = [f"[{_CJK}]", rf"(?:[^\W_{_CJK}]|['’])+", "[`\\[</]"]
         assert [int(column[i]) for column in together] == [len(re.findall(one, text)) for one in alone]
@@ -211,7 +211,7 @@ def test_counting_many_texts_at_once_is_counting_each_by_expressions(texts):
 @given(TALK)
 def test_what_is_private_once_is_private(talk):
     one = session({"cid": "a", "history": [{"role": r, "message": t} for r, t in talk]})
-    hidden = deidentified(one)
+    hidden = deidentify(one)
     assert len(hidden.messages) == len(one.messages)
     # As a number of its own; as a part of something longer it is no telephone number.
     if any(m.text == "13800138000" for m in one.messages):
@@ -232,19 +232,24 @@ def test_comparisons_grow_with_the_length_of_a_session(rounds, monkeypatch):
         {"role": ("user", "assistant")[i % 2], "message": f"第{i}个关于天气的问题怎么看"} for i in range(2 * rounds)
     ]
     reactions(session({"cid": "a", "history": history}))
-    assert asked <= Settings().rounds_back * rounds
+    assert asked <= SignalSettings().rounds_back * rounds
 
 
 def test_long_texts_are_bounded_work():
     a, b = "今天天气很好我们去公园走走" * 1_600, "明天下雨所以留在家里看书吧" * 1_600
-    assert len(words(a).tokens) <= 2_000
-    assert 0 < similarity(words(a), words(b)) < 0.5 < similarity(words(a), words(a + "吧"))
+    assert len(tokenize_request(a).tokens) <= 2_000
+    assert (
+        0
+        < similarity(tokenize_request(a), tokenize_request(b))
+        < 0.5
+        < similarity(tokenize_request(a), tokenize_request(a + "吧"))
+    )
 
 
 def test_a_long_message_is_no_closing():
     text = "谢谢" * 5_000
     assert closing(text, "zh") is None
-    assert json.dumps(words(text).lang) == '"zh"'
+    assert json.dumps(tokenize_request(text).lang) == '"zh"'
 
 
 FILLED = {

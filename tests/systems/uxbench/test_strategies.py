@@ -12,7 +12,7 @@ from perslib.systems.uxbench.bench import (
     STRATEGIES,
     label_by_rules,
     labeller_agreement,
-    opening,
+    select_opening,
     strategies_of,
     strategy_shares,
 )
@@ -49,7 +49,7 @@ def test_rules_by_hand(reply, first, every):
 
 def test_only_the_opening_counts():
     assert label_by_rules("The baths open at nine. They are old. Sorry for that.") == ()
-    assert len(opening("字" * 500)) == 120 and opening("One. Two. Three.") == "One. Two."
+    assert len(select_opening("字" * 500)) == 120 and select_opening("One. Two. Three.") == "One. Two."
     assert strategies_of(pd.DataFrame({"case": ["c"], "reply": ["  "]}))["strategy"].isna().all()
 
 

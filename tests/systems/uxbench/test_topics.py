@@ -18,7 +18,7 @@ from perslib.systems.uxbench.bench import (
     Case,
     label_topic_by_rules,
     labeller_agreement,
-    published,
+    read_ux_table,
     topics_of,
 )
 
@@ -27,10 +27,10 @@ DOMAINS = [domain for domains in INTENTS.values() for domain in domains]
 
 def test_there_are_as_many_domains_as_the_paper_has_and_its_own_names():
     assert len(DOMAINS) == len(set(DOMAINS)) == 83
-    assert list(INTENTS) == list(published("intents")["intent"])
-    assert list(SCENARIOS) == list(published("scenarios")["scenario"])
-    assert published("intents")["cases"].sum() == 7400
-    assert published("scenarios")["percent"].sum() == pytest.approx(95.59)
+    assert list(INTENTS) == list(read_ux_table("intents")["intent"])
+    assert list(SCENARIOS) == list(read_ux_table("scenarios")["scenario"])
+    assert read_ux_table("intents")["cases"].sum() == 7400
+    assert read_ux_table("scenarios")["percent"].sum() == pytest.approx(95.59)
 
 
 def test_every_domain_is_told_in_both_languages_and_belongs_to_a_scenario():

@@ -49,7 +49,7 @@ def rewards(world):
 def bench(world, rewards):
     cases = study.select_cases(world, 60)
     own = rewards.verdicts[rewards.verdicts["case"].isin({c.case for c in cases})]
-    verdicts, wall = [ux.out_of_fold(ux.Reward(seed=42), cases), own], ux.wall(cases, study.BASELINES)
+    verdicts, wall = [ux.out_of_fold(ux.Reward(seed=42), cases), own], ux.judge_with_baselines(cases, study.BASELINES)
     return Bench(cases, pd.concat(verdicts), wall, study.measure_judges(cases, verdicts, wall))
 
 
@@ -216,7 +216,7 @@ def test_judges_beside_the_wall(bench):
     assert set(study.BASELINES) < set(quality.index) and {"reward", study.ALL_RATED} < set(quality.index)
     assert quality.loc["reward", "balanced_accuracy"] > quality.loc["query only", "balanced_accuracy"]
     assert quality["is_baseline"].sum() == 5 and (quality["cases"] == len(bench.cases)).all()
-    assert len(ux.against_wall(bench.verdicts, bench.wall, unit="user")) == 10
+    assert len(ux.compare_with_baselines(bench.verdicts, bench.wall, unit="user")) == 10
     best = ux.compare_with_best_baseline(bench.quality)
     assert best["line"] == quality[quality["is_baseline"]]["balanced_accuracy"].max()
     assert set(best["above"]) == set(quality.index[quality["balanced_accuracy_low"] > best["line"]])
@@ -264,7 +264,7 @@ def test_the_reward_model_gives_account(rewards, bench):
     assert np.isnan(against["ahead"].iloc[0]) and against["ahead"].iloc[1:].notna().all()
     own = rewards.select_unseen(bench.cases, 0)
     assert 0 < len(own) < len(bench.cases) and {rewards.unseen_by[c.user] for c in own} == {0}
-    assert ux.swapped(rewards.models[0], own)["changed"] > 0.5
+    assert ux.audit_swapped_replies(rewards.models[0], own)["changed"] > 0.5
 
 
 @pytest.mark.sample

@@ -17,7 +17,7 @@ from two_workers import two_workers
 from perslib.llm import backbone
 from perslib.llm.answerers.dry_run import fill_schema
 from perslib.prompts import PromptSettings
-from perslib.systems.uxbench.bench import Case, Recovery, UXJudge, answered, judged_by, strategies_of
+from perslib.systems.uxbench.bench import Case, Recovery, UXJudge, judge_each_case, reply_to_cases, strategies_of
 from perslib.systems.uxbench.construction import construct
 
 pytestmark = [pytest.mark.cluster, pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")]
@@ -53,14 +53,14 @@ def test_judging_answering_labelling_and_construction_are_spread(cluster, tmp_pa
     complaints = {c.case: c.complaint for c in cases}
 
     def worked(model):
-        replies = answered(Recovery(form=PromptSettings("en")), cases, model, progress=False)
+        replies = reply_to_cases(Recovery(form=PromptSettings("en")), cases, model, progress=False)
         made = construct(log(COMPLAINED, LIKED), miner=model, language="en", progress=False)
         return {
-            "judged": judged_by(UXJudge(PromptSettings("en")), cases, model, progress=False),
+            "judged": judge_each_case(UXJudge(PromptSettings("en")), cases, model, progress=False),
             "answered": replies,
             "labelled": strategies_of(replies, complaints, PromptSettings(), model, progress=False),
             "funnel": made.funnel,
-            "rejected": made.rejected,
+            "rejected": made.list_rejections,
         }
 
     with Endpoint(said) as server:

@@ -23,20 +23,20 @@ from perslib.systems.uxbench.bench import (
     Generation,
     Recovery,
     UXJudge,
-    against_wall,
-    answered,
+    compare_with_baselines,
     eval_cases,
-    from_frame,
     good_share,
     judge_cases,
-    judged_by,
-    measure_beside_wall,
+    judge_each_case,
+    judge_task_replies,
+    judge_with_baselines,
+    make_cases,
+    measure_with_baselines,
     recovery_cases,
     released_cases,
-    scored_replies,
-    shots,
+    reply_to_cases,
+    sample_shots,
     strategy_gains,
-    wall,
 )
 
 TALK = ({"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."})
@@ -87,9 +87,9 @@ def test_cases_go_through_frames():
         return pd.DataFrame([vars(c) for c in cases]).astype({"gold": "Int64"})
 
     cases = [case(1), case(2, None), case(3, -1, scenario="gift")]
-    assert from_frame(framed(cases)) == cases
+    assert make_cases(framed(cases)) == cases
     with pytest.raises(DataError, match="row 1: is a second case"):
-        from_frame(framed([case(1), case(1)]))
+        make_cases(framed([case(1), case(1)]))
     with pytest.raises(DataError, match="gold is 3"):
         case(1, 3)
 
@@ -102,7 +102,7 @@ def test_cases_go_through_frames():
 def test_every_strategy_asks_and_is_read(strategy, language):
     model = Scripted(reply=verdict)
     judge = UXJudge(PromptSettings(language, effort="high"), strategy)
-    frame = judged_by(judge, [case(1), case(2, -1)], model)
+    frame = judge_each_case(judge, [case(1), case(2, -1)], model)
     assert frame["said"].tolist() == [1, -1] and frame["mode"].tolist() == ["schema"] * 2
     (_, request), *_ = model.asked
     assert request.extra == {"reasoning_effort": "high"} and request.schema is not None
@@ -119,12 +119,12 @@ def test_unread_verdicts_are_rows():
         number = int(re.search(r"Plan (\d)", said(request))[1])
         return Answer(text=answers[number], error="no complete JSON object" if number == 2 else None)
 
-    frame = judged_by(UXJudge(), [case(i) for i in answers], Scripted(reply=reply))
+    frame = judge_each_case(UXJudge(), [case(i) for i in answers], Scripted(reply=reply))
     assert frame["said"].isna().tolist() == [False, True, True, True]
     assert frame["error"][1] == "no complete JSON object" and "no verdict in" in frame["error"][2]
     rate = measure_verdicts(frame, metrics=["accuracy", "parse_rate"]).set_index("metric")
     assert rate["value"].tolist() == [0.25, 0.25] and rate["unread"].tolist() == [3, 3]
-    three = judged_by(UXJudge(classes=3), [case(4)], Scripted(reply=reply))
+    three = judge_each_case(UXJudge(classes=3), [case(4)], Scripted(reply=reply))
     assert three["said"].tolist() == [0]
 
 
@@ -134,23 +134,23 @@ def test_probability_of_good_is_read_at_the_verdict():
     logprobs = [{"token": t, "logprob": 0.0, "top": top if t == "bad" else []} for t in tokens]
     logprobs[3]["logprob"] = float(np.log(0.6))
     answer = Answer(text="".join(tokens), data={"verdict": "bad"}, mode="schema", logprobs=logprobs)
-    frame = judged_by(UXJudge(), [case(1, -1)], Scripted(reply=lambda r: answer))
+    frame = judge_each_case(UXJudge(), [case(1, -1)], Scripted(reply=lambda r: answer))
     assert frame["p_good"][0] == pytest.approx(1 / 3) and frame["said"][0] == -1
 
 
 def test_few_shot_examples_come_from_elsewhere():
     pool = [case(i, 1 if i % 2 else -1) for i in range(10, 20)]
-    examples = shots(pool, 4)
-    assert sum(e.gold for e in examples) == 0 and examples == shots(pool, 4) != shots(pool, 4, seed=1)
+    examples = sample_shots(pool, 4)
+    assert sum(e.gold for e in examples) == 0 and examples == sample_shots(pool, 4) != sample_shots(pool, 4, seed=1)
     model = Scripted(reply=verdict)
-    judged_by(UXJudge(strategy="few-shot", examples=examples), [case(1)], model)
+    judge_each_case(UXJudge(strategy="few-shot", examples=examples), [case(1)], model)
     assert all(e.query in said(model.asked[0][1]) for e in examples)
     with pytest.raises(DataError, match="among the cases to judge"):
-        judged_by(UXJudge(strategy="few-shot", examples=examples), pool, model)
+        judge_each_case(UXJudge(strategy="few-shot", examples=examples), pool, model)
     with pytest.raises(DataError, match="few-shot takes labelled cases"):
         UXJudge(strategy="few-shot")
     with pytest.raises(DataError, match="need 2 of each"):
-        shots(pool[:1])
+        sample_shots(pool[:1])
     with pytest.raises(UnknownName, match="zero-shot"):
         UXJudge(strategy="zeroshot")  # type: ignore[arg-type]
 
@@ -166,7 +166,7 @@ def test_history_is_shown_from_its_end():
 
 def test_gains_of_strategies_are_paired():
     cases = [case(i, 1 if i % 2 else -1) for i in range(40)]
-    right = judged_by(UXJudge(), cases, Scripted(reply=verdict))
+    right = judge_each_case(UXJudge(), cases, Scripted(reply=verdict))
     lenient = right.assign(said=1)
     table = strategy_gains(pd.concat([lenient.assign(judge="plain"), right.assign(judge="careful")])).set_index("judge")
     assert (
@@ -177,22 +177,22 @@ def test_gains_of_strategies_are_paired():
 def test_a_run_over_http_resumes_without_asking_again(model, server):
     server.reply = lambda body: completion(json.dumps({"verdict": "good"}))
     cases = [case(i) for i in range(6)]
-    first = judged_by(UXJudge(), cases, model(), progress=False)
+    first = judge_each_case(UXJudge(), cases, model(), progress=False)
     asked = len(server.bodies)
-    second = judged_by(UXJudge(), cases, model(), progress=False)
+    second = judge_each_case(UXJudge(), cases, model(), progress=False)
     assert len(server.bodies) == asked and first["said"].equals(second["said"])
-    judged_by(UXJudge(PromptSettings(effort="low")), cases[:2], model(), progress=False)
+    judge_each_case(UXJudge(PromptSettings(effort="low")), cases[:2], model(), progress=False)
     assert server.bodies[-1]["reasoning_effort"] == "low" and len(server.bodies) == asked + 2
 
 
 def test_any_judge_judges_cases_and_a_ux_judge_a_corpus(corpus):
     cases = [case(1), case(2, -1)]
-    frame = judged_by(Constant(4), cases)
+    frame = judge_each_case(Constant(4), cases)
     assert frame["said"].tolist() == [1, 1] and frame["p_good"].tolist() == [0.75, 0.75]
     assert frame["score"].tolist() == [4, 4] and frame["backbone"].isna().all()
     model = Scripted(reply=lambda request: Answer(data={"score": 2, "rationale": "short"}, mode="schema"))
     for judge in (Personal(ScoreCountSystem(), JudgeSettings("en")), Generic(settings=JudgeSettings("en"))):
-        assert judged_by(judge, cases, model)["said"].tolist() == [-1, -1]
+        assert judge_each_case(judge, cases, model)["said"].tolist() == [-1, -1]
 
     found = evaluate(UXJudge(), corpus, Scripted(reply=verdict), limit=6, progress=False)
     assert found["raw"].tolist() == [5.0 if "in detail" in text else 1.0 for text in _replies(corpus, found)]
@@ -210,7 +210,7 @@ def _replies(corpus: Corpus, found: pd.DataFrame) -> list[str]:
 def test_replies_under_four_system_prompts():
     for system, has_system in (("helpful", True), ("none", False), ("experience", True), ("empathy", True)):
         model = Scripted(reply=lambda r: Answer(text="Here, in detail.", finish="stop"))
-        frame = answered(Generation(system, PromptSettings("zh")), [case(1, None)], model)
+        frame = reply_to_cases(Generation(system, PromptSettings("zh")), [case(1, None)], model)
         (_, request), *_ = model.asked
         assert (request.messages[0]["role"] == "system") is has_system
         assert [m["content"] for m in request.messages[-3:]] == ["Hello.", "Hi.", "Plan 1?"]
@@ -225,9 +225,9 @@ def test_good_percent_counts_what_is_missing():
         number = int(re.search(r"Plan (\d+)", said(request))[1])
         return Answer(error="filtered") if number % 5 == 0 else Answer(text="in detail" if number % 2 else "no")
 
-    replies = answered(Generation(), cases, Scripted(reply=reply))
+    replies = reply_to_cases(Generation(), cases, Scripted(reply=reply))
     assert replies["reply"].isna().sum() == 6 and set(replies["error"].dropna()) == {"filtered"}
-    scored = scored_replies(replies, cases, UXJudge(), Scripted(reply=verdict))
+    scored = judge_task_replies(replies, cases, UXJudge(), Scripted(reply=verdict))
     row = good_share(scored).iloc[0]
     assert (row["cases"], row["replies"], row["verdicts"], row["good"]) == (30, 24, 24, 12)
     assert row["percent"] == 40 and row["percent_of_verdicts"] == 50 and row["percent_low"] < 40 < row["percent_high"]
@@ -243,7 +243,7 @@ def test_a_few_shot_judge_is_refused_its_own_examples_and_nothing_else():
 
     def replied(cases):
         replies = pd.DataFrame({"case": [c.case for c in cases], "reply": "Another reply."})
-        return scored_replies(replies, cases, judge, Scripted(reply=lambda request: good), progress=False)
+        return judge_task_replies(replies, cases, judge, Scripted(reply=lambda request: good), progress=False)
 
     assert replied(others)["said"].tolist() == [1] * 4, "numbers of cases are not their names"
     with pytest.raises(DataError, match="own is among the cases to judge"):
@@ -262,13 +262,15 @@ class Short(Computed):
 
 def test_any_judge_scores_replies():
     cases = [case(1, None), case(2, None)]
-    replies = answered(Generation(), cases, Scripted(reply=lambda r: Answer(text="x" * (5 if "1?" in said(r) else 50))))
-    scored = scored_replies(replies, cases, Short())
+    replies = reply_to_cases(
+        Generation(), cases, Scripted(reply=lambda r: Answer(text="x" * (5 if "1?" in said(r) else 50)))
+    )
+    scored = judge_task_replies(replies, cases, Short())
     assert scored["said"].tolist() == [1, -1] and scored["p_good"].tolist() == pytest.approx([1 / 1.5, 1 / 6])
     with pytest.raises(PerslibError, match="asks a model"):
-        scored_replies(replies, cases, UXJudge())
+        judge_task_replies(replies, cases, UXJudge())
     with pytest.raises(DataError, match="not among the cases"):
-        scored_replies(replies, cases[:1], Short())
+        judge_task_replies(replies, cases[:1], Short())
 
 
 FAILED = Case("r1", "Plan it.", TALK, reply="Bath is a city.", complaint="That is no plan.", gold=-1)
@@ -287,7 +289,7 @@ FAILED = Case("r1", "Plan it.", TALK, reply="Bath is a city.", complaint="That i
 def test_recovery_in_both_layouts(variant, answer, note):
     for layout in ("briefed", "replay"):
         model = Scripted(reply=lambda r: answer)
-        frame = answered(Recovery(variant, layout), [FAILED], model)
+        frame = reply_to_cases(Recovery(variant, layout), [FAILED], model)
         assert frame["reply"].tolist() == ["Here."] and (frame["note"][0] == note or note is None)
         (_, request), *_ = model.asked
         assert all(words in said(request) for words in ("Hello.", "Plan it.", "Bath is a city.", "That is no plan."))
@@ -297,18 +299,18 @@ def test_recovery_in_both_layouts(variant, answer, note):
 
 def test_a_recovery_without_a_reply_says_so():
     model = Scripted(reply=lambda r: Answer(text="I would rather not.", error="no JSON"))
-    frame = answered(Recovery("critique"), [FAILED], model)
+    frame = reply_to_cases(Recovery("critique"), [FAILED], model)
     assert frame["reply"].isna().all() and frame["error"].tolist() == ["no JSON"]
     with pytest.raises(UnknownName, match="critique"):
         Recovery("criticise")  # type: ignore[arg-type]
 
 
 def test_a_judge_of_recovery_sees_all_or_the_failed_reply_alone():
-    replies = answered(Recovery(), [FAILED], Scripted(reply=lambda r: Answer(text="Day one: baths.")))
+    replies = reply_to_cases(Recovery(), [FAILED], Scripted(reply=lambda r: Answer(text="Day one: baths.")))
     judge = Short()
-    scored_replies(replies, [FAILED], judge)
+    judge_task_replies(replies, [FAILED], judge)
     assert judge.seen == ["Hello.", "Hi.", "Plan it.", "Bath is a city.", "That is no plan."]
-    scored_replies(replies, [FAILED], judge, context="reference")
+    judge_task_replies(replies, [FAILED], judge, context="reference")
     assert judge.seen == ["Bath is a city.", "That is no plan."]
 
 
@@ -323,24 +325,24 @@ def test_the_wall_knows_what_each_baseline_sees():
         gold = 1 if i % 2 else -1
         query = "Please plan a long weekend away" if rng.random() < (0.8 if gold > 0 else 0.2) else "weather?"
         cases.append(Case(f"c{i}", query, TALK, reply=f"Reply {i % 7}", gold=gold, user=f"u{i // 4}", scenario="gift"))
-    verdicts = wall(cases)
+    verdicts = judge_with_baselines(cases)
     right = measure_verdicts(verdicts, metrics=["balanced_accuracy"]).set_index("judge")["value"]
     assert right["query only"] > 0.7 and right["length only"] > 0.7
     for blind in ("majority", "history only", "scenario only"):
         assert right[blind] == pytest.approx(0.5, abs=0.1)
     judge = verdicts[verdicts["judge"] == "query only"].assign(judge="j")
-    table = against_wall(judge, verdicts).set_index("baseline")
+    table = compare_with_baselines(judge, verdicts).set_index("baseline")
     assert table.loc["history only", "beaten"] and not table.loc["query only", "beaten"]
     with pytest.raises(DataError, match="of one kind"):
-        wall([case(1), case(2)])
+        judge_with_baselines([case(1), case(2)])
 
 
 @pytest.mark.parametrize("good, bad", [(20, 20), (23, 17), (13, 27)])
 def test_one_answer_for_all_is_right_in_half_of_either_kind(good, bad):
     """Also where both kinds are even, and the folds that a baseline learns from are not."""
     cases = [case(i, 1 if i < good else -1, user=f"u{i % 9}") for i in range(good + bad)]
-    constant = wall(cases, ["majority", "length only"])
-    quality = measure_beside_wall(constant.iloc[:0], constant).set_index("judge").loc["majority"]
+    constant = judge_with_baselines(cases, ["majority", "length only"])
+    quality = measure_with_baselines(constant.iloc[:0], constant).set_index("judge").loc["majority"]
     for name in ("balanced_accuracy", "at_learned"):
         assert quality[name] == 0.5
     assert quality["d_prime"] == pytest.approx(0, abs=1e-9)

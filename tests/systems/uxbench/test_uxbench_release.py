@@ -214,11 +214,11 @@ def test_a_split_is_known_by_its_name(tmp_path):
 
 
 def test_cases_go_into_the_tasks(tmp_path):
-    from perslib.systems.uxbench.tasks.cases import from_frame
+    from perslib.systems.uxbench.tasks.cases import make_cases
 
     corpus = read(write(tmp_path / "uxbench_task1_judge_bad_1k.jsonl", [bad()])).corpus
-    (case,) = from_frame(corpus.extras["cases"])
-    assert case.gold == -1 and case.said[-1]["content"] == "公积金怎么提取"
+    (case,) = make_cases(corpus.extras["cases"])
+    assert case.gold == -1 and case.request_messages[-1]["content"] == "公积金怎么提取"
 
 
 def test_a_session_of_messages_has_the_user_and_the_assistant_that_its_rows_name(tmp_path):

@@ -15,13 +15,13 @@ import numpy as np
 import pandas as pd
 
 from perslib.stats import correlation
-from perslib.systems.deus.estimator import Patience
-from perslib.systems.deus.personal import apart, of_lives, relative_patience, with_profiles
-from perslib.systems.deus.pipeline import MEANS, REFERENCES, THRIFTY, TRAINED, Collected, Size, collect_dialogues
+from perslib.systems.deus.estimator import PatienceModel
+from perslib.systems.deus.personal import of_lives, relative_patience, split_by_user, with_profiles
+from perslib.systems.deus.pipeline import MEANS, REFERENCES, THRIFTY, TRAINED, Size, UserDialogues, collect_dialogues
 from perslib.systems.deus.plans import PLANS, estimate_best_plan, estimate_mean
-from perslib.systems.deus.policies import collect, exploring, rule, talk
+from perslib.systems.deus.policies import exploring, rule, run_task_dialogue, simulate_dialogues
 from perslib.systems.deus.published import LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
-from perslib.systems.deus.recovery import levels, recovered, reward_shares
+from perslib.systems.deus.recovery import levels, reward_shares, score_recovery
 from perslib.systems.deus.text.crowd import Wording
 from perslib.systems.deus.world.records import Dialogues
 from perslib.systems.deus.world.users import User, user1, user2, user3
@@ -32,7 +32,7 @@ MAIN, LIGHT, FORWARD, PLAIN = "full, v_b = -1", "light", "forward-looking", "not
 BY_TURN_COST: dict[str, dict[str, Any]] = {
     f"full, v_b = {v:g}": {"v_b": v, "loss": "full"} for v in (-0.5, -1.0, -2.0, -10.0)
 }
-#: Name of a fit → settings of `Patience`; networks have no margin.
+#: Name of a fit → settings of `PatienceModel`; networks have no margin.
 FITS = BY_TURN_COST | {LIGHT: {"loss": "light"}, "one-hot": {"actions": "onehot"}}
 NO_MARGIN: dict[str, dict[str, Any]] = {"without margin": {"margin": 0.0}}
 TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "censored")}
@@ -79,10 +79,12 @@ def compare_reward_shares(data: Mapping[str, Dialogues]) -> pd.DataFrame:
 # -- fits --------------------------------------------------------------------------------------------------
 
 
-def fit_each(data: Collected, size: Size, seed: int, ways: Mapping[str, Mapping[str, Any]]) -> dict[str, Patience]:
-    """Fit `Patience` once for each way, a name with settings; return the fits by name."""
+def fit_each(
+    data: UserDialogues, size: Size, seed: int, ways: Mapping[str, Mapping[str, Any]]
+) -> dict[str, PatienceModel]:
+    """Fit `PatienceModel` once for each way, a name with settings; return the fits by name."""
     common = {"estimator": size.estimator, "epochs": size.epochs, "batch": size.batch, "seed": seed}
-    return {name: Patience(**{**common, **settings}).fit(data.train) for name, settings in ways.items()}
+    return {name: PatienceModel(**{**common, **settings}).fit(data.train) for name, settings in ways.items()}
 
 
 def repeat_fit(draws: Mapping[str, tuple[User, int]], size: Size) -> pd.DataFrame:
@@ -97,14 +99,14 @@ def repeat_fit(draws: Mapping[str, tuple[User, int]], size: Size) -> pd.DataFram
     return pd.concat(parts, ignore_index=True)
 
 
-def measure_recovery(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.DataFrame:
+def measure_recovery(models: Mapping[str, PatienceModel], dialogues: Dialogues) -> pd.DataFrame:
     """Return what each fit recovers, one row per fit.
 
-    Columns: method, and each measure of `perslib.systems.deus.recovered` with its bounds: step_r, step_r_low, step_r_high …
+    Columns: method, and each measure of `perslib.systems.deus.score_recovery` with its bounds: step_r, step_r_low, step_r_high …
     """
     rows = []
     for name, model in models.items():
-        measures = recovered(model, dialogues).set_index("measure")
+        measures = score_recovery(model, dialogues).set_index("measure")
         ends = {"value": "", "value_low": "_low", "value_high": "_high"}
         rows.append(
             {"method": name} | {f"{m}{end}": measures.at[m, c] for m in measures.index for c, end in ends.items()}
@@ -112,7 +114,7 @@ def measure_recovery(models: Mapping[str, Patience], dialogues: Dialogues) -> pd
     return pd.DataFrame(rows)
 
 
-def measure_levels(models: Mapping[str, Patience], dialogues: Dialogues) -> pd.DataFrame:
+def measure_levels(models: Mapping[str, PatienceModel], dialogues: Dialogues) -> pd.DataFrame:
     """Return the estimated reward at each true one (Figures 2 to 5, Tables 3 and 4).
 
     Columns: true, mean, mean_std (over turns), turns, paper, paper_std (the paper's, if it has this fit), method (the
@@ -137,7 +139,7 @@ def find_goal(seed: int, gamma: float = 0.3) -> dict[str, World]:
     worlds: dict[str, World] = {}
     for number in range(400):
         worlds = {
-            name: talk(exploring(rule, 0.1), World(user, np.random.default_rng((seed, number))))
+            name: run_task_dialogue(exploring(rule, 0.1), World(user, np.random.default_rng((seed, number))))
             for name, user in users.items()
         }
         reasons = [world.reason for world in worlds.values()]
@@ -147,7 +149,7 @@ def find_goal(seed: int, gamma: float = 0.3) -> dict[str, World]:
     return worlds
 
 
-def follow_budgets(worlds: Mapping[str, World], models: Mapping[str, Patience]) -> pd.DataFrame:
+def follow_budgets(worlds: Mapping[str, World], models: Mapping[str, PatienceModel]) -> pd.DataFrame:
     """Return the budgets of these users by turn; turn 0 is the start.
 
     Columns: user, dialogue (the user and how it ended, `User 2: left_budget`), turn, cost, left, needed (the cost of
@@ -164,8 +166,8 @@ def follow_budgets(worlds: Mapping[str, World], models: Mapping[str, Patience]) 
     return pd.concat(parts, ignore_index=True)
 
 
-def _estimate_budget(world: World, model: Patience) -> np.ndarray:
-    template = collect(rule, world.user, 1)
+def _estimate_budget(world: World, model: PatienceModel) -> np.ndarray:
+    template = simulate_dialogues(rule, world.user, 1)
     turns = model.turn_satisfaction(replace(template, dialogues=(world.dialogue("one"),)))
     left = turns["budget"] + turns["ahead"]  # User 3 looks at h', which is not what is spent
     return np.concatenate([turns["patience"].iloc[:1], left])
@@ -246,8 +248,8 @@ def count_seeds(compared: pd.DataFrame, agent: str, reference: str) -> tuple[int
 def collect_people(size: Size, language: str, seed: int, number: int = 115) -> tuple[Dialogues, Dialogues]:
     """Return dialogues of the synthetic world's people with their profiles, divided into train users and test users."""
     people = of_lives(number, seed, language)
-    dialogues = collect(exploring(rule, 0.3), [p.user for p in people], size.people, seed=seed)
-    return apart(with_profiles(dialogues, {p.user.kind: p.words for p in people}), seed=seed)
+    dialogues = simulate_dialogues(exploring(rule, 0.3), [p.user for p in people], size.people, seed=seed)
+    return split_by_user(with_profiles(dialogues, {p.user.kind: p.words for p in people}), seed=seed)
 
 
 def estimate_patience(train: Dialogues, test: Dialogues, size: Size, seed: int) -> pd.DataFrame:
@@ -257,7 +259,7 @@ def estimate_patience(train: Dialogues, test: Dialogues, size: Size, seed: int) 
     """
     parts = []
     for name, profile in (("without profile", False), ("profile in h", True)):
-        model = Patience(profile=profile, estimator=size.estimator, epochs=size.epochs, seed=seed).fit(train)
+        model = PatienceModel(profile=profile, estimator=size.estimator, epochs=size.epochs, seed=seed).fit(train)
         parts.append(relative_patience(model, test).assign(method=name))
     return pd.concat(parts, ignore_index=True)
 

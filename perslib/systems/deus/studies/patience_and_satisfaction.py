@@ -25,7 +25,7 @@ from perslib.judge.extent import FEWEST_REPLIES
 from perslib.memory.features import measure_traits, read_evidence_turns
 from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
 from perslib.stats.resample.leave_out import count_carriers, drop_if_few
-from perslib.systems.deus import FAILURE, SUCCESS, Dialogues, Patience
+from perslib.systems.deus import FAILURE, SUCCESS, Dialogues, PatienceModel
 from perslib.systems.deus.personal import with_profiles
 from perslib.systems.deus.studies.patience_text import WORDS, fit_encoder
 from perslib.systems.deus.text import Bow, TextDialogue, as_dialogues, crowd, read_texts
@@ -207,7 +207,7 @@ def _estimate_held_out(
             "epochs": EPOCHS,
             "seed": seed,
         }
-        model = Patience(**settings)
+        model = PatienceModel(**settings)
         turns = model.fit(dialogues[folds != fold]).turn_satisfaction(dialogues[folds == fold])
         f[fold_of_turn == fold], budget[fold_of_turn == fold] = turns["satisfaction"], turns["budget"]
     return f, budget

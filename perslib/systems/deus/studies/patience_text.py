@@ -12,15 +12,22 @@ import pandas as pd
 from perslib.corpus import load
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge.extent import FEWEST_REPLIES
-from perslib.systems.deus.estimator import Patience, status_accuracy
+from perslib.systems.deus.estimator import PatienceModel, status_accuracy
 from perslib.systems.deus.pipeline import Size
 from perslib.systems.deus.published import LEVEL_MEANS_R as LEVEL_MEANS_R
 from perslib.systems.deus.text.compared import against_ratings, by_budget, by_rating, ceiling
 from perslib.systems.deus.text.crowd import KAPPA, crowd, parts
-from perslib.systems.deus.text.dialogues import RATINGS, TextDialogue, as_dialogues, goal_names, rated, read_texts
-from perslib.systems.deus.text.encoders import Bow, Embedded, Encoder, NextTurn
+from perslib.systems.deus.text.dialogues import (
+    RATINGS,
+    TextDialogue,
+    as_dialogues,
+    goal_names,
+    make_rating_frame,
+    read_texts,
+)
+from perslib.systems.deus.text.encoders import Bow, EmbeddingEncoder, Encoder, NextTurn
 
-#: Settings of `Patience` for words: many features, few dialogues, and patience that differs between people.
+#: Settings of `PatienceModel` for words: many features, few dialogues, and patience that differs between people.
 WORDS: dict[str, Any] = {"actions": "none", "penalty": 0.01, "margin": 2.0}
 
 
@@ -81,7 +88,7 @@ def fit_encoder(name: str, language: str, texts: Iterable[TextDialogue]) -> Enco
     others.
     """
     if name == "embedded":
-        return Embedded()
+        return EmbeddingEncoder()
     learning = {"bow": Bow, "next turn": NextTurn}
     if name not in learning:
         raise UnknownName("encoder", name, ("embedded", *learning))
@@ -106,12 +113,12 @@ def rate_recorded(name: str, size: Size, encoder: str, seed: int) -> RatedDialog
 def _rate_dialogues(
     train: Sequence[TextDialogue], test: Sequence[TextDialogue], encoder: Encoder, size: Size, seed: int
 ) -> RatedDialogues:
-    model = Patience(**WORDS, estimator=size.estimator, epochs=size.epochs, seed=seed)
+    model = PatienceModel(**WORDS, estimator=size.estimator, epochs=size.epochs, seed=seed)
     model.fit(as_dialogues(train, encoder))
     seen = as_dialogues(test, encoder, goal_names(train))
     return RatedDialogues(
         model.remaining_budget(seen),
-        rated(test),
+        make_rating_frame(test),
         status_accuracy(model.predict_status(seen), seen.status),
         ceiling(seen, KAPPA),
     )

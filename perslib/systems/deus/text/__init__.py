@@ -2,17 +2,31 @@
 
 train, validation, test = parts(crowd(1500, "en"))
 encoder = Bow("en").fit([pair for text in train for pair in text.pairs()])
-fitted = Patience(actions="none").fit(as_dialogues(train, encoder))
+fitted = PatienceModel(actions="none").fit(as_dialogues(train, encoder))
 budgets = fitted.remaining_budget(as_dialogues(test, encoder, goal_names(train)))
 against_ratings(budgets, rated(test), "appropriateness")
 """
 
 from perslib.systems.deus.text.compared import against_ratings, by_budget, by_rating, ceiling
 from perslib.systems.deus.text.crowd import KAPPA, crowd, parts
-from perslib.systems.deus.text.dialogues import TextDialogue, as_dialogues, goal_names, rated, read_texts
-from perslib.systems.deus.text.encoders import Bow, Embedded, Encoder, NextTurn
+from perslib.systems.deus.text.dialogues import TextDialogue, as_dialogues, goal_names, make_rating_frame, read_texts
+from perslib.systems.deus.text.encoders import Bow, EmbeddingEncoder, Encoder, NextTurn
 
 __all__ = [
-    "KAPPA", "Bow", "Embedded", "Encoder", "NextTurn", "TextDialogue", "against_ratings", "as_dialogues",
-    "by_budget", "by_rating", "ceiling", "crowd", "goal_names", "parts", "rated", "read_texts",
+    "KAPPA",
+    "Bow",
+    "EmbeddingEncoder",
+    "Encoder",
+    "NextTurn",
+    "TextDialogue",
+    "against_ratings",
+    "as_dialogues",
+    "by_budget",
+    "by_rating",
+    "ceiling",
+    "crowd",
+    "goal_names",
+    "make_rating_frame",
+    "parts",
+    "read_texts",
 ]  # fmt: skip

@@ -61,15 +61,15 @@ def against_ratings(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> 
             {
                 "predictor": name,
                 "level_means_r": _level_means_r(said, gold),
-                **estimate([spearman(said[own], gold[own]) for own in samples], "spearman", "correlation"),
-                **{f"spearman_{end}": spearman(said[own], gold[own]) for end, own in ends.items()},
+                **estimate([spearman_of_sample(said[own], gold[own]) for own in samples], "spearman", "correlation"),
+                **{f"spearman_{end}": spearman_of_sample(said[own], gold[own]) for end, own in ends.items()},
                 "dialogues": len(frame),
             }
         )
     return pd.DataFrame(rows)
 
 
-def spearman(x: np.ndarray, y: np.ndarray) -> float:
+def spearman_of_sample(x: np.ndarray, y: np.ndarray) -> float:
     """Rank correlation; missing where one of them does not vary."""
     return _pearson(rankdata(x), rankdata(y))
 

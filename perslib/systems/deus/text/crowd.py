@@ -22,7 +22,7 @@ import numpy as np
 
 from perslib.errors import UnknownName
 from perslib.paths import read_toml
-from perslib.systems.deus.policies import Policy, exploring, patient, rule, talk
+from perslib.systems.deus.policies import Policy, exploring, patient, rule, run_task_dialogue
 from perslib.systems.deus.text.dialogues import TextDialogue
 from perslib.systems.deus.world.actions import Template
 from perslib.systems.deus.world.goals import GOAL_NAMES, VALUES, word
@@ -115,7 +115,7 @@ def crowd(
 
 def _dialogue(number: int, user: User, language: str, rng: np.random.Generator) -> TextDialogue:
     name, policy, mishears = SYSTEMS[number % len(SYSTEMS)]
-    world = talk(policy, World(user, rng, mishears=mishears))
+    world = run_task_dialogue(policy, World(user, rng, mishears=mishears))
     # What is said and how it is rated must not change who leaves when: a generator of its own.
     words = np.random.default_rng((int(rng.integers(2**31)), number))
     wording = Wording(language, words)

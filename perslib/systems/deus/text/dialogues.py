@@ -59,7 +59,7 @@ def goal_names(texts: Sequence[TextDialogue]) -> tuple[str, ...]:
 
 
 def as_dialogues(texts: Sequence[TextDialogue], encoder: Encoder, names: tuple[str, ...] | None = None) -> Dialogues:
-    """What `Patience(actions="none")` is fitted on: vectors of what was said, goals, and how it ended.
+    """What `PatienceModel(actions="none")` is fitted on: vectors of what was said, goals, and how it ended.
 
     Give test dialogues the `names` of the training dialogues' goals; items that only the test has are left out.
     """
@@ -89,7 +89,7 @@ def as_dialogues(texts: Sequence[TextDialogue], encoder: Encoder, names: tuple[s
     return Dialogues(tuple(found), SAYS, names, width)
 
 
-def rated(texts: Sequence[TextDialogue]) -> pd.DataFrame:
+def make_rating_frame(texts: Sequence[TextDialogue]) -> pd.DataFrame:
     """One row a dialogue: dialogue, user, system, turns, status, reason, and a column a rating."""
     columns = ["dialogue", "user", "system", "turns", "status", "reason"]
     rows = [(t.id, t.user, t.system, len(t.turns), t.status, t.reason) for t in texts]

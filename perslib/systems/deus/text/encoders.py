@@ -64,7 +64,7 @@ class Bow:
         return np.minimum(sparse.hstack(counted).toarray(), 3).astype(np.float32)
 
 
-class Embedded:
+class EmbeddingEncoder:
     """Vectors of an embedder, history and system turn beside each other.
 
     Its vectors have length one; entries are brought to variance one, as networks like them.

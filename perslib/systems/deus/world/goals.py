@@ -77,7 +77,7 @@ REQUESTED_ELSEWHERE = 0.25
 
 
 @dataclass(frozen=True)
-class Part:
+class GoalPart:
     """What is wanted in one domain: constraints, questions in the order they will be asked, booking details."""
 
     domain: str
@@ -96,7 +96,7 @@ class Part:
 class Goal:
     """Parts in the order in which the user takes them."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[GoalPart, ...]
 
     @cached_property
     def items(self) -> tuple[int, ...]:
@@ -126,12 +126,12 @@ def vector(items: Iterable[int]) -> np.ndarray:
     return bits
 
 
-def _chosen(rng: np.random.Generator, slots: tuple[str, ...], share: float) -> list[str]:
+def _choose_slots(rng: np.random.Generator, slots: tuple[str, ...], share: float) -> list[str]:
     draws = rng.random(len(slots))
     return [slot for slot, draw in zip(slots, draws, strict=True) if draw < share]
 
 
-def _shuffled(rng: np.random.Generator, slots: list[str]) -> list[str]:
+def _shuffle_slots(rng: np.random.Generator, slots: list[str]) -> list[str]:
     return [slots[i] for i in rng.permutation(len(slots))]
 
 
@@ -144,27 +144,27 @@ def _constraints(rng: np.random.Generator, name: str) -> dict[str, int]:
         chosen = ["name"]
     else:
         open_slots = tuple(s for s in slots if s != "name")
-        chosen = _chosen(rng, open_slots, INFO)
+        chosen = _choose_slots(rng, open_slots, INFO)
         if not chosen and open_slots:
             chosen = [open_slots[int(rng.integers(len(open_slots)))]]
     if "leave_at" in chosen and "arrive_by" in chosen:
         chosen.remove("leave_at" if rng.random() < 0.5 else "arrive_by")
     return {
         slot: int(table[slot][row]) if slot in table else int(rng.integers(len(VALUES[slot])))
-        for slot in _shuffled(rng, chosen)
+        for slot in _shuffle_slots(rng, chosen)
     }
 
 
-def sample_part(rng: np.random.Generator, name: str) -> Part:
+def sample_part(rng: np.random.Generator, name: str) -> GoalPart:
     """A wish in this domain at random."""
     domain, info = DOMAINS[name], _constraints(rng, name)
     askable = tuple(s for s in domain.reqt if s not in info)
-    asked = _chosen(rng, askable, REQUESTED.get(name, REQUESTED_ELSEWHERE))
+    asked = _choose_slots(rng, askable, REQUESTED.get(name, REQUESTED_ELSEWHERE))
     booking = bool(domain.book) and rng.random() < BOOKED
     if not asked and not booking:
         asked = [askable[int(rng.integers(len(askable)))]]
     book = {slot: int(rng.integers(len(VALUES[slot]))) for slot in domain.book} if booking else {}
-    return Part(name, info, tuple(_shuffled(rng, asked)), book)
+    return GoalPart(name, info, tuple(_shuffle_slots(rng, asked)), book)
 
 
 def sample_goal(rng: np.random.Generator) -> Goal:

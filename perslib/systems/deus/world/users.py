@@ -21,7 +21,7 @@ import numpy as np
 
 from perslib.errors import PerslibError
 from perslib.systems.deus.world.actions import Template, action_list
-from perslib.systems.deus.world.goals import GOAL_INDEX, GOAL_NAMES, Goal, Part
+from perslib.systems.deus.world.goals import GOAL_INDEX, GOAL_NAMES, Goal, GoalPart
 
 
 class Item(NamedTuple):
@@ -44,19 +44,19 @@ class Agenda:
         self.urgent: list[Item] = []
 
     @property
-    def current(self) -> Part | None:
+    def current(self) -> GoalPart | None:
         """The part the user is busy with; none once everything is finished."""
         parts = self.goal.parts
         return parts[self.position] if self.position < len(parts) else None
 
     def speak(self) -> tuple[Item, ...]:
         """The next user turn: answers first, then the agenda of the current part, at most `items` of them."""
-        said = list(dict.fromkeys([*self.urgent, *self._planned()]))[: self.limit]
+        said = list(dict.fromkeys([*self.urgent, *self._plan_items()]))[: self.limit]
         self.urgent = []
         self.told.update((i.domain, i.slot) for i in said if i.kind == "inform")
         return tuple(said)
 
-    def _planned(self) -> list[Item]:
+    def _plan_items(self) -> list[Item]:
         part = self.current
         if part is None:
             return [Item("bye")]
@@ -87,7 +87,7 @@ class Agenda:
             if atom.domain != name:
                 continue
             if atom.act == "request":
-                self._asked(part, atom.slot)
+                self._answer_question(part, atom.slot)
             elif atom.act in ("inform", "book") and violated:
                 self.urgent.append(Item("inform", name, violated[0]))
             elif atom.act == "inform" and atom.slot in part.reqt and ready:
@@ -98,21 +98,21 @@ class Agenda:
                     self.urgent.append(Item("inform", name, missing[0]))
                 else:
                     self.booked.add(name)
-        if self._done(part):
+        if self._is_done(part):
             self.position += 1
             self.urgent = []
 
-    def _asked(self, part: Part, slot: str) -> None:
+    def _answer_question(self, part: GoalPart, slot: str) -> None:
         if slot in part.info or slot in part.book:
             self.urgent.append(Item("inform", part.domain, slot))
         elif self.rng.random() < 0.5:
             self.urgent.append(Item("dontcare", part.domain, slot))
 
-    def _done(self, part: Part) -> bool:
+    def _is_done(self, part: GoalPart) -> bool:
         answered = all((part.domain, slot) in self.known for slot in part.reqt)
         return answered and (not part.book or part.domain in self.booked)
 
-    def unfinished(self) -> list[int]:
+    def list_unfinished(self) -> list[int]:
         """Goal items left: slots not conveyed, answered or booked, and domains not done."""
         left = [i for part in self.goal.parts[self.position + 1 :] for i in part.items]
         part = self.current

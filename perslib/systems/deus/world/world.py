@@ -3,7 +3,7 @@
     world = World(user2(), np.random.default_rng(1))
     while not world.over:
         world.act(policy(world.seen, rng))
-    world.reason, world.status, world.left
+    world.reason, world.status, world.remaining
 
 After each system action, in this order: a budget below zero (zero is still alive), or too little left for the rest;
 then success; then the limit on turns. So a turn that completes the task but overspends is a failure.
@@ -51,7 +51,7 @@ INDEX = {place: i for i, place in enumerate(PLACES)}
 NO_STATE = np.zeros(0, dtype=np.float32)
 
 
-class Seen:
+class SystemNotes:
     """The system's notes; `vector` is the state before the next action."""
 
     def __init__(self) -> None:
@@ -148,7 +148,7 @@ STATUS = {"success": SUCCESS, "budget": FAILURE, "forward": FAILURE, "quit": FAI
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
+class TaskTurn:
     """One exchange: what the user said before it, the state then, the action, its cost, and what was then left."""
 
     said: tuple[Item, ...]
@@ -178,8 +178,8 @@ class World:
         self.actions = action_list()
         self.goal = goal or sample_goal(rng)
         self.patience = belief.h(self.goal.items) if belief else user.patience(self.goal, rng)
-        self.agenda, self.seen = Agenda(self.goal, user.items, rng), Seen()
-        self.turns: list[Turn] = []
+        self.agenda, self.seen = Agenda(self.goal, user.items, rng), SystemNotes()
+        self.turns: list[TaskTurn] = []
         self.spent = 0.0
         self.reason = ""
         self._speak()
@@ -195,7 +195,7 @@ class World:
         return STATUS[self.reason]
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Budget not yet spent."""
         return self.patience - self.spent
 
@@ -208,7 +208,7 @@ class World:
             values = kept
         self.seen.hear(self._said, values)
 
-    def act(self, action: int) -> Turn:
+    def act(self, action: int) -> TaskTurn:
         """The system acts, the user hears and pays; ends the dialogue or lets the user speak again."""
         if self.over:
             raise PerslibError(f"The dialogue is over ({self.reason}); begin a new one.")
@@ -218,8 +218,10 @@ class World:
         agenda.hear(template, self.seen.entity, self.seen.told)
         self.seen.act(action, agenda.booked)
         self.spent += cost
-        rest = agenda.unfinished() if self.keeps or self.user.forward else []
-        turn = Turn(self._said, self._misheard, state, action, cost, tuple(rest), self.left, self._outlook(rest))
+        rest = agenda.list_unfinished() if self.keeps or self.user.forward else []
+        turn = TaskTurn(
+            self._said, self._misheard, state, action, cost, tuple(rest), self.remaining, self._outlook(rest)
+        )
         self.turns.append(turn)
         self.reason = self._ending(turn)
         if not self.over:
@@ -233,7 +235,7 @@ class World:
         of_done, of_rest = (self.belief.h(part) if self.belief else len(part) * scale for part in (done, rest))
         return outlook(self.spent, of_done, of_rest, self.user.gamma)
 
-    def _ending(self, turn: Turn) -> str:
+    def _ending(self, turn: TaskTurn) -> str:
         if self.user.budget and turn.left < 0:
             return "budget"
         if self.user.forward and turn.left - turn.outlook < -1e-9:

@@ -9,51 +9,58 @@
     pairs = outcomes(judged(dialogues, judge, PromptSettings("zh"), method="H²Memory"))
     win_tie_lose(pairs), agreement_with_people(pairs, voted(read_votes("votes.csv")))
 
-`shortened(person, history=3, logs=20)` cuts a user's months; `Faultless(corpus)` is H²Memory from the truth of a synthetic
+`shorten_history(person, history=3, logs=20)` cuts a user's months; `TrueMemory(corpus)` is H²Memory from the truth of a synthetic
 set, without a model. Mem-PAL, section 5. What fails is recorded where it fails, left out of means, and counted beside them.
 """
 
-from perslib.systems.mem_pal.bench.comparisons import judged, outcomes, read_votes, voted
-from perslib.systems.mem_pal.bench.faultless import Faultless
+from perslib.systems.mem_pal.bench.comparisons import compare_dialogues, find_majority_votes, outcomes, read_votes
+from perslib.systems.mem_pal.bench.faultless import TrueMemory
 from perslib.systems.mem_pal.bench.measures import best_bleu, bleu
-from perslib.systems.mem_pal.bench.multi_turn import Dialogue, as_frame, begun, draw_templates, read_templates, talked
+from perslib.systems.mem_pal.bench.multi_turn import (
+    BenchDialogue,
+    as_frame,
+    draw_templates,
+    read_templates,
+    run_dialogues,
+    start_dialogues,
+)
 from perslib.systems.mem_pal.bench.tables import (
     agreement_with_people,
+    average_samples,
+    compare_methods,
     costs,
-    differences,
-    results,
-    scored,
+    score_samples,
     win_tie_lose,
 )
-from perslib.systems.mem_pal.bench.tasks import Served, graded, run
-from perslib.systems.mem_pal.bench.topics import Person, Scene, Topic, people, shortened
+from perslib.systems.mem_pal.bench.tasks import UserAnswers, grade_answers, run
+from perslib.systems.mem_pal.bench.topics import BenchTopic, BenchUser, Scene, list_bench_users, shorten_history
 
 __all__ = [
-    "Dialogue",
-    "Faultless",
-    "Person",
+    "BenchDialogue",
+    "BenchTopic",
+    "BenchUser",
     "Scene",
-    "Served",
-    "Topic",
+    "TrueMemory",
+    "UserAnswers",
     "agreement_with_people",
     "as_frame",
-    "begun",
+    "average_samples",
     "best_bleu",
     "bleu",
+    "compare_dialogues",
+    "compare_methods",
     "costs",
-    "differences",
     "draw_templates",
-    "graded",
-    "judged",
+    "find_majority_votes",
+    "grade_answers",
+    "list_bench_users",
     "outcomes",
-    "people",
     "read_templates",
     "read_votes",
-    "results",
     "run",
-    "scored",
-    "shortened",
-    "talked",
-    "voted",
+    "run_dialogues",
+    "score_samples",
+    "shorten_history",
+    "start_dialogues",
     "win_tie_lose",
 ]

@@ -21,9 +21,9 @@ from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import Ask, Backbone
 from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply
 from perslib.prompts import PromptSettings
-from perslib.systems.mem_pal.bench.measures import RUNS, outcome, runs, vote
-from perslib.systems.mem_pal.bench.multi_turn import Dialogue, shown_profile
-from perslib.systems.mem_pal.bench.tasks import Spent, ask_one, counted, error_of
+from perslib.systems.mem_pal.bench.measures import RUNS, decide_winner, plan_comparison_runs, vote
+from perslib.systems.mem_pal.bench.multi_turn import BenchDialogue, format_profile
+from perslib.systems.mem_pal.bench.tasks import Spent, ask_one, error_of, run_with_costs
 from perslib.systems.mem_pal.bench.topics import TOPIC
 
 Dimension = Literal["requirement", "preference"]
@@ -35,16 +35,16 @@ EVALUATIONS = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
 
 
 def question_of(
-    form: PromptSettings, dimension: Dimension, ours: Dialogue, theirs: Dialogue, run: tuple[bool, int]
+    form: PromptSettings, dimension: Dimension, ours: BenchDialogue, theirs: BenchDialogue, run: tuple[bool, int]
 ) -> CheckedQuestion[Any]:
     """One evaluation of a pair; the answer is (our score, theirs), in whichever order they were shown."""
     swapped, number = run
     first, second = (theirs, ours) if swapped else (ours, theirs)
     scene = ours.scene
-    shown: dict[str, Any] = {"first": first.said(), "second": second.said()}
+    shown: dict[str, Any] = {"first": first.messages_so_far(), "second": second.messages_so_far()}
     shown |= {"requirement": scene.topic.requirement}
     if dimension == "requirement":
-        shown |= {"profile": shown_profile(scene.profile), "situation": scene.situation}
+        shown |= {"profile": format_profile(scene.profile), "situation": scene.situation}
         shown |= {"query": scene.topic.query, "needs": scene.needs}
     else:
         shown |= {"preferences": scene.preferences, "solutions": scene.solutions}
@@ -64,8 +64,8 @@ def _id(swapped: bool, number: int) -> str:
     return f"p{1 + swapped}-{1 + number}"
 
 
-def judged(
-    dialogues: Sequence[Dialogue],
+def compare_dialogues(
+    dialogues: Sequence[BenchDialogue],
     judge: Backbone,
     form: PromptSettings | None = None,
     *,
@@ -80,7 +80,7 @@ def judged(
     """
     form = form or PromptSettings()
     form = replace(form, temperature=TEMPERATURE) if form.temperature is None else form
-    finished: dict[str, dict[tuple[str, ...], Dialogue]] = defaultdict(dict)
+    finished: dict[str, dict[tuple[str, ...], BenchDialogue]] = defaultdict(dict)
     for dialogue in dialogues:
         if not dialogue.error:
             finished[dialogue.method][tuple(dialogue.scene.topic.key.values())] = dialogue
@@ -93,9 +93,9 @@ def judged(
         for key, theirs in theirs_by_key.items()
         if key in finished[method]
         for dimension in DIMENSIONS
-        for run in runs(number_of_runs)
+        for run in plan_comparison_runs(number_of_runs)
     ]
-    asked = judge.map(partial(_asked, form), cases)
+    asked = judge.map(partial(_ask_case, form), cases)
     rows = []
     for (dimension, ours, theirs, run), (reading, spent) in zip(cases, asked, strict=True):
         scores = dict(zip(("ours", "theirs"), reading.value or (None, None)))
@@ -106,10 +106,10 @@ def judged(
     return frame.astype({"ours": "Float64", "theirs": "Float64", "error": "str"})
 
 
-async def _asked(
-    form: PromptSettings, case: tuple[Dimension, Dialogue, Dialogue, tuple[bool, int]], ask: Ask
+async def _ask_case(
+    form: PromptSettings, case: tuple[Dimension, BenchDialogue, BenchDialogue, tuple[bool, int]], ask: Ask
 ) -> tuple[ParsedReply[Any], Spent]:
-    return await counted(partial(ask_one, question_of(form, *case)), ask, "compare")
+    return await run_with_costs(partial(ask_one, question_of(form, *case)), ask, "compare")
 
 
 def outcomes(evaluations: pd.DataFrame, tie_within: float = 0.0) -> pd.DataFrame:
@@ -127,7 +127,7 @@ def outcomes(evaluations: pd.DataFrame, tie_within: float = 0.0) -> pd.DataFrame
         about = dict(zip((*_PAIR, "runs"), (*key, len(kept))))
         if ours:
             about |= {"ours": sum(ours) / len(ours), "theirs": sum(theirs) / len(theirs)}
-            about |= {"outcome": outcome(ours, theirs, tie_within)}
+            about |= {"outcome": decide_winner(ours, theirs, tie_within)}
         rows.append(about)
     columns = [*_PAIR, "ours", "theirs", "runs", "outcome"]
     kinds = {"ours": "Float64", "theirs": "Float64", "outcome": "str"}
@@ -162,7 +162,7 @@ def read_votes(path: str | Path) -> pd.DataFrame:
     return frame[columns]
 
 
-def voted(votes: pd.DataFrame) -> pd.DataFrame:
+def find_majority_votes(votes: pd.DataFrame) -> pd.DataFrame:
     """One label a topic and dimension: what most raters say, a tie where no label is ahead."""
     by = [name for name in _PAIR if name in votes]
     labels = votes.groupby(by, sort=False)["vote"]

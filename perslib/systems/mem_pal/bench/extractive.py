@@ -39,7 +39,7 @@ DISLIKED: dict[str, list[str]] = read_toml(__file__, "extractive.toml")
 
 
 class Extractive:
-    """What `run` and `graded` take for a backbone, where nobody is asked."""
+    """What `run_tasks` and `grade_answers` take for a backbone, where nobody is asked."""
 
     name = model = "extractive"
 
@@ -62,10 +62,10 @@ class Extractive:
         shown = request.shown or {}
         if name.startswith("pal_"):
             answers = {
-                "pal_requirement": self._restated,
-                "pal_solution": self._proposed,
-                "pal_selection": self._selected,
-                "pal_grade": self._graded,
+                "pal_requirement": self._restate,
+                "pal_solution": self._propose,
+                "pal_selection": self._select,
+                "pal_grade": self._grade,
             }
             if name in answers:
                 return answers[name](shown)
@@ -97,19 +97,19 @@ class Extractive:
 
     # -- the tasks ---------------------------------------------------------------------------------------------
 
-    def _restated(self, shown: Mapping[str, Any]) -> dict[str, Any]:
-        recalled = self._recalled(shown)
+    def _restate(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+        recalled = self._recall_sentences(shown)
         near = self._nearest(shown["query"], recalled, len(recalled))
         ends = accumulate(map(count_tokens, near))
         copied = [text for text, end in zip(near, ends) if end <= RESTATED]
         return {"requirement": " ".join([shown["query"], *copied])[:790]}
 
-    def _proposed(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+    def _propose(self, shown: Mapping[str, Any]) -> dict[str, Any]:
         liked = [text for text, sign in self._opinions(shown) if sign > 0]
         (near,) = self._nearest(shown["requirement"], liked, 1) or [shown["requirement"]]
         return {"solution": near[:790]}
 
-    def _selected(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+    def _select(self, shown: Mapping[str, Any]) -> dict[str, Any]:
         ids, texts = zip(*((one["id"], one["text"]) for one in shown["candidates"]))
         opinions = self._opinions(shown)
         score = np.zeros(len(ids))
@@ -125,7 +125,7 @@ class Extractive:
         best = lot[np.argsort(-score[lot], kind="stable")[:2]]
         return {"analysis": "–", "selected_solutions": [ids[i] for i in best]}
 
-    def _graded(self, shown: Mapping[str, Any]) -> dict[str, Any]:
+    def _grade(self, shown: Mapping[str, Any]) -> dict[str, Any]:
         said, asked = self._words(shown["prediction"]), self._words(shown["query"])
         points = 0.0
         for need in shown["needs"]:
@@ -150,7 +150,7 @@ class Extractive:
         found = (_DATE.sub("", part.strip()) for text in texts for part in _SENTENCE.split(text))
         return list(dict.fromkeys(part for part in found if len(part) > 3))
 
-    def _recalled(self, shown: Mapping[str, Any]) -> list[str]:
+    def _recall_sentences(self, shown: Mapping[str, Any]) -> list[str]:
         return self._sentences(text for block in shown["blocks"] for text in block["texts"])
 
     def _opinions(self, shown: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -1,6 +1,6 @@
 """H²Memory as a model without faults would write it: from the truth of a synthetic PAL-Set, without asking any.
 
-    memory = Faultless(palset(users=2, language="zh"))
+    memory = TrueMemory(palset(users=2, language="zh"))
 
 It keeps what H²Memory keeps and is asked in the same way, so it says how much of H²Memory's score is lost where models
 read logs and dialogues, and what the memory looks like when they do not err. Logs that speak for the same need cause
@@ -27,7 +27,7 @@ from perslib.systems.mem_pal.memory.h2 import store as h2
 from perslib.systems.mem_pal.memory.h2.log_graph import components, in_order
 from perslib.systems.mem_pal.memory.long_term import MemorySession, Store
 from perslib.systems.mem_pal.world.people import person
-from perslib.systems.mem_pal.world.situations import Raised, situations
+from perslib.systems.mem_pal.world.situations import Raised, make_situations
 from perslib.worlds.lives import book
 
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s*")
@@ -40,7 +40,7 @@ def is_synthetic(corpus: Corpus) -> bool:
     return bool(corpus.meta.get("synthetic")) and "truth_preferences" in corpus.extras
 
 
-class Faultless(H2Memory):
+class TrueMemory(H2Memory):
     """H²Memory's store from the truth; `options` are those of `H2Memory`, whose recall it shares."""
 
     called = "faultless H²Memory{without}"
@@ -54,7 +54,7 @@ class Faultless(H2Memory):
         self.raised: dict[str, list[tuple[str, str, Raised]]] = {
             user: [
                 (f"{one.start:%Y-%m-%d %H:%M}", f"{one.end:%Y-%m-%d %H:%M}", raised)
-                for one in situations(person(number, seed, corpus.language), seed)
+                for one in make_situations(person(number, seed, corpus.language), seed)
                 for raised in one.raised
             ]
             for number, user in enumerate(corpus.users["user"])
@@ -72,7 +72,7 @@ class Faultless(H2Memory):
 
     # -- session by session -----------------------------------------------------------------------------------
 
-    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
+    async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Relations, situations, background."""
         known, logs = self._own(store), in_order(session)
         relations: list[h2.Relation] = []
@@ -94,19 +94,19 @@ class Faultless(H2Memory):
         )
         return replace(known, chapters=(*known.chapters, chapter))
 
-    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
+    async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Outlines; once there are clusters, those that the outlines join."""
         known = self._own(store)
-        if session.id in known.heard:
+        if session.id in known.session_ids:
             return known
         topics = self.topics.get(session.id, []) if session.turns else []
         starts = [*self.starts.get(session.id, []), len(session.turns) + 1]
         new = tuple(self._outline(known.user, session, topic, i, starts) for i, topic in enumerate(topics))
         *earlier, chapter = known.chapters
         chapters = (*earlier, replace(chapter, outlines=new))
-        known = replace(known, heard=(*known.heard, session.id), chapters=chapters)
+        known = replace(known, session_ids=(*known.session_ids, session.id), chapters=chapters)
         if known.snapshots and new:
-            _, known = self._joined(known, new)
+            _, known = self._join_clusters(known, new)
         snapshots = (*known.snapshots, self._snapshot(known, session.id)) if known.snapshots else ()
         return replace(known, snapshots=snapshots)
 
@@ -114,15 +114,15 @@ class Faultless(H2Memory):
         """All of a past, then clusters of its outlines."""
         store = self.start(user)
         for session in sessions:
-            store = await self.hear_dialogue(await self.hear_logs(store, session, ask), session, ask)
+            store = await self.add_dialogue(await self.add_logs(store, session, ask), session, ask)
         return await self.learn(store, ask)
 
     async def learn(self, store: H2Store, ask: Ask) -> H2Store:
         """Clusters and principles from all outlines so far."""
         found = store.outlines
         labels = clustering.clusters(self._points(found), self.seed) if found else []
-        known = store.clustered(dict(zip((o.id for o in found), labels)))
-        return replace(known, snapshots=(self._snapshot(known, store.heard[-1] if store.heard else ""),))
+        known = store.with_clusters(dict(zip((o.id for o in found), labels)))
+        return replace(known, snapshots=(self._snapshot(known, store.session_ids[-1] if store.session_ids else ""),))
 
     def _outline(
         self, user: str, session: MemorySession, topic: dict[str, Any], place: int, starts: list[int]

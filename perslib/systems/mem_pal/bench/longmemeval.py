@@ -28,7 +28,7 @@ from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedRepl
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson
-from perslib.systems.mem_pal.bench.tasks import ask_one, blocks, counted, error_of
+from perslib.systems.mem_pal.bench.tasks import ask_one, error_of, group_pieces, run_with_costs
 from perslib.systems.mem_pal.memory.long_term import Exchange, LongTermMemory, MemorySession
 
 TYPE = "single-session-preference"
@@ -37,7 +37,7 @@ _SCHEMA = read_schema(__file__, "longmemeval.schema.toml", "question")
 
 
 @dataclass(frozen=True)
-class Asked:
+class MemoryQuestion:
     """A question, what a good answer takes into account, and the dialogues that came before it."""
 
     id: str
@@ -52,7 +52,7 @@ class Asked:
         return MemorySession(f"{self.id}_now", self.at)
 
 
-def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
+def read_questions(path: Path | str, kind: str | None = TYPE) -> list[MemoryQuestion]:
     """The questions of a LongMemEval file, of one type or (None) of all; what cannot be read is named with its place."""
     path = Path(path)
     if not path.is_file():
@@ -61,7 +61,7 @@ def read_questions(path: Path | str, kind: str | None = TYPE) -> list[Asked]:
     problems = [p for i, record in enumerate(records) for p in _problems(f"{path.name}[{i}]", record)]
     if problems:
         raise DataError(problems, REMEDY)
-    wanted = [_asked(record) for record in records if kind in (None, record["question_type"])]
+    wanted = [_make_question(record) for record in records if kind in (None, record["question_type"])]
     if not wanted:
         raise DataError(Problem(path.name, f"has no question of type {kind!r}"))
     return wanted
@@ -79,7 +79,7 @@ def _problems(place: str, record: Any) -> list[Problem]:
     ]
 
 
-def _asked(record: dict[str, Any]) -> Asked:
+def _make_question(record: dict[str, Any]) -> MemoryQuestion:
     said, id = record["haystack_sessions"], str(record["question_id"])
     ids = record.get("haystack_session_ids") or [f"{id}_{j}" for j in range(len(said))]
     dates = record.get("haystack_dates") or [""] * len(said)
@@ -90,7 +90,7 @@ def _asked(record: dict[str, Any]) -> Asked:
     ]
     haystack = tuple(sorted(sessions, key=lambda session: session.at))
     at = _date(record.get("question_date") or "")
-    return Asked(id, at, str(record["question"]), str(record["answer"]), haystack)
+    return MemoryQuestion(id, at, str(record["question"]), str(record["answer"]), haystack)
 
 
 def _turns(messages: list[dict[str, str]]) -> tuple[Exchange, ...]:
@@ -108,9 +108,9 @@ def _date(text: str) -> str:
     return text if pd.isna(found) else f"{found:%Y-%m-%d %H:%M:%S}"
 
 
-def answered(
+def answer_questions(
     memories: Sequence[LongTermMemory],
-    questions: Sequence[Asked],
+    questions: Sequence[MemoryQuestion],
     backbone: Backbone,
     judge: Backbone | None = None,
     form: PromptSettings | None = None,
@@ -130,21 +130,21 @@ def answered(
     return frame.astype({"right": "boolean"})
 
 
-async def _answer(pair: tuple[LongTermMemory, Asked], ask: Ask, form: PromptSettings) -> dict[str, Any]:
+async def _answer(pair: tuple[LongTermMemory, MemoryQuestion], ask: Ask, form: PromptSettings) -> dict[str, Any]:
     memory, asked = pair
 
     async def answer(ask: Ask) -> ParsedReply[str]:
         store = await memory.build(asked.id, asked.haystack, ask)
         pieces = memory.recall_within_budget(store, asked.now, asked.question, "solution")
-        request = form.make_request("pal_lme_answer", blocks=blocks(pieces), query=asked.question)
+        request = form.make_request("pal_lme_answer", blocks=group_pieces(pieces), query=asked.question)
         return await ask_one(CheckedQuestion(f"{asked.id}: answer", request, read_text("answer")), ask)
 
-    reading, spent = await counted(answer, ask)
+    reading, spent = await run_with_costs(answer, ask)
     said = {"said": reading.value, "right": None, "error": error_of(reading)}
     return {"method": memory.name, "question": asked.id, **said, **spent}
 
 
-async def _grade(pair: tuple[Asked, str], ask: Ask, form: PromptSettings) -> ParsedReply[bool]:
+async def _grade(pair: tuple[MemoryQuestion, str], ask: Ask, form: PromptSettings) -> ParsedReply[bool]:
     asked, said = pair
     request = form.make_request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
     question = CheckedQuestion(f"{asked.id}: grade", request, lambda data: ParsedReply(bool(data["right"])))

@@ -51,12 +51,12 @@ def _cut() -> Any:
     return jieba.lcut
 
 
-def tokens_of(language: str) -> Tokens:
+def choose_tokenizer(language: str) -> Tokens:
     """How texts of a language are cut unless told otherwise."""
     return "jieba" if language == "zh" else "words"
 
 
-def names(tokens: Tokens = "jieba") -> list[str]:
+def list_bleu_names(tokens: Tokens = "jieba") -> list[str]:
     """What the four scores are called when texts are cut so."""
     if tokens not in _PREFIX:
         raise UnknownName("way to cut texts", tokens, _PREFIX)
@@ -64,7 +64,7 @@ def names(tokens: Tokens = "jieba") -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def words(text: str, tokens: Tokens = "jieba") -> tuple[str, ...]:
+def split_words(text: str, tokens: Tokens = "jieba") -> tuple[str, ...]:
     """The text in words."""
     return tuple(_cut()(text) if tokens == "jieba" else _WORD.findall(text))
 
@@ -73,7 +73,7 @@ def bleu(prediction: str, reference: str, tokens: Tokens = "jieba") -> dict[str,
     """BLEU-1 to BLEU-4 against one reference, each from 0 to 1."""
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-    called, said, wanted = names(tokens), words(prediction, tokens), words(reference, tokens)
+    called, said, wanted = list_bleu_names(tokens), split_words(prediction, tokens), split_words(reference, tokens)
     if not set(said) & set(wanted):
         return dict.fromkeys(called, 0.0)
     scores = sentence_bleu([wanted], said, list(WEIGHTS.values()), SmoothingFunction().method1)
@@ -83,7 +83,7 @@ def bleu(prediction: str, reference: str, tokens: Tokens = "jieba") -> dict[str,
 def best_bleu(prediction: str, references: Iterable[str], tokens: Tokens = "jieba") -> dict[str, float]:
     """For each BLEU the largest over the references, each taken alone: not multi-reference BLEU."""
     each = [bleu(prediction, reference, tokens) for reference in references]
-    return {name: max((scores[name] for scores in each), default=float("nan")) for name in names(tokens)}
+    return {name: max((scores[name] for scores in each), default=float("nan")) for name in list_bleu_names(tokens)}
 
 
 def vote(labels: Iterable[str]) -> str:
@@ -98,14 +98,14 @@ RUNS = 6
 _EXACT = 1e-9
 
 
-def runs(number: int = RUNS) -> list[tuple[bool, int]]:
+def plan_comparison_runs(number: int = RUNS) -> list[tuple[bool, int]]:
     """An even number of evaluations, one half in either order: whether our dialogue is shown second, and a number from 0."""
     if number < 2 or number % 2:
         raise DataError(Problem("runs", f"is {number}, expected an even number: one half in either order"))
     return list(product((False, True), range(number // 2)))
 
 
-def outcome(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 0.0) -> Outcome:
+def decide_winner(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 0.0) -> Outcome:
     """Whose mean over the evaluations is higher.
 
     Sums are compared, so that equal means tie whatever their decimals; means no further apart than `tie_within` tie too.
@@ -120,6 +120,6 @@ def outcome(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 
 POINTS: Mapping[str, int] = {"pos": 1, "neg": -1, "neu": 0}
 
 
-def points(selected: Sequence[str], labels: Mapping[str, str]) -> int:
+def score_selection(selected: Sequence[str], labels: Mapping[str, str]) -> int:
     """Points of a selection, −2 to 2: one for each positive solution, minus one for each negative."""
     return sum(POINTS[labels[id]] for id in selected)

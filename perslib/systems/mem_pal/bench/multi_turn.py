@@ -35,8 +35,15 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.llm.structured.checked_questions import CheckedQuestion, ask_checked, read_text
 from perslib.prompts import PromptSettings
-from perslib.systems.mem_pal.bench.tasks import Spent, ask_one, blocks, counted, remembered, spent_on
-from perslib.systems.mem_pal.bench.topics import Person, Scene
+from perslib.systems.mem_pal.bench.tasks import (
+    Spent,
+    ask_one,
+    build_session_stores,
+    group_pieces,
+    run_with_costs,
+    spent_on,
+)
+from perslib.systems.mem_pal.bench.topics import BenchUser, Scene
 from perslib.systems.mem_pal.loaders import palset_records
 from perslib.systems.mem_pal.memory.long_term import LongTermMemory, MemorySession, Purpose, Store
 
@@ -45,7 +52,7 @@ ROLES = ("user", "assistant")
 Template = tuple[tuple[str, str], ...]
 
 
-def template(first: bool, second: bool) -> Template:
+def make_dialogue_template(first: bool, second: bool) -> Template:
     """The turns where the first solution, and the second, is talked over or not."""
     discuss: Template = (("solution_discussion", "solution_discussion"),)
     return (
@@ -59,7 +66,7 @@ def template(first: bool, second: bool) -> Template:
     )
 
 
-PATTERNS: tuple[Template, ...] = tuple(template(a, b) for a in (False, True) for b in (False, True))
+PATTERNS: tuple[Template, ...] = tuple(make_dialogue_template(a, b) for a in (False, True) for b in (False, True))
 
 
 def draw_templates(ids: Iterable[str], seed: int = 42) -> dict[str, Template]:
@@ -92,7 +99,7 @@ CLOSING = "feedback_response"
 
 
 @dataclass(frozen=True)
-class Line:
+class BenchExchange:
     """One exchange, and what was looked up for it."""
 
     user: str
@@ -104,7 +111,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Dialogue:
+class BenchDialogue:
     """A dialogue as far as it went; `error` says why it did not reach the end of its template."""
 
     method: str
@@ -113,7 +120,7 @@ class Dialogue:
     memory: LongTermMemory
     store: Store
     session: MemorySession
-    lines: tuple[Line, ...] = ()
+    lines: tuple[BenchExchange, ...] = ()
     error: str | None = None
 
     @property
@@ -121,7 +128,7 @@ class Dialogue:
         """Whether nothing is left to be said."""
         return self.error is not None or len(self.lines) == len(self.template)
 
-    def said(self) -> list[dict[str, str]]:
+    def messages_so_far(self) -> list[dict[str, str]]:
         """The messages so far."""
         return [
             {"role": role, "content": said}
@@ -131,13 +138,13 @@ class Dialogue:
         ]
 
 
-def begun(
+def start_dialogues(
     memories: Sequence[LongTermMemory],
-    people: Sequence[Person],
+    people: Sequence[BenchUser],
     backbone: Backbone,
     templates: Mapping[str, Template] | None = None,
     seed: int = 42,
-) -> list[Dialogue]:
+) -> list[BenchDialogue]:
     """The dialogues to hold: every topic with every memory, as it stands before the session's dialogue."""
     ids = [scene.topic.id for person in people for scene in person.scenes]
     templates = draw_templates(ids, seed) if templates is None else templates
@@ -147,25 +154,25 @@ def begun(
             "Give templates for all topics, or none to have them drawn.",
         )
     pairs = list(product(memories, people))
-    stores = backbone.map(lambda pair, ask: remembered(*pair, ask), pairs)
+    stores = backbone.map(lambda pair, ask: build_session_stores(*pair, ask), pairs)
     return [
-        Dialogue(memory.name, scene, templates[scene.topic.id], memory, store, session.before())
+        BenchDialogue(memory.name, scene, templates[scene.topic.id], memory, store, session.before())
         for (memory, person), own in zip(pairs, stores, strict=True)
         for store, session in zip(own, person.query)
         for scene in person.of(session)
     ]
 
 
-def talked(
-    dialogues: Sequence[Dialogue], user: Backbone, assistant: Backbone, form: PromptSettings | None = None
-) -> list[Dialogue]:
+def run_dialogues(
+    dialogues: Sequence[BenchDialogue], user: Backbone, assistant: Backbone, form: PromptSettings | None = None
+) -> list[BenchDialogue]:
     """The dialogues, held to the end of their templates.
 
     Where one model plays both, no dialogue waits for another; with two, all take their next turn together.
     """
     form, held = form or PromptSettings(), list(dialogues)
     if user is assistant:
-        return user.map(partial(talk, form=form), held)
+        return user.map(partial(run_dialogue, form=form), held)
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
         for model, turn in ((user, user_turn), (assistant, assistant_turn)):
             due = [i for i in open_ if not held[i].error]
@@ -175,7 +182,7 @@ def talked(
     return held
 
 
-async def talk(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
+async def run_dialogue(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> BenchDialogue:
     """One dialogue to its end, user and assistant by turns."""
     while not dialogue.is_over:
         dialogue = await user_turn(dialogue, ask, form)
@@ -184,7 +191,7 @@ async def talk(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
     return dialogue
 
 
-async def user_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
+async def user_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> BenchDialogue:
     """The dialogue with what the user says next."""
     turn, scene = len(dialogue.lines) + 1, dialogue.scene
     action = dialogue.template[turn - 1][0]
@@ -193,17 +200,17 @@ async def user_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialo
         known |= {"query": scene.topic.query, "needs": scene.needs}
     else:
         known |= {"preferences": scene.preferences, "solutions": scene.solutions}
-    known |= {"profile": shown_profile(scene.profile), "situation": scene.situation}
-    known |= {"requirement": scene.topic.requirement, "conversation": dialogue.said()}
+    known |= {"profile": format_profile(scene.profile), "situation": scene.situation}
+    known |= {"requirement": scene.topic.requirement, "conversation": dialogue.messages_so_far()}
     request = form.make_request("pal_user", turn=turn, action=action, **known)
     asked = partial(ask_checked, f"{scene.topic.id}_{turn}: user", request, read_text("content"))
-    (said, lost), spent = await counted(asked, ask, "user")
+    (said, lost), spent = await run_with_costs(asked, ask, "user")
     if not said:
         return replace(dialogue, error=lost[0])
-    return replace(dialogue, lines=(*dialogue.lines, Line(said, user_spent=spent)))
+    return replace(dialogue, lines=(*dialogue.lines, BenchExchange(said, user_spent=spent)))
 
 
-async def assistant_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> Dialogue:
+async def assistant_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> BenchDialogue:
     """The dialogue with the assistant's reply to what the user has just said."""
     number = len(dialogue.lines)
     action, last = dialogue.template[number - 1][1], dialogue.lines[-1]
@@ -215,37 +222,41 @@ async def assistant_turn(dialogue: Dialogue, ask: Ask, form: PromptSettings) -> 
         purpose: Purpose = "requirement" if action == "requirement_prediction" else "solution"
         pieces = dialogue.memory.recall_within_budget(dialogue.store, dialogue.session, wanted, purpose)
         request = form.make_request(
-            "pal_assistant", blocks=blocks(pieces), conversation=dialogue.said(), turn=number, action=action
+            "pal_assistant",
+            blocks=group_pieces(pieces),
+            conversation=dialogue.messages_so_far(),
+            turn=number,
+            action=action,
         )
         return *await ask_checked(f"{place}: assistant", request, read_text("content"), ask), wanted
 
-    (said, lost, wanted), spent = await counted(reply, ask, "assistant")
+    (said, lost, wanted), spent = await run_with_costs(reply, ask, "assistant")
     line = replace(last, assistant=said or "", query=wanted, spent=spent)
     error = None if said else lost[0]
     return replace(dialogue, lines=(*dialogue.lines[:-1], line), error=error)
 
 
-async def _summary(dialogue: Dialogue, action: str, form: PromptSettings, place: str, ask: Ask) -> str:
+async def _summary(dialogue: BenchDialogue, action: str, form: PromptSettings, place: str, ask: Ask) -> str:
     """What to look up: the requirement so far, else the user's last words."""
     earlier = [line.query for line in dialogue.lines[:-1] if line.query]
     if action == CLOSING and earlier:
         return earlier[-1]
-    request = form.make_request("pal_summary", conversation=dialogue.said())
+    request = form.make_request("pal_summary", conversation=dialogue.messages_so_far())
     reading = await ask_one(CheckedQuestion(f"{place}: summary", request, read_text("requirement")), ask)
     return reading.value or dialogue.lines[-1].user
 
 
-def shown_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
+def format_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
     """A profile as the prompts take it: texts, numbers, lists, and traits with their levels."""
     return {str(key): value for key, value in profile.items() if value not in (None, "", [], {})}
 
 
-def as_frame(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
+def as_frame(dialogues: Sequence[BenchDialogue]) -> pd.DataFrame:
     """One row an exchange: method, user, session, topic, turn (from 1), what both do and said, what was looked up,
     error (on the last row of a dialogue that broke off), and what user and assistant took."""
     rows = []
     for d in dialogues:
-        for n, (line, (asks, replies)) in enumerate(zip(d.lines or (Line(""),), d.template), start=1):
+        for n, (line, (asks, replies)) in enumerate(zip(d.lines or (BenchExchange(""),), d.template), start=1):
             about = {"method": d.method, **d.scene.topic.key, "turn": n}
             about |= {"user_action": asks, "assistant_action": replies, "user_said": line.user or None}
             about |= {"assistant_said": line.assistant or None, "query": line.query or None}

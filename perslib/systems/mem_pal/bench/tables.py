@@ -20,9 +20,9 @@ import pandas as pd
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats import SEED, Resamples, compare_paired, holm
 from perslib.systems.mem_pal.bench.comparisons import OUTCOMES
-from perslib.systems.mem_pal.bench.measures import Tokens, best_bleu, names, points, tokens_of
-from perslib.systems.mem_pal.bench.tasks import Served, topics_by_key
-from perslib.systems.mem_pal.bench.topics import TOPIC, Person
+from perslib.systems.mem_pal.bench.measures import Tokens, best_bleu, choose_tokenizer, list_bleu_names, score_selection
+from perslib.systems.mem_pal.bench.tasks import UserAnswers, topics_by_key
+from perslib.systems.mem_pal.bench.topics import TOPIC, BenchUser
 
 #: What a mean is multiplied with, as published; all others are BLEU.
 SCALE = {"g_score": 50.0, "s_score": 50.0}
@@ -36,14 +36,14 @@ _EVEN = "even"
 _TAKEN = ["calls", "tokens", "seconds", "cost"]
 
 
-def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | None = None) -> pd.DataFrame:
+def score_samples(answers: pd.DataFrame, people: Sequence[BenchUser], tokens: Tokens | None = None) -> pd.DataFrame:
     """One row a sample and metric: method, backbone, user, session, topic, task, metric, value (null where none).
 
     BLEU of restated requirements and of solutions (of the nearer positive one), the judge's grade as `g_score` where
     there is a column `grade`, the points of a selection as `s_score`. All on their own scale: 0–1, 0–2, −2–2. Texts are cut as their
     language asks for; `tokens="jieba"` gives the published form for English too.
     """
-    tokens = tokens or tokens_of(people[0].language if people else "en")
+    tokens = tokens or choose_tokenizer(people[0].language if people else "en")
     topics, columns = topics_by_key(people), [*_WHO, *TOPIC, "task"]
     rows: list[dict[str, Any]] = []
     for answer in answers.to_dict("records"):
@@ -51,11 +51,11 @@ def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | Non
         topic = topics[tuple(answer[name] for name in TOPIC)]
         values: dict[str, float | None] = {}
         if answer["task"] == "selection":
-            values["s_score"] = None if said is None else points(said.split(), topic.feedback)
+            values["s_score"] = None if said is None else score_selection(said.split(), topic.feedback)
         else:
             is_restated = answer["task"] == "requirement"
             references = (topic.requirement,) if is_restated else topic.positive
-            values |= dict.fromkeys(names(tokens)) if said is None else best_bleu(said, references, tokens)
+            values |= dict.fromkeys(list_bleu_names(tokens)) if said is None else best_bleu(said, references, tokens)
             if is_restated and "grade" in answer:
                 values["g_score"] = None if pd.isna(answer["grade"]) else float(answer["grade"])
         about = {name: answer[name] for name in columns}
@@ -63,7 +63,7 @@ def scored(answers: pd.DataFrame, people: Sequence[Person], tokens: Tokens | Non
     return pd.DataFrame(rows, columns=[*columns, "metric", "value"]).astype({"value": "Float64"})
 
 
-def results(samples: pd.DataFrame) -> pd.DataFrame:
+def average_samples(samples: pd.DataFrame) -> pd.DataFrame:
     """Means over all samples, one row a method, task and metric; BLEU in [0, 100], G in [0, 100], S in [−100, 100].
 
     Columns: method, backbone, task, metric, value, value_low, value_high (95 %, over users, from ten on),
@@ -75,14 +75,14 @@ def results(samples: pd.DataFrame) -> pd.DataFrame:
         users = Resamples(table.index.get_level_values("user"))
         for who, own in table.items():
             about = {**dict(zip(_WHO, who, strict=True)), "task": task, "metric": metric}
-            found = users.estimate(users.mean(own) * scale_of(str(metric)))
+            found = users.estimate(users.mean(own) * metric_factor(str(metric)))
             counts = {"samples": int(own.notna().sum()), "users": users.count(own)}
             rows.append({**about, **found, **counts, "failed": int(own.isna().sum())})
     columns = [*_WHO, *_WHAT, "value", "value_low", "value_high", "samples", "users", "failed"]
     return pd.DataFrame(rows, columns=columns)
 
 
-def differences(samples: pd.DataFrame, reference: str | None = None, seed: int = SEED) -> pd.DataFrame:
+def compare_methods(samples: pd.DataFrame, reference: str | None = None, seed: int = SEED) -> pd.DataFrame:
     """`reference` against every other method, or all pairs, on the samples both have a value on, scaled as `results`.
 
     Methods are compared with the same backbone. Columns: method, other, backbone, task, metric, difference,
@@ -95,7 +95,7 @@ def differences(samples: pd.DataFrame, reference: str | None = None, seed: int =
     how: dict[str, Any] = {"tests": ["sign flip"], "seed": seed}
     parts = []
     for (task, metric), part in samples.groupby(_WHAT, sort=False):
-        table = _by_sample(part, _WHO) * scale_of(str(metric))
+        table = _by_sample(part, _WHO) * metric_factor(str(metric))
         user = table.index.get_level_values("user")
         pairs = [(a, b) for a, b in combinations(table, 2) if a[1] == b[1] and reference in (None, a[0], b[0])]
         found = []
@@ -121,18 +121,18 @@ def _by_sample(part: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     return table[list(known.drop_duplicates(columns).set_index(columns).index)]
 
 
-def scale_of(metric: str) -> float:
+def metric_factor(metric: str) -> float:
     """What a mean of this metric is multiplied with."""
     return SCALE.get(metric, BLEU_SCALE)
 
 
-def costs(answers: pd.DataFrame, served: Sequence[Served]) -> pd.DataFrame:
+def costs(answers: pd.DataFrame, served: Sequence[UserAnswers]) -> pd.DataFrame:
     """What each method took: a row a method, `build_…` a user and `answer_…` a sample, each a mean.
 
     Columns: method; build_calls, build_tokens (in and out), build_seconds (of the calls, one after another), build_cost;
     the same of `answer_`; memory_failed and answers_failed: what models did not give, in all.
     """
-    rows = [{"method": s.method, **s.build, "memory_failed": len(s.failed)} for s in served]
+    rows = [{"method": s.method, **s.build, "memory_failed": len(s.list_failures)} for s in served]
     built, means, kinds = pd.DataFrame(rows), [], dict.fromkeys(_TAKEN, "float64")
     for name, frame in (("build", built), ("answer", answers)):
         taken = frame.assign(tokens=frame["tokens_in"] + frame["tokens_out"]).astype(kinds)

@@ -27,7 +27,7 @@ from perslib.llm.request import wrap_ask
 from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply, ask_and_check, read_text
 from perslib.llm.tokens import count_tokens
 from perslib.prompts import PromptSettings
-from perslib.systems.mem_pal.bench.topics import TOPIC, Person, Topic
+from perslib.systems.mem_pal.bench.topics import TOPIC, BenchTopic, BenchUser
 from perslib.systems.mem_pal.memory.long_term import LongTermMemory, MemoryPiece, MemorySession, Purpose, Store
 
 T = TypeVar("T")
@@ -54,14 +54,14 @@ def spent_on(answers: Sequence[Answer]) -> Spent:
     return {"calls": len(answers), **tokens, "seconds": seconds, "cost": sum(costs) if costs else None}
 
 
-async def counted(method: Method[T], ask: Ask, stage: str | None = None) -> tuple[T, Spent]:
+async def run_with_costs(method: Method[T], ask: Ask, stage: str | None = None) -> tuple[T, Spent]:
     """What a method returns and what its answers took; its questions under another line of the ledger, if named."""
     heard: list[Answer] = []
     value = await method(wrap_ask(ask, hear=heard.extend, stage=stage))
     return value, spent_on(heard)
 
 
-def blocks(pieces: Sequence[MemoryPiece]) -> list[dict[str, Any]]:
+def group_pieces(pieces: Sequence[MemoryPiece]) -> list[dict[str, Any]]:
     """Pieces as prompts show them: together by field, fields and pieces in the order they were recalled."""
     fields: dict[str, list[str]] = {}
     for piece in pieces:
@@ -79,19 +79,21 @@ STAGE = "answer"
 COLUMNS = ["method", "backbone", *TOPIC, "task", "said", "error", "pieces", "context_tokens", "prompt", *spent_on(())]
 
 
-def query_of(topic: Topic, task: Task) -> tuple[str, Purpose]:
+def query_of(topic: BenchTopic, task: Task) -> tuple[str, Purpose]:
     """What a memory is asked with."""
     return (topic.query, "requirement") if task == "requirement" else (topic.requirement, "solution")
 
 
-def asked(form: PromptSettings, task: Task, topic: Topic, pieces: Sequence[MemoryPiece]) -> CheckedQuestion[str]:
+def make_task_question(
+    form: PromptSettings, task: Task, topic: BenchTopic, pieces: Sequence[MemoryPiece]
+) -> CheckedQuestion[str]:
     """The question of a task; the answer is a text, for a selection two ids with a blank between them."""
-    shown: dict[str, Any] = {"blocks": blocks(pieces), "query": topic.query}
-    read = partial(_selection, topic.numbered) if task == "selection" else read_text(task)
+    shown: dict[str, Any] = {"blocks": group_pieces(pieces), "query": topic.query}
+    read = partial(_selection, topic.number_candidates) if task == "selection" else read_text(task)
     if task != "requirement":
         shown["requirement"] = topic.requirement
     if task == "selection":
-        shown["candidates"] = [{"id": id, "text": text} for id, text in topic.numbered.items()]
+        shown["candidates"] = [{"id": id, "text": text} for id, text in topic.number_candidates.items()]
     return CheckedQuestion(f"{topic.id}: {task}", form.make_request(f"pal_{task}", **shown), read)
 
 
@@ -105,7 +107,7 @@ def _selection(known: Mapping[str, str], data: Any) -> ParsedReply[str]:
     return ParsedReply(" ".join(ids))
 
 
-def grading(form: PromptSettings, topic: Topic, prediction: str) -> CheckedQuestion[float]:
+def grading(form: PromptSettings, topic: BenchTopic, prediction: str) -> CheckedQuestion[float]:
     """The question of the G-Score's judge about a restated requirement."""
 
     shown = {"query": topic.query, "requirement": topic.requirement, "prediction": prediction}
@@ -118,7 +120,7 @@ def grading(form: PromptSettings, topic: Topic, prediction: str) -> CheckedQuest
 
 
 @dataclass(frozen=True)
-class Served:
+class UserAnswers:
     """What a memory made of a user: the memory before each query session and at the end, answers, and what building took."""
 
     user: str
@@ -128,12 +130,14 @@ class Served:
     build: Spent
 
     @property
-    def failed(self) -> tuple[str, ...]:
+    def list_failures(self) -> tuple[str, ...]:
         """What of the memory a model did not give."""
         return self.stores[-1].failed
 
 
-async def remembered(memory: LongTermMemory, person: Person, ask: Ask, tasks: Sequence[Task] = ()) -> list[Store]:
+async def build_session_stores(
+    memory: LongTermMemory, person: BenchUser, ask: Ask, tasks: Sequence[Task] = ()
+) -> list[Store]:
     """The memory during each query session, its logs heard and its dialogue not, and once all are over.
 
     A memory that keeps better what was recalled is told what these tasks recall.
@@ -142,51 +146,51 @@ async def remembered(memory: LongTermMemory, person: Person, ask: Ask, tasks: Se
     store = await memory.build(person.user, person.history, ask)
     for session in person.query:
         now = session.before()
-        store = await memory.hear_logs(store, now, ask)
+        store = await memory.add_logs(store, now, ask)
         stores.append(store)
         if strengthened := getattr(memory, "strengthen_pieces", None):
             queries = dict.fromkeys(query_of(s.topic, t) for s in person.of(session) for t in tasks)
             found = {p.id: p for query in queries for p in memory.recall_within_budget(store, now, *query)}
             store = strengthened(store, list(found.values()), session.at)
-        store = await memory.hear_dialogue(store, session, ask)
+        store = await memory.add_dialogue(store, session, ask)
     return [*stores, store]
 
 
-async def serve(
-    memory: LongTermMemory, person: Person, form: PromptSettings, ask: Ask, tasks: Sequence[Task] = TASKS
-) -> Served:
+async def answer_about_user(
+    memory: LongTermMemory, person: BenchUser, form: PromptSettings, ask: Ask, tasks: Sequence[Task] = TASKS
+) -> UserAnswers:
     """Build the memory of a user, go through the query sessions, and ask everything about them at once."""
 
-    async def answered(store: Store, session: MemorySession, topic: Topic, task: Task) -> dict[str, Any]:
+    async def answer_task(store: Store, session: MemorySession, topic: BenchTopic, task: Task) -> dict[str, Any]:
         async def answer(ask: Ask) -> dict[str, Any]:
             pieces = memory.recall_within_budget(store, session, *query_of(topic, task))
-            question = asked(form, task, topic, pieces)
+            question = make_task_question(form, task, topic, pieces)
             reading = await ask_one(question, ask)
             handed = {"pieces": len(pieces), "context_tokens": sum(count_tokens(piece.text) for piece in pieces)}
             about = {**handed, "prompt": question.request.prompt}
             return {**topic.key, "task": task, "said": reading.value, "error": error_of(reading), **about}
 
-        row, spent = await counted(answer, ask, STAGE)
+        row, spent = await run_with_costs(answer, ask, STAGE)
         return row | spent
 
-    stores, build = await counted(partial(remembered, memory, person, tasks=tasks), ask)
+    stores, build = await run_with_costs(partial(build_session_stores, memory, person, tasks=tasks), ask)
     every = [
-        answered(store, session.before(), scene.topic, task)
+        answer_task(store, session.before(), scene.topic, task)
         for store, session in zip(stores, person.query)
         for scene in person.of(session)
         for task in tasks
     ]
-    return Served(person.user, memory.name, tuple(stores), tuple(await asyncio.gather(*every)), build)
+    return UserAnswers(person.user, memory.name, tuple(stores), tuple(await asyncio.gather(*every)), build)
 
 
 def run(
     memories: Sequence[LongTermMemory],
-    people: Sequence[Person],
+    people: Sequence[BenchUser],
     backbone: Backbone,
     form: PromptSettings | None = None,
     *,
     tasks: Sequence[Task] = TASKS,
-) -> tuple[pd.DataFrame, list[Served]]:
+) -> tuple[pd.DataFrame, list[UserAnswers]]:
     """All tasks with all memories, and what was made of each user.
 
     The frame: method, backbone, user, session, topic, task, said (null where `error` says why), pieces and
@@ -196,13 +200,13 @@ def run(
         if task not in TASKS:
             raise UnknownName("task", task, TASKS)
     form = form or PromptSettings()
-    served = backbone.map(lambda pair, ask: serve(*pair, form, ask, tasks), product(memories, people))
+    served = backbone.map(lambda pair, ask: answer_about_user(*pair, form, ask, tasks), product(memories, people))
     rows = [{"method": s.method, "backbone": backbone.name, **row} for s in served for row in s.rows]
     return pd.DataFrame(rows, columns=COLUMNS), served
 
 
-def graded(
-    answers: pd.DataFrame, people: Sequence[Person], judge: Backbone, form: PromptSettings | None = None
+def grade_answers(
+    answers: pd.DataFrame, people: Sequence[BenchUser], judge: Backbone, form: PromptSettings | None = None
 ) -> pd.DataFrame:
     """The answers with `grade` (0 to 2 points) of each restated requirement, and `grade_error` where a judge gave none."""
     topics, form = topics_by_key(people), form or PromptSettings()
@@ -215,6 +219,6 @@ def graded(
     return answers.assign(grade=grades, grade_error=errors, graded_by=judge.name)
 
 
-def topics_by_key(people: Sequence[Person]) -> dict[tuple[str, ...], Topic]:
+def topics_by_key(people: Sequence[BenchUser]) -> dict[tuple[str, ...], BenchTopic]:
     """Topics by user, session and name."""
     return {tuple(s.topic.key.values()): s.topic for p in people for s in p.scenes}

@@ -18,7 +18,7 @@ TOPIC = ("user", "session", "topic")
 
 
 @dataclass(frozen=True)
-class Topic:
+class BenchTopic:
     """One thing a user asks for in a query session, and what would please this user."""
 
     user: str
@@ -48,21 +48,21 @@ class Topic:
         return dict(zip(TOPIC, (self.user, self.session, self.name)))
 
     @property
-    def numbered(self) -> dict[str, str]:
+    def number_candidates(self) -> dict[str, str]:
         """The candidates as S1, S2, … in their order, never shuffled."""
         return {f"S{i}": text for i, text in enumerate(self.candidates, start=1)}
 
     @property
     def feedback(self) -> dict[str, str]:
         """Label of each numbered candidate."""
-        return dict(zip(self.numbered, self.labels, strict=True))
+        return dict(zip(self.number_candidates, self.labels, strict=True))
 
 
 @dataclass(frozen=True)
 class Scene:
     """What a simulated user and a judge of dialogues know beyond the topic; empty where no file says it."""
 
-    topic: Topic
+    topic: BenchTopic
     profile: Mapping[str, Any] = field(default_factory=dict)
     situation: str = ""
     evidences: tuple[tuple[str, ...], ...] = ()
@@ -97,7 +97,7 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Person:
+class BenchUser:
     """A user: the past that is remembered, the sessions that are asked about, and their topics."""
 
     user: str
@@ -111,7 +111,7 @@ class Person:
         return [scene for scene in self.scenes if scene.topic.session == session.id]
 
 
-def people(corpus: Corpus) -> list[Person]:
+def list_bench_users(corpus: Corpus) -> list[BenchUser]:
     """The users of a corpus that have query sessions with topics."""
     if "topics" not in corpus.extras:
         raise DataError(
@@ -123,7 +123,7 @@ def people(corpus: Corpus) -> list[Person]:
         history, query = (tuple(list_user_sessions(corpus, user, part)) for part in ("history", "query"))
         ids = {session.id for session in query}
         if own := tuple(scene for scene in scenes if scene.topic.user == user and scene.topic.session in ids):
-            found.append(Person(user, history, query, own, corpus.language))
+            found.append(BenchUser(user, history, query, own, corpus.language))
     return found
 
 
@@ -143,7 +143,7 @@ def _scenes(corpus: Corpus) -> list[Scene]:
     for row in corpus.extras["topics"].to_dict("records"):
         said = [row["user_query"], tuple(row["implicit_needs"]), row["requirement"]]
         solutions = [tuple(row[key]) for key in ("pos", "neg", "candidates", "labels")]
-        topic = Topic(*(row[key] for key in TOPIC), *said, *solutions)
+        topic = BenchTopic(*(row[key] for key in TOPIC), *said, *solutions)
         key = tuple(topic.key.values())
         liking = likings.get((topic.user, row.get("requirement_id")), [{}])[0]
         behind = {need["need"]: tuple(need["evidences"]) for need in needs.get(key, [])}
@@ -160,7 +160,9 @@ def _scenes(corpus: Corpus) -> list[Scene]:
     return found
 
 
-def shortened(person: Person, *, history: int = 0, query: int = 0, logs: int = 0, topics: int = 0) -> Person:
+def shorten_history(
+    person: BenchUser, *, history: int = 0, query: int = 0, logs: int = 0, topics: int = 0
+) -> BenchUser:
     """The person with fewer months: of each kind at most so many, 0 leaves all.
 
     `history` keeps the last sessions before the query sessions, `query` the first of these, `logs` the last logs of a

@@ -46,7 +46,7 @@ from perslib.systems.mem_pal.loaders.palset_records import (
     SAMPLE,
     Rows,
     Sample,
-    Side,
+    SideFiles,
     read_sample,
     read_side,
     schema_of,
@@ -103,9 +103,9 @@ def read_contents(
         language,
         Problem(file, "holds no session"),
         REMEDY,
-        turns=_framed(rows["turns"], [*SCHEMA["turns"], *ACTIONS]),
+        turns=_make_frame(rows["turns"], [*SCHEMA["turns"], *ACTIONS]),
         events=make_frame(rows["logs"], list(SCHEMA["events"])),
-        extras={key: _framed(extras[key], columns) for key, columns in EXTRAS.items()},
+        extras={key: _make_frame(extras[key], columns) for key, columns in EXTRAS.items()},
     )
 
 
@@ -179,7 +179,7 @@ def _order(user: str, found: list[tuple[str, Sample]], reading: ImportResult) ->
     reading.note("users without a query session", "query" not in {part for part, _ in found})
 
 
-def _join(extras: dict[str, Rows], side: Side, reading: ImportResult) -> None:
+def _join(extras: dict[str, Rows], side: SideFiles, reading: ImportResult) -> None:
     """Give records of a date its session and topics the id of their requirement; count where files differ."""
     by_date = {(row["user"], f"{row['started_at']:%Y-%m-%d}"): row["session"] for row in reading.sessions}
     for row in (row for own in side.rows.values() for row in own if "date" in row):
@@ -207,7 +207,7 @@ def _join(extras: dict[str, Rows], side: Side, reading: ImportResult) -> None:
         reading.note(f"{name} of no session", sum(row["session"] is None for row in extras[name]))
 
 
-def _framed(rows: Rows, columns: list[str]) -> pd.DataFrame:
+def _make_frame(rows: Rows, columns: list[str]) -> pd.DataFrame:
     """Return rows as a frame with exactly these columns."""
     built = pd.DataFrame(rows, columns=columns)
     times = [c for c in ("start", "end") if c in columns]

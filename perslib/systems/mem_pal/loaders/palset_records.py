@@ -68,7 +68,7 @@ def action(role: str, text: str) -> str | None:
     return _ACTION[role].get(_plain(text))
 
 
-def label(text: str) -> str | None:
+def parse_feedback_label(text: str) -> str | None:
     """Return pos, neg or neu for a feedback in either language; None if it is unknown."""
     return _LABEL.get(_plain(text))
 
@@ -95,7 +95,9 @@ def time_of(text: str) -> datetime:
 
 def schema_of(part: str) -> Schema:
     """Return the schema of a user, of a sample or of the content of a side file, by its stem."""
-    return read_schema(__file__, "palset.schema.toml", part, time=_is_time, feedback=lambda text: bool(label(text)))
+    return read_schema(
+        __file__, "palset.schema.toml", part, time=_is_time, feedback=lambda text: bool(parse_feedback_label(text))
+    )
 
 
 SAMPLE = schema_of("sample")
@@ -128,7 +130,7 @@ def read_sample(record: Mapping[str, Any], place: str, reading: ImportResult) ->
     reading.note("sessions without logs", not logs)
     reading.note("sessions whose logs were out of order, sorted", times != sorted(times))
     reading.note("logs later than the dialogue of their session", sum(time > at for time in times))
-    said, raised = (_numbered(record[part], word, reading) for part, word in NUMBERED.items())
+    said, raised = (_list_numbered(record[part], word, reading) for part, word in NUMBERED.items())
     reading.note("sessions without a dialogue", not said)
     reading.note("sessions without topics", not raised)
     turns = [_turn(number, turn, reading) for number, turn in enumerate(said)]
@@ -143,7 +145,7 @@ def _misfits(record: Mapping[str, Any], place: str) -> list[Problem]:
         if len(set(map(_number, record[part]))) < len(record[part]):
             problems.append(Problem(place, f"{part} has two keys of one number, expected each once"))
     for key, topic in record["topics"].items():
-        labels = [label(candidate["feedback"]) for candidate in topic["candidate_solutions"]]
+        labels = [parse_feedback_label(candidate["feedback"]) for candidate in topic["candidate_solutions"]]
         for side, own in topic["solution"].items():
             if side in SIDES and not len(own) == labels.count(side) == EACH:
                 found = f"{len(own)} under 'solution', {labels.count(side)} among the candidates"
@@ -156,7 +158,7 @@ def _number(key: str) -> int:
     return int(re.sub("[^0-9]", "", key))
 
 
-def _numbered(items: Mapping[str, Any], word: str, reading: ImportResult) -> list[Any]:
+def _list_numbered(items: Mapping[str, Any], word: str, reading: ImportResult) -> list[Any]:
     """Return the entries of an object with keys `word`1, `word`2, …, in the order of their numbers."""
     numbers = [_number(key) for key in items]
     reading.note(f"sessions whose {word}s were out of order, sorted", numbers != sorted(numbers))
@@ -183,7 +185,7 @@ def _turn(number: int, said: Mapping[str, Any], reading: ImportResult) -> dict[s
 def _topic(number: int, said: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
     texts = tuple(candidate["solution"] for candidate in said["candidate_solutions"])
     raw = [candidate["feedback"] for candidate in said["candidate_solutions"]]
-    labels = tuple(map(label, raw))
+    labels = tuple(map(parse_feedback_label, raw))
     chosen = {side: tuple(said["solution"][side]) for side in SIDES}
     for side, own in chosen.items():
         among = {text for text, feedback in zip(texts, labels) if feedback == side}
@@ -201,7 +203,7 @@ def _topic(number: int, said: Mapping[str, Any], reading: ImportResult) -> dict[
 
 
 @dataclass
-class Side:
+class SideFiles:
     """The content of the side files, as rows by the name of their frame; an absent file has no rows."""
 
     profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -227,13 +229,13 @@ def side_files(folder: Path, language: str) -> dict[str, Any]:
     return contents
 
 
-def read_side(contents: Mapping[str, Any], reading: ImportResult) -> Side:
+def read_side(contents: Mapping[str, Any], reading: ImportResult) -> SideFiles:
     """Check what the side files say; those that are absent are counted.
 
     All are objects keyed by user. Requirement ids are `aspect-n`; what belongs to a dialogue is keyed by the date of its
     end. Requirement texts of two files may differ in the English release, so records are joined by id alone.
     """
-    side = Side()
+    side = SideFiles()
     for stem in KEYS:
         if stem not in contents:
             reading.note(f"side files that are absent ({stem}.json)")
@@ -252,7 +254,7 @@ def read_side(contents: Mapping[str, Any], reading: ImportResult) -> Side:
     return side
 
 
-def _add(stem: str, keys: Keys, side: Side, reading: ImportResult, value: Any, place: str) -> None:
+def _add(stem: str, keys: Keys, side: SideFiles, reading: ImportResult, value: Any, place: str) -> None:
     """Take in what a record of a side file says."""
     if fault := _misfit(stem, keys, value):
         raise DataError(Problem(place, fault))
@@ -320,7 +322,7 @@ def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
                     yield "solution_preferences", {"analysis": value["analysis"], **told}
 
 
-def _compare(side: Side, reading: ImportResult) -> None:
+def _compare(side: SideFiles, reading: ImportResult) -> None:
     """Count differences between what two files state about the same requirement."""
     texts = {(row["user"], row["requirement_id"]): row["requirement"] for row in side.rows["requirements"]}
     for row in side.rows["preferences"]:

@@ -1,9 +1,9 @@
 """Long-term memories: built session by session from device logs and dialogues, asked for what a query needs.
 
     store = memory.start(user)
-    store = await memory.hear_logs(store, session, ask)        the logs that led up to a dialogue
+    store = await memory.add_logs(store, session, ask)        the logs that led up to a dialogue
     recalled = memory.recall(store, session, query, "solution")  during that dialogue; `recall_within_budget` within a budget
-    store = await memory.hear_dialogue(store, session, ask)    once it is over
+    store = await memory.add_dialogue(store, session, ask)    once it is over
     store = await memory.build(user, sessions, ask)            all of that for a past, with every independence used
 
 A store is a value: methods return a new one. `ask` is live, from the answer cache, or a test's (`perslib.llm.request`). Mem-PAL (section 3) serves session j with what was
@@ -90,7 +90,7 @@ class Store:
     """The memory of one user. Systems extend it with what they keep; all of it is plain data."""
 
     user: str
-    heard: tuple[str, ...] = ()
+    session_ids: tuple[str, ...] = ()
     """Ids of the sessions whose dialogue was heard, in order."""
     failed: tuple[str, ...] = ()
     """Pieces that a model did not give even when asked again, each with its place and reason."""
@@ -110,11 +110,11 @@ class LongTermMemory(ABC):
         return self.kept(user)
 
     @abstractmethod
-    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
+    async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """Take in the logs that lead up to a session's dialogue."""
 
     @abstractmethod
-    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Store:
+    async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """Take in a dialogue that is over; its logs were heard before."""
 
     @abstractmethod
@@ -140,8 +140,8 @@ class LongTermMemory(ABC):
         """The memory after these sessions, in the order of time; systems override it where parts of it are independent."""
         store = self.start(user)
         for session in sessions:
-            store = await self.hear_logs(store, session, ask)
-            store = await self.hear_dialogue(store, session, ask)
+            store = await self.add_logs(store, session, ask)
+            store = await self.add_dialogue(store, session, ask)
         return store
 
     def _own(self, store: Store) -> Any:

@@ -79,7 +79,8 @@ class RecallMemory(UserMemory):
         """The statements for this target; their fields as a judge may read them."""
         named = read_phrases("parts", self.language)
         return [
-            {"id": s.id, "field": named.get(s.field, s.field), "text": s.text, "task": None} for s in self.select_statements(target)
+            {"id": s.id, "field": named.get(s.field, s.field), "text": s.text, "task": None}
+            for s in self.select_statements(target)
         ]
 
     def recall_pieces(self, target: Target) -> Sequence[MemoryPiece]:
@@ -142,7 +143,7 @@ class LongTermSystem(MemorySystem):
             for (scenario, session), logs in logs_by_session(block.events).items()
             if scenario == block.scenario
         ]
-        stores = await asyncio.gather(*(self.system.hear_logs(store, session, ask) for session in ahead))
+        stores = await asyncio.gather(*(self.system.add_logs(store, session, ask) for session in ahead))
         lost = f"{len(store.failed)} pieces failed, the first: {store.failed[0]}" if store.failed else None
         memory = replace(
             memory,

@@ -27,28 +27,27 @@ from perslib.llm import Backbone, Request
 from perslib.llm.request import digest, wrap_ask
 from perslib.prompts import PromptSettings
 from perslib.systems.mem_pal.bench import (
-    Dialogue,
-    Faultless,
-    Person,
-    Served,
-    begun,
+    BenchDialogue,
+    BenchUser,
+    TrueMemory,
+    UserAnswers,
+    compare_dialogues,
     draw_templates,
-    graded,
-    judged,
-    people,
+    grade_answers,
+    list_bench_users,
     read_templates,
     run,
-    scored,
-    shortened,
-    talked,
+    run_dialogues,
+    score_samples,
+    shorten_history,
+    start_dialogues,
 )
 from perslib.systems.mem_pal.bench.comparisons import EVALUATIONS
 from perslib.systems.mem_pal.bench.extractive import Extractive
 from perslib.systems.mem_pal.bench.faultless import is_synthetic
-from perslib.systems.mem_pal.bench.longmemeval import accuracies, answered, read_questions
 from perslib.systems.mem_pal.bench.multi_turn import Template
-from perslib.systems.mem_pal.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla, baselines
-from perslib.systems.mem_pal.memory.h2 import H2Dialogues, H2Memory, OfficialMapping
+from perslib.systems.mem_pal.memory.baselines import baselines
+from perslib.systems.mem_pal.memory.h2 import H2Memory, OfficialMapping
 from perslib.systems.mem_pal.memory.h2.recall import Part
 from perslib.systems.mem_pal.memory.long_term import LongTermMemory
 from perslib.systems.mem_pal.world import palset
@@ -79,7 +78,7 @@ LOOK_TEMPLATE: Template = (("topic_inquiry", "solution_proposal"),)
 class BenchUsers:
     """The users whose topics are asked about, with their months."""
 
-    persons: tuple[Person, ...]
+    persons: tuple[BenchUser, ...]
     language: str
     is_first_look: bool
     left_out: int = 0
@@ -128,15 +127,15 @@ def select_users(
     `perslib.judge.extent`) takes one topic of one user if the truth of the corpus is known; otherwise it takes as much
     as for any model.
     """
-    everyone = people(corpus)
+    everyone = list_bench_users(corpus)
     allowed = choose_scope(model, limit, usual=TOPICS, look=1 if is_synthetic(corpus) else TOPICS)
     is_look = model is None or (allowed.is_first_look and is_synthetic(corpus))
-    who: list[Person] = []
+    who: list[BenchUser] = []
     for person in everyone:
         if allowed.turns is not None and sum(len(p.scenes) for p in who) >= allowed.turns:
             break
-        person = shortened(person, history=history, logs=logs)
-        who.append(shortened(person, **LOOK_QUERY) if is_look else person)
+        person = shorten_history(person, history=history, logs=logs)
+        who.append(shorten_history(person, **LOOK_QUERY) if is_look else person)
     return BenchUsers(tuple(who), corpus.language, is_look, len(everyone) - len(who))
 
 
@@ -168,10 +167,10 @@ def make_memories(
     language = corpus.language
     ours: list[H2Memory] = [H2Memory(language, without=part, **options) for part in (None, *PARTS)]
     if is_synthetic(corpus):
-        faultless: list[H2Memory] = [Faultless(corpus, without=part, **options) for part in (None, *PARTS)]
+        faultless: list[H2Memory] = [TrueMemory(corpus, without=part, **options) for part in (None, *PARTS)]
         ours = [*ours, faultless[0]] if writes else faultless
     by_name: dict[str, LongTermMemory] = {memory.name: memory for memory in (*ours, *baselines(language, **options))}
-    everyone = people(corpus)
+    everyone = list_bench_users(corpus)
     mapped = [OfficialMapping(one, (everyone[-1].user, everyone[-1].history)) for one in ours if one.without is None]
     wanted = split_names(names) or list(FIRST_LOOK_METHODS if first_look else by_name)
     chosen = _choose_by_name(wanted, by_name | {memory.name: memory for memory in mapped})
@@ -193,7 +192,7 @@ def prepare_without_model(
     memories = make_memories(methods, corpus, **options)
     if not methods:
         memories += make_memories(f"{FAULTLESS} (official mapping)", corpus, **options)
-    return corpus, BenchUsers(tuple(people(corpus)), corpus.language, False), memories
+    return corpus, BenchUsers(tuple(list_bench_users(corpus)), corpus.language, False), memories
 
 
 def _choose_by_name(wanted: Iterable[str], by_name: Mapping[str, LongTermMemory]) -> list[LongTermMemory]:
@@ -269,7 +268,7 @@ class Bench:
 
     answers: pd.DataFrame
     samples: pd.DataFrame
-    served: tuple[Served, ...]
+    served: tuple[UserAnswers, ...]
     judge: str
 
     @property
@@ -291,11 +290,11 @@ class Bench:
             "n": len(answers),
             "failed": int(answers["said"].isna().sum()),
             "ungraded": int(answers["grade_error"].notna().sum()),
-            "pieces": sum(len(s.failed) for s in self.served),
+            "pieces": sum(len(s.list_failures) for s in self.served),
             "error": errors.index[0][:70] if len(errors) else "–",
         }
 
-    def find_served(self, method: str, user: str) -> Served:
+    def find_served(self, method: str, user: str) -> UserAnswers:
         """Return what a method made of a user."""
         return next(s for s in self.served if (s.method, s.user) == (method, user))
 
@@ -317,16 +316,18 @@ def run_single_turn(
     answerer: Any = model or Extractive(bench_users.language)
     grader: Any = judge or answerer
     answers, served = run(memories, bench_users.persons, answerer, form)
-    answers = graded(answers, bench_users.persons, grader, form)
-    return Bench(answers, scored(answers, bench_users.persons), tuple(served), grader.name)
+    answers = grade_answers(answers, bench_users.persons, grader, form)
+    return Bench(answers, score_samples(answers, bench_users.persons), tuple(served), grader.name)
 
 
 def count_misplaced_outlines(
-    memories: Sequence[LongTermMemory], bench: Bench, persons: Sequence[Person]
+    memories: Sequence[LongTermMemory], bench: Bench, persons: Sequence[BenchUser]
 ) -> dict[str, int]:
     """Return how many outlines the official mapping takes from another cluster, and how many outlines there are."""
     mappings = [memory for memory in memories if isinstance(memory, OfficialMapping)]
-    counts = [m.misplaced(bench.find_served(m.name, person.user).stores[0]) for m in mappings for person in persons]
+    counts = [
+        m.count_misplaced(bench.find_served(m.name, person.user).stores[0]) for m in mappings for person in persons
+    ]
     return {"misplaced": sum(n for n, _ in counts), "outlines": sum(n for _, n in counts)}
 
 
@@ -341,7 +342,7 @@ def run_multi_turn(
     runs: int = 6,
     temperature: float = 0.7,
     seed: int = 42,
-) -> tuple[list[Dialogue], pd.DataFrame]:
+) -> tuple[list[BenchDialogue], pd.DataFrame]:
     """Run dialogues on every topic with every memory; return them and evaluations of the first memory against others.
 
     `templates` is a file as published; without one they are drawn, and a first look has a single turn. `user` may be
@@ -355,14 +356,18 @@ def run_multi_turn(
         model, judge = shorten_answers(model), shorten_answers(judge)
         user, runs = model if same else shorten_answers(user), min(runs, LOOK_RUNS)
         chosen_templates = chosen_templates if templates else dict.fromkeys(ids, LOOK_TEMPLATE)
-    dialogues = talked(begun(memories, bench_users.persons, model, chosen_templates), user, model, form)
+    dialogues = run_dialogues(
+        start_dialogues(memories, bench_users.persons, model, chosen_templates), user, model, form
+    )
     name = memories[0].name if memories else ""
     if not any(d.method == name and not d.error for d in dialogues):
         return dialogues, pd.DataFrame(columns=EVALUATIONS)
-    return dialogues, judged(dialogues, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs)
+    return dialogues, compare_dialogues(
+        dialogues, judge, replace(form, temperature=temperature), method=name, number_of_runs=runs
+    )
 
 
-def count_dialogues(dialogues: Sequence[Dialogue], evaluations: pd.DataFrame) -> dict[str, int]:
+def count_dialogues(dialogues: Sequence[BenchDialogue], evaluations: pd.DataFrame) -> dict[str, int]:
     """Return the numbers of dialogues and evaluations.
 
     Keys: held and broke (dialogues, and those that broke off), runs (of each pair), n and unscored (evaluations, and
@@ -375,26 +380,3 @@ def count_dialogues(dialogues: Sequence[Dialogue], evaluations: pd.DataFrame) ->
         "n": len(evaluations),
         "unscored": int(evaluations["ours"].isna().sum()),
     }
-
-
-def make_preference_memories(embedder: str = "auto") -> list[LongTermMemory]:
-    """Return the rows of Table 4: no memory, three baselines, and H²Memory of dialogues alone, whole and by halves."""
-    options: dict[str, Any] = {"embedder": embedder}
-    return [
-        Vanilla("en", logs=False, name="vanilla"),
-        *(kind("en", embedder=embedder) for kind in (RecurSum, ConditionMem, MemoryBank)),
-        H2Dialogues("en", **options),
-        H2Dialogues("en", without="principles", name="H²Memory, outlines only", **options),
-        H2Dialogues("en", without="outlines", name="H²Memory, principles only", **options),
-    ]
-
-
-def measure_preferences(
-    path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42
-) -> pd.DataFrame:
-    """Return accuracy in per cent with its interval: columns of `perslib.systems.mem_pal.bench.longmemeval.accuracies`."""
-    questions = read_questions(path)
-    table = accuracies(
-        answered(make_preference_memories(embedder), questions, model, judge, PromptSettings("en", seed=seed))
-    )
-    return table.drop(columns="backbone")

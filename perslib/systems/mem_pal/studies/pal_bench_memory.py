@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.prompts import read_phrases
-from perslib.systems.mem_pal.bench import Person
-from perslib.systems.mem_pal.bench.measures import tokens_of, words
+from perslib.systems.mem_pal.bench import BenchUser
+from perslib.systems.mem_pal.bench.measures import choose_tokenizer, split_words
 from perslib.systems.mem_pal.memory.h2 import ASPECTS, H2Memory, H2Store
 from perslib.systems.mem_pal.memory.h2.log_graph import components, in_order
 from perslib.systems.mem_pal.memory.h2.store import SessionRecord
@@ -29,7 +29,7 @@ ALIKE = 0.6
 SENTENCES = re.compile(r"[^.!?\u3002\uff01\uff1f]+[.!?\u3002\uff01\uff1f]*\s*|[.!?\u3002\uff01\uff1f]+\s*")
 
 
-def measure_growth(store: H2Store, person: Person) -> pd.DataFrame:
+def measure_growth(store: H2Store, person: BenchUser) -> pd.DataFrame:
     """Return the input and the content of the memory after each session, in numbers and in characters.
 
     Columns: session, at, logs, turns, heard (characters of both); situations, background (sides of life with a
@@ -79,7 +79,7 @@ class LogGraph:
     """Columns: group (– for a log without relations, these last), logs (number), situation, sides (of life)."""
 
 
-def build_log_graph(store: H2Store, person: Person, session: str = "") -> LogGraph:
+def build_log_graph(store: H2Store, person: BenchUser, session: str = "") -> LogGraph:
     """Return the log graph of a session; without a name, of the session with the most relations that can be drawn."""
     sessions = {one.id: one for one in (*person.history, *person.query)}
     fitting = [c for c in store.chapters if 0 < len(sessions[c.session].logs) <= MOST_LOGS] or store.chapters
@@ -149,12 +149,12 @@ def compare_texts(before: str, after: str, language: str) -> list[tuple[str, str
     Texts are compared by sentence, and similar sentences word by word (Chinese words as cut by jieba).
     """
 
-    def cut_words(text: str) -> Sequence[str]:
-        return words(text, tokens_of(language)) if language == "zh" else re.findall(r"\S+\s*", text)
+    def cut_split_words(text: str) -> Sequence[str]:
+        return split_words(text, choose_tokenizer(language)) if language == "zh" else re.findall(r"\S+\s*", text)
 
     pairs = []
     for old, new in _match_parts(SENTENCES.findall(before), SENTENCES.findall(after))[1]:
-        alike, parts = _match_parts(cut_words(old), cut_words(new))
+        alike, parts = _match_parts(cut_split_words(old), cut_split_words(new))
         # A few common words do not make two sentences similar.
         pairs += parts if alike >= ALIKE and old != new else [(old, new)]
     return pairs

@@ -13,18 +13,18 @@ from perslib.paths import read_csv
 from perslib.report.show.tables import format_table, widen
 from perslib.report.show.words import name_of
 from perslib.systems.mem_pal.bench import (
-    Dialogue,
-    Topic,
+    BenchDialogue,
+    BenchTopic,
     agreement_with_people,
     as_frame,
+    compare_methods,
     costs,
-    differences,
+    find_majority_votes,
     read_votes,
-    voted,
 )
 from perslib.systems.mem_pal.bench.comparisons import OUTCOMES
 from perslib.systems.mem_pal.bench.measures import POINTS
-from perslib.systems.mem_pal.bench.tables import scale_of
+from perslib.systems.mem_pal.bench.tables import metric_factor
 from perslib.systems.mem_pal.studies.pal_bench import FAULTLESS, OURS, Bench, BenchUsers
 from perslib.text import join, mark, translate
 
@@ -125,7 +125,7 @@ def measure_chance_spread(bench_users: BenchUsers) -> float:
     )
     n = points.count(axis=1)
     variance = 2 * (n - 2) / (n - 1) * points.var(axis=1, ddof=0)  # two are drawn without replacement
-    return float(1.96 * scale_of("s_score") * variance.sum() ** 0.5 / len(points))
+    return float(1.96 * metric_factor("s_score") * variance.sum() ** 0.5 / len(points))
 
 
 def find_leader(samples: pd.DataFrame, table: pd.DataFrame, metric: str) -> dict[str, object] | None:
@@ -139,7 +139,7 @@ def find_leader(samples: pd.DataFrame, table: pd.DataFrame, metric: str) -> dict
     if best.empty:
         return None
     value = format_table(best, "value")["value"].iloc[0]
-    p = differences(samples[samples["metric"] == metric], best["method"].iloc[0])["difference_p_holm"]
+    p = compare_methods(samples[samples["metric"] == metric], best["method"].iloc[0])["difference_p_holm"]
     near = int((p >= 0.05).sum()) if p.notna().any() else None
     leader = {"metric": name_of(metric), "best": join(map(name_of, best["method"])), "value": value}
     return {**leader, "near": near, "others": len(p)}
@@ -187,18 +187,18 @@ def describe_topics(bench_users: BenchUsers, bench: Bench) -> Iterator[dict[str,
         yield {"topic": topic, "methods": methods}
 
 
-def _format_answer(topic: Topic, task: str, answer: str | None) -> str | None:
+def _format_answer(topic: BenchTopic, task: str, answer: str | None) -> str | None:
     """Return an answer in readable form: selected solutions in full, with the user's opinion of each."""
     if task != "selection" or answer is None:
         return answer
-    selected = [f"{_MARK[topic.feedback[i]]} {i}{translate(': ')}{topic.numbered[i]}" for i in answer.split()]
+    selected = [f"{_MARK[topic.feedback[i]]} {i}{translate(': ')}{topic.number_candidates[i]}" for i in answer.split()]
     return "\n".join(selected)
 
 
 # -- dialogues ---------------------------------------------------------------------------------------------------
 
 
-def sum_dialogue_costs(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
+def sum_dialogue_costs(dialogues: Sequence[BenchDialogue]) -> pd.DataFrame:
     """Return the cost of the dialogues of each method.
 
     Columns: method; turns, calls and tokens of the assistant (means per dialogue); dialogues, broke_off.
@@ -213,7 +213,7 @@ def sum_dialogue_costs(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
     return means.assign(dialogues=of_method.size(), broke_off=of_method["broke"].sum()).reset_index()
 
 
-def describe_dialogues(dialogues: Sequence[Dialogue], most: int = 2) -> list[dict[str, Any]]:
+def describe_dialogues(dialogues: Sequence[BenchDialogue], most: int = 2) -> list[dict[str, Any]]:
     """Return the dialogues on the first topics for `pal_cases.html.j2`, by method."""
     topics = {tuple(d.scene.topic.key.values()): d.scene.topic for d in dialogues}
     first = list(topics.values())[:most]
@@ -226,7 +226,7 @@ def compare_with_people(pairs: pd.DataFrame, votes: str | Path) -> pd.DataFrame:
     Columns: those of `perslib.systems.mem_pal.bench.agreement_with_people`; judge_votes and people_votes (win / tie / lose),
     published_kappa.
     """
-    table = agreement_with_people(pairs, voted(read_votes(votes)))
+    table = agreement_with_people(pairs, find_majority_votes(read_votes(votes)))
     for who in ("judge", "people"):
         counts = table[[f"{who}_{kind}" for kind in OUTCOMES]].astype(str)
         table[f"{who}_votes"] = counts.agg(" / ".join, axis=1)

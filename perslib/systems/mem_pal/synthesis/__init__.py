@@ -12,7 +12,7 @@ then recorded as rejected and left out. A run that was broken off, started again
 answered.
 """
 
-from perslib.systems.mem_pal.synthesis.estimate import estimate
+from perslib.systems.mem_pal.synthesis.estimate import estimate_synthesis
 from perslib.systems.mem_pal.synthesis.pipeline import synthesize
 
-__all__ = ["estimate", "synthesize"]
+__all__ = ["estimate_synthesis", "synthesize"]

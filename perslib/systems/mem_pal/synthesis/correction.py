@@ -2,7 +2,7 @@
 their action, content that contradicts the person. The paper names the faults; how they are found and mended is ours.
 
     check    every log against the pattern of its type, every utterance against what it must not say (no model); where
-             `Writing.check` is on, a model lists what it finds in a session
+             `UserSynthesis.check` is on, a model lists what it finds in a session
     mend     what was found is written anew, at most twice, and a mended session is looked through again
     record   what is still wrong stays as it is and is recorded with its reason
 
@@ -23,8 +23,8 @@ from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.paths import read_toml
 from perslib.systems.mem_pal.loaders.palset_records import LOG_TYPES
 from perslib.systems.mem_pal.synthesis.personas import Persona, Read
-from perslib.systems.mem_pal.synthesis.questions import Writing, is_said
-from perslib.systems.mem_pal.synthesis.sessions import Session
+from perslib.systems.mem_pal.synthesis.questions import UserSynthesis, has_text
+from perslib.systems.mem_pal.synthesis.sessions import DraftSession
 
 _SAID = read_toml(__file__, "patterns.toml")
 #: The parts of each type, in the order of `LOG_TYPES`.
@@ -48,7 +48,7 @@ def pattern_fault(kind: str, text: str, language: str) -> str | None:
     return None
 
 
-def filled(kind: str, texts: Iterable[str], language: str) -> str:
+def fill_log_text(kind: str, texts: Iterable[str], language: str) -> str:
     """A text of this type that says nothing, its free parts taken from `texts`."""
     free = iter(texts)
     words = {part: own[0] for part, own in _SAID[language]["words"].items()} | {"span": "09:00–10:00"}
@@ -64,20 +64,20 @@ Found = dict[str, list[str]]
 """What is wrong with a session: id of a log (L3) or an utterance (U2, A2) → reasons."""
 
 
-async def correct(one: Persona, session: Session, writing: Writing, ask: Ask) -> None:
+async def correct(one: Persona, session: DraftSession, writing: UserSynthesis, ask: Ask) -> None:
     """Correct a session in place; what stays wrong is recorded."""
     place = f"{one.user} {session.date}"
     for mended in range(ROUNDS + 1):
-        found = faults(session, writing.language)
+        found = find_session_faults(session, writing.language)
         if writing.check:
             about = _about(one, session, session.logs())
-            for id, reason in await writing.write(ask, "check", place, _listed(session), **about) or ():
+            for id, reason in await writing.write(ask, "check", place, _make_reader(session), **about) or ():
                 found.setdefault(id, []).append(reason)
         words = None
         if found and mended < ROUNDS:
             wrong = [{"id": id, "what": "; ".join(reasons)} for id, reasons in found.items()]
             about = _about(one, session, found)
-            words = await writing.write(ask, "repair", place, partial(_mended, found), **about, wrong=wrong)
+            words = await writing.write(ask, "repair", place, partial(_mend_texts, found), **about, wrong=wrong)
         if not words:  # nothing new to look through
             break
         session.mend(words)
@@ -88,7 +88,7 @@ async def correct(one: Persona, session: Session, writing: Writing, ask: Ask) ->
 # -- without a model ---------------------------------------------------------------------------------------
 
 
-def faults(session: Session, language: str) -> Found:
+def find_session_faults(session: DraftSession, language: str) -> Found:
     """Logs that do not read like their type; utterances that name labels, repeat or run ahead of their turn."""
     found: Found = {}
     for id, entry in session.logs().items():
@@ -117,19 +117,19 @@ def faults(session: Session, language: str) -> Found:
 # -- with a model ------------------------------------------------------------------------------------------
 
 
-def _about(one: Persona, session: Session, ids: Iterable[str]) -> dict[str, Any]:
+def _about(one: Persona, session: DraftSession, ids: Iterable[str]) -> dict[str, Any]:
     """What both questions are told, with the logs of these ids."""
     logs = session.logs()
     return {
         "profile": one.profile,
-        "situations": [chapter.situation.shown() for chapter in session.chapters],
+        "situations": [chapter.situation.make_fields() for chapter in session.chapters],
         "topics": session.last.script.topics,
         "turns": session.turns(),
-        "logs": [{"id": id, **logs[id].shown()} for id in ids if id in logs],
+        "logs": [{"id": id, **logs[id].make_fields()} for id in ids if id in logs],
     }
 
 
-def _listed(session: Session) -> Read:
+def _make_reader(session: DraftSession) -> Read:
     known = {*session.logs(), *(turn["id"] for turn in session.turns())}
 
     def read(data: Any) -> ParsedReply[list[tuple[str, str]]]:
@@ -140,7 +140,7 @@ def _listed(session: Session) -> Read:
     return read
 
 
-def _mended(found: Found, data: Any) -> ParsedReply[dict[str, dict[str, str]]]:
-    given = {m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if is_said(m["text"])}
+def _mend_texts(found: Found, data: Any) -> ParsedReply[dict[str, dict[str, str]]]:
+    given = {m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if has_text(m["text"])}
     lacking = tuple(f"{id} is not mended" for id in found if id not in given)
     return ParsedReply({id: m for id, m in given.items() if id in found} or None, lacking)

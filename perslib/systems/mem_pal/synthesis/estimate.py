@@ -14,10 +14,10 @@ import pandas as pd
 from perslib.llm import Backbone, dry_run
 from perslib.prompts import read_phrases
 from perslib.systems.mem_pal.loaders.palset_records import ASPECTS, LOG_TYPES, TRAITS
-from perslib.systems.mem_pal.synthesis.correction import filled
-from perslib.systems.mem_pal.synthesis.personas import BATCH, MINUTE, profiles, span
+from perslib.systems.mem_pal.synthesis.correction import fill_log_text
+from perslib.systems.mem_pal.synthesis.personas import BATCH, MINUTE, span, write_profiles
 from perslib.systems.mem_pal.synthesis.pipeline import user_files
-from perslib.systems.mem_pal.synthesis.questions import STAGE, Writing
+from perslib.systems.mem_pal.synthesis.questions import STAGE, UserSynthesis
 from perslib.worlds.lives import Dice
 
 #: Characters of a text as models write it on these prompts in Chinese; English takes three times as many.
@@ -27,7 +27,7 @@ REHEARSED = 3
 
 
 @dataclass
-class StandIn:
+class PlaceholderAnswers:
     """Answers every step with texts that say nothing, are of the usual length and pass all checks."""
 
     language: str = "zh"
@@ -82,7 +82,7 @@ class StandIn:
         return {"logs": entries}
 
     def _log(self, kind: str, mark: object) -> str:
-        return filled(kind, repeat(self._text("short", mark)[:20]), self.language)
+        return fill_log_text(kind, repeat(self._text("short", mark)[:20]), self.language)
 
     def _frameworks(self, fields: Mapping[str, Any]) -> Any:
         evidences = [self._text("sentence")] * 2
@@ -113,20 +113,20 @@ class StandIn:
         return {"logs": logs, "turns": [{"id": id, "text": self._text("sentence", id)} for id in said]}
 
 
-def estimate(
+def estimate_synthesis(
     model: Backbone, users: int = 100, language: str = "zh", seed: int = 42, *, check: bool = True
 ) -> pd.DataFrame:
     """Estimate what each step takes for this many users, by a dry run: calls, tokens_in, tokens_out, cost; a row a step.
 
     A session in which the check finds something takes a call to mend it and one more check, at most twice.
     """
-    stand_in = StandIn(language, seed)
+    stand_in = PlaceholderAnswers(language, seed)
     dry = dry_run(
         model, usual=lambda question: stand_in(question.stage.removeprefix(STAGE), question.request.shown or {})
     )
-    writing = Writing(language, seed, check=check)
+    writing = UserSynthesis(language, seed, check=check)
     months = [span(f"{user:04d}", writing) for user in range(users)]
-    (people,) = dry.work([partial(profiles, min(users, REHEARSED), writing)])
+    (people,) = dry.work([partial(write_profiles, min(users, REHEARSED), writing)])
     dry.work([partial(user_files, user, profile, writing) for user, profile in people.items()])
     spent = {stage.removeprefix(STAGE): vars(one) for stage, one in dry.ledger.stages.items()}
     counted = pd.DataFrame(spent).T[["calls", "tokens_in", "tokens_out"]]

@@ -14,7 +14,13 @@ from typing import Any
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.systems.mem_pal.loaders.palset_records import ASPECTS, TRAITS
-from perslib.systems.mem_pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
+from perslib.systems.mem_pal.synthesis.questions import (
+    AnswerFault,
+    UserSynthesis,
+    has_text,
+    read_items,
+    read_items_by_id,
+)
 from perslib.systems.mem_pal.world.people import person
 from perslib.systems.mem_pal.world.situations import draw_hours
 from perslib.worlds.lives import words
@@ -36,12 +42,12 @@ class Persona:
     types: dict[str, str]
     likings: dict[str, dict[str, str]]
 
-    def listed(self, ids: Sequence[str] | None = None) -> list[dict[str, str]]:
+    def list_needs(self, ids: Sequence[str] | None = None) -> list[dict[str, str]]:
         """Kinds of need as prompts take them."""
         return [{"id": key, "text": self.types[key]} for key in (self.types if ids is None else ids)]
 
 
-async def profiles(users: int, writing: Writing, ask: Ask) -> dict[str, dict[str, Any]]:
+async def write_profiles(users: int, writing: UserSynthesis, ask: Ask) -> dict[str, dict[str, Any]]:
     """The profiles of this many users; all batches at once. Users whom no model gave are missing."""
 
     async def batch(first: int) -> dict[str, dict[str, Any]]:
@@ -61,14 +67,14 @@ def _people(wanted: int, language: str) -> Read:
     genders = {key.lower(): name for key, name in words(language, "palset").GENDERS.items()}
 
     def profile(one: Any) -> dict[str, Any]:
-        if empty := [key for key in ("name", *_FIELDS) if not is_said(one[key])]:
-            raise Fault(f"{', '.join(empty)} is empty")
+        if empty := [key for key in ("name", *_FIELDS) if not has_text(one[key])]:
+            raise AnswerFault(f"{', '.join(empty)} is empty")
         told = {"name": one["name"], "gender": genders[one["gender"]], "age": one["age"]}
         told |= {name: one[key] for key, name in _FIELDS.items()}
         return {**told, "personality": {trait: one["personality"][trait] for trait in TRAITS}}
 
     def read(data: Any) -> ParsedReply[list[dict[str, Any]]]:
-        people, faults = collect("people", data["people"][:wanted], profile)
+        people, faults = read_items("people", data["people"][:wanted], profile)
         if len(data["people"]) != wanted:
             faults.append(f"{len(data['people'])} people, expected {wanted}")
         return ParsedReply(people or None, tuple(faults))
@@ -76,12 +82,12 @@ def _people(wanted: int, language: str) -> Read:
     return read
 
 
-def span(user: str, writing: Writing) -> int:
+def span(user: str, writing: UserSynthesis) -> int:
     """How many months of a user are told, the last of them December."""
     return writing.dice(user, "span").between(*SPAN)
 
 
-async def persona(user: str, profile: dict[str, Any], writing: Writing, ask: Ask) -> Persona | None:
+async def persona(user: str, profile: dict[str, Any], writing: UserSynthesis, ask: Ask) -> Persona | None:
     """Timeline, then kinds of need, then likings of the four aspects at once; None where one of them is missing."""
     months = [f"{YEAR}-{month:02d}" for month in range(13 - span(user, writing), 13)]
     plain = {key: value for key, value in profile.items() if key != "personality"}
@@ -93,12 +99,12 @@ async def persona(user: str, profile: dict[str, Any], writing: Writing, ask: Ask
     if types is None:
         return None
 
-    async def liked(aspect: str) -> dict[str, dict[str, str]]:
+    async def write_aspect(aspect: str) -> dict[str, dict[str, str]]:
         own = [{"id": key, "text": text} for key, text in types.items() if key.startswith(aspect)]
         about = {"profile": profile, "timeline": told, "types": own}
         return await writing.write(ask, "preferences", f"{user} {aspect}", _likings(own), **about) or {}
 
-    likings = {key: both for own in await asyncio.gather(*map(liked, ASPECTS)) for key, both in own.items()}
+    likings = {key: both for own in await asyncio.gather(*map(write_aspect, ASPECTS)) for key, both in own.items()}
     kinds = {key: text for key, text in types.items() if key in likings}
     return Persona(user, profile, timeline, kinds, likings) if likings else None
 
@@ -107,10 +113,10 @@ def _months(months: list[str]) -> Read:
     def read(data: Any) -> dict[str, str]:
         given = [one["month"].strip() for one in data["months"]]
         if given != months:
-            raise Fault(f"the months are {', '.join(given)}, expected {', '.join(months)}")
+            raise AnswerFault(f"the months are {', '.join(given)}, expected {', '.join(months)}")
         told = dict(zip(given, (one["events"] for one in data["months"])))
-        if empty := [month for month, events in told.items() if not is_said(events)]:
-            raise Fault(f"{', '.join(empty)}: nothing is told")
+        if empty := [month for month, events in told.items() if not has_text(events)]:
+            raise AnswerFault(f"{', '.join(empty)}: nothing is told")
         return told
 
     return read
@@ -121,7 +127,7 @@ def _types(data: Any) -> ParsedReply[dict[str, str]]:
     types: dict[str, str] = {}
     for aspect in ASPECTS:
         phrases = [phrase.strip() for phrase in data[aspect]]
-        if len(set(phrases)) < len(phrases) or not is_said(*phrases):
+        if len(set(phrases)) < len(phrases) or not has_text(*phrases):
             faults.append(f"{aspect}: phrases are empty or equal")
         types |= {f"{aspect}-{n}": phrase for n, phrase in enumerate(phrases, start=1)}
     return ParsedReply(None if faults else types, tuple(faults))
@@ -129,11 +135,11 @@ def _types(data: Any) -> ParsedReply[dict[str, str]]:
 
 def _likings(types: list[dict[str, str]]) -> Read:
     def both(given: Any) -> dict[str, str]:
-        if not is_said(given["pos"], given["neg"]):
-            raise Fault("a preference is empty")
+        if not has_text(given["pos"], given["neg"]):
+            raise AnswerFault("a preference is empty")
         return {"pos": given["pos"], "neg": given["neg"]}
 
-    return lambda data: by_id(data["preferences"], [one["id"] for one in types], both)
+    return lambda data: read_items_by_id(data["preferences"], [one["id"] for one in types], both)
 
 
 COUNT = (4, 6)
@@ -141,7 +147,7 @@ MINUTE = "%Y-%m-%d %H:%M"
 
 
 @dataclass(frozen=True)
-class Situation:
+class DraftSituation:
     """Some days of a user, and the kinds of need they raise."""
 
     start: datetime
@@ -158,29 +164,29 @@ class Situation:
         """Start and end as prompts take them."""
         return {"start": f"{self.start:{MINUTE}}", "end": f"{self.end:{MINUTE}}"}
 
-    def shown(self) -> dict[str, str]:
+    def make_fields(self) -> dict[str, str]:
         """As prompts take it."""
         return {**self.times(), "situation": self.text}
 
 
-async def situations(one: Persona, writing: Writing, ask: Ask) -> list[Situation]:
+async def write_situations(one: Persona, writing: UserSynthesis, ask: Ask) -> list[DraftSituation]:
     """Month after month, each told what came before; a month that no model gave stays empty."""
     dice = writing.dice(one.user, "hours")
-    found: list[Situation] = []
-    earlier: list[Situation] = []
+    found: list[DraftSituation] = []
+    earlier: list[DraftSituation] = []
     for month, events in one.timeline.items():
         first = date.fromisoformat(f"{month}-01")
         last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
         begin = max(first, found[-1].end.date() + timedelta(days=1)) if found else first
-        about = {"profile": one.profile, "types": one.listed(), "events": events}
-        about |= {"earlier": [s.shown() for s in earlier], "first": str(begin), "last": str(last)}
+        about = {"profile": one.profile, "types": one.list_needs(), "events": events}
+        about |= {"earlier": [s.make_fields() for s in earlier], "first": str(begin), "last": str(last)}
         read = _situations(one, begin, last)
         given = await writing.write(ask, "situations", f"{one.user} {month}", read, **about)
         earlier = []
         for start, end, ids, text in given or ():
             low, high = draw_hours(dice)
             times = datetime.combine(start, time(low)), datetime.combine(end, time(high))
-            earlier.append(Situation(*times, ids, text))
+            earlier.append(DraftSituation(*times, ids, text))
         found += earlier
     return found
 
@@ -194,22 +200,22 @@ def _situations(one: Persona, begin: date, last: date) -> Read:
             try:
                 start, end = (date.fromisoformat(given[name].strip()) for name in ("start", "end"))
             except ValueError:
-                raise Fault(f"{given['start']} or {given['end']} is no date such as 2024-05-03") from None
+                raise AnswerFault(f"{given['start']} or {given['end']} is no date such as 2024-05-03") from None
             ids = tuple(key.strip() for key in given["requirement_ids"])
             if start < free:
-                raise Fault(f"begins on {start}, expected {free} or later")
+                raise AnswerFault(f"begins on {start}, expected {free} or later")
             if not start < end <= last:
-                raise Fault(f"ends on {end}, expected after {start} and not after {last}")
+                raise AnswerFault(f"ends on {end}, expected after {start} and not after {last}")
             if unknown := [key for key in ids if key not in one.types]:
-                raise Fault(f"{', '.join(unknown)} is no id that was given")
+                raise AnswerFault(f"{', '.join(unknown)} is no id that was given")
             if len(set(ids)) < len(ids):
-                raise Fault("expected different ids")
-            if not is_said(given["situation"]):
-                raise Fault("nothing is told")
+                raise AnswerFault("expected different ids")
+            if not has_text(given["situation"]):
+                raise AnswerFault("nothing is told")
             free = end + timedelta(days=1)
             return start, end, ids, given["situation"]
 
-        kept, faults = collect("situations", data["situations"], days)
+        kept, faults = read_items("situations", data["situations"], days)
         if not COUNT[0] <= len(data["situations"]) <= COUNT[1]:
             faults.append(f"{len(data['situations'])} situations, expected 4 to 6")
         return ParsedReply(kept or None, tuple(faults))

@@ -20,9 +20,9 @@ from perslib.llm import Ask, Backbone
 from perslib.systems.mem_pal.loaders.palset import FOLDERS, read_contents, write_release
 from perslib.systems.mem_pal.loaders.palset_records import ASPECTS, SIDES
 from perslib.systems.mem_pal.synthesis.correction import correct
-from perslib.systems.mem_pal.synthesis.personas import MINUTE, Persona, persona, profiles, situations
-from perslib.systems.mem_pal.synthesis.questions import Writing
-from perslib.systems.mem_pal.synthesis.sessions import Chapter, Topic, sessions, write_chapter
+from perslib.systems.mem_pal.synthesis.personas import MINUTE, Persona, persona, write_profiles, write_situations
+from perslib.systems.mem_pal.synthesis.questions import UserSynthesis
+from perslib.systems.mem_pal.synthesis.sessions import DraftTopic, SituationDraft, group_into_sessions, write_chapter
 from perslib.systems.mem_pal.world.situations import QUERY_MONTH, draw_parts
 
 Files = dict[str, Any]
@@ -31,13 +31,13 @@ _BY_DATE = ("situation", "requirement_framework", "candidate_solution", "solutio
 _SECOND = "%Y-%m-%d %H:%M:%S"
 
 
-async def user_files(user: str, profile: dict[str, Any], writing: Writing, ask: Ask) -> Files:
+async def user_files(user: str, profile: dict[str, Any], writing: UserSynthesis, ask: Ask) -> Files:
     """What every file of the release says of one user, by stem; empty where a step failed that all others need."""
     one = await persona(user, profile, writing, ask)
     if one is None:
         writing.reject("user", user, ["left out: there is no timeline, requirement or preference"])
         return {}
-    told = await situations(one, writing, ask)
+    told = await write_situations(one, writing, ask)
     if not any(own.end.month == QUERY_MONTH for own in told):
         writing.reject("user", user, ["left out: nothing was told of December, the month of the query set"])
         return {}
@@ -45,7 +45,7 @@ async def user_files(user: str, profile: dict[str, Any], writing: Writing, ask: 
     chapters = await asyncio.gather(
         *(write_chapter(one, own, told[i - 1 : i] if i else [], parts[i], writing, ask) for i, own in enumerate(told))
     )
-    await asyncio.gather(*(correct(one, session, writing, ask) for session in sessions(chapters)))
+    await asyncio.gather(*(correct(one, session, writing, ask) for session in group_into_sessions(chapters)))
     files = _files(one, chapters)
     if not files["input"]["query"]:
         writing.reject("user", user, ["left out: no dialogue of December was written"])
@@ -53,7 +53,7 @@ async def user_files(user: str, profile: dict[str, Any], writing: Writing, ask: 
     return files
 
 
-def _files(one: Persona, chapters: Sequence[Chapter]) -> Files:
+def _files(one: Persona, chapters: Sequence[SituationDraft]) -> Files:
     by_aspect = {a: {k: text for k, text in one.types.items() if k.startswith(a)} for a in ASPECTS}
     likings = {
         aspect: {key: {"requirement": text, "preference": one.likings[key]} for key, text in own.items()}
@@ -80,7 +80,7 @@ def _files(one: Persona, chapters: Sequence[Chapter]) -> Files:
             "dialogue_timestamp": f"{own.end:{_SECOND}}",
             "logs": waiting,
             "dialogue": chapter.dialogue,
-            "topics": {key: _released(topic) for key, topic in topics.items()},
+            "topics": {key: _make_record(topic) for key, topic in topics.items()},
         }
         parts[chapter.part].append(sample)
         waiting = []
@@ -90,7 +90,7 @@ def _files(one: Persona, chapters: Sequence[Chapter]) -> Files:
     return {"background": one.profile, "requirement": by_aspect, "preference": likings, **told, "input": parts}
 
 
-def _released(topic: Topic) -> dict[str, Any]:
+def _make_record(topic: DraftTopic) -> dict[str, Any]:
     labels = [{"solution": text, "feedback": topic.label(i)} for i, text in enumerate(topic.solutions)]
     return {
         "user_query": topic.user_query,
@@ -101,12 +101,12 @@ def _released(topic: Topic) -> dict[str, Any]:
     }
 
 
-def _framework(topic: Topic, one: Persona) -> dict[str, Any]:
+def _framework(topic: DraftTopic, one: Persona) -> dict[str, Any]:
     said = {"user_query": topic.user_query, "implicit_needs": topic.needs, "requirement": topic.requirement}
     return {"requirement_type": one.types[topic.id], **said}
 
 
-def _verdict(topic: Topic) -> dict[str, Any]:
+def _verdict(topic: DraftTopic) -> dict[str, Any]:
     def reasons(side: str) -> list[dict[str, str]]:
         return [{"solution": topic.solutions[i], "feedback_reason": why} for i, why in topic.verdict[side]]
 
@@ -154,9 +154,9 @@ def synthesize(
     """
     if users < 1:
         raise DataError(Problem("users", f"is {users}, expected 1 or more"))
-    writing = partial(Writing, language, seed, check)
+    writing = partial(UserSynthesis, language, seed, check)
     first = writing()
-    (people,) = model.work([partial(profiles, users, first)], progress=progress, cap=cap)
+    (people,) = model.work([partial(write_profiles, users, first)], progress=progress, cap=cap)
     every = {user: writing() for user in people}
     methods = [partial(user_files, user, people[user], own) for user, own in every.items()]
     given = dict(zip(people, model.work(methods, progress=progress, cap=cap), strict=True))

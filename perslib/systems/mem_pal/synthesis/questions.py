@@ -21,12 +21,12 @@ T = TypeVar("T")
 STAGE = "synthesis, "
 
 
-class Fault(Exception):
+class AnswerFault(Exception):
     """What is wrong with an answer, or with a part of it."""
 
 
 @dataclass
-class Writing:
+class UserSynthesis:
     """One user's synthesis: its language and seed, and what was rejected on the way."""
 
     language: str = "zh"
@@ -43,7 +43,7 @@ class Writing:
     async def write(self, ask: Ask, step: str, place: str, read: Callable[[Any], Any], /, **fields: Any) -> Any:
         """What a model answers to the prompt `palsynth_<step>`; None where nothing of it could be used.
 
-        `read` makes a value of an answer's data or raises `Fault`; of one that is partly wrong it makes a `ParsedReply`.
+        `read` makes a value of an answer's data or raises `AnswerFault`; of one that is partly wrong it makes a `ParsedReply`.
         Steps count under a stage each.
         """
         question = CheckedQuestion(place, self.request(step, fields), partial(_reading, read))
@@ -64,23 +64,23 @@ class Writing:
 def _reading(read: Callable[[Any], Any], data: Any) -> ParsedReply[Any]:
     try:
         found = read(data)
-    except Fault as fault:
+    except AnswerFault as fault:
         return ParsedReply(None, (str(fault),))
     return found if isinstance(found, ParsedReply) else ParsedReply(found)
 
 
-def is_said(*texts: str) -> bool:
+def has_text(*texts: str) -> bool:
     """Whether each of these texts says something."""
     return all(text.strip(" .…") for text in texts)
 
 
-def collect(name: str, items: Iterable[Any], read: Callable[[Any], T]) -> tuple[list[T], list[str]]:
-    """Return what `read` makes of each item of a list, and what is wrong with those where it raises `Fault`."""
+def read_items(name: str, items: Iterable[Any], read: Callable[[Any], T]) -> tuple[list[T], list[str]]:
+    """Return what `read` makes of each item of a list, and what is wrong with those where it raises `AnswerFault`."""
     whole, faults = _collect({f"{name}[{i}]": item for i, item in enumerate(items)}, read)
     return list(whole.values()), faults
 
 
-def by_id(
+def read_items_by_id(
     given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], T]
 ) -> ParsedReply[dict[str, T]]:
     """What an answer gives for each id that it was asked for, in their order; whole items are kept, the rest is told."""
@@ -96,8 +96,8 @@ def _collect(items: Mapping[str, Any], read: Callable[[Any], T]) -> tuple[dict[s
     for place, item in items.items():
         try:
             if item is None:
-                raise Fault("nothing is given for it")
+                raise AnswerFault("nothing is given for it")
             whole[place] = read(item)
-        except Fault as fault:
+        except AnswerFault as fault:
             faults.append(f"{place}: {fault}")
     return whole, faults

@@ -15,8 +15,14 @@ from typing import Any
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.systems.mem_pal.loaders.palset_records import ASSISTANT_ACTIONS, SIDES, USER_ACTIONS
-from perslib.systems.mem_pal.synthesis.personas import MINUTE, Persona, Read, Situation
-from perslib.systems.mem_pal.synthesis.questions import Fault, Writing, by_id, collect, is_said
+from perslib.systems.mem_pal.synthesis.personas import MINUTE, DraftSituation, Persona, Read
+from perslib.systems.mem_pal.synthesis.questions import (
+    AnswerFault,
+    UserSynthesis,
+    has_text,
+    read_items,
+    read_items_by_id,
+)
 from perslib.systems.mem_pal.world.situations import Part, draw_steps
 
 SHORTEST = 100
@@ -28,20 +34,20 @@ ROLES = {"U": "user", "A": "assistant"}
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """A line of a device log, and its type, which the release does not tell."""
 
     at: datetime
     type: str
     content: str
 
-    def shown(self) -> dict[str, str]:
+    def make_fields(self) -> dict[str, str]:
         """As prompts take it."""
         return {"at": f"{self.at:{MINUTE}}", "type": self.type, "text": self.content}
 
 
 @dataclass(frozen=True)
-class Topic:
+class DraftTopic:
     """One topic of a session, as far as it is written."""
 
     id: str
@@ -66,27 +72,32 @@ class Script:
 
 
 @dataclass
-class Chapter:
+class SituationDraft:
     """A situation with its log and, where one followed, its dialogue; without a dialogue, `part` is None."""
 
-    situation: Situation
+    situation: DraftSituation
     part: Part | None
-    logs: list[Entry] = field(default_factory=list)
-    topics: list[Topic] = field(default_factory=list)
+    logs: list[LogEntry] = field(default_factory=list)
+    topics: list[DraftTopic] = field(default_factory=list)
     script: Script = field(default_factory=Script)
     dialogue: dict[str, Any] = field(default_factory=dict)
 
 
 async def write_chapter(
-    one: Persona, own: Situation, before: Sequence[Situation], part: Part | None, writing: Writing, ask: Ask
-) -> Chapter:
+    one: Persona,
+    own: DraftSituation,
+    before: Sequence[DraftSituation],
+    part: Part | None,
+    writing: UserSynthesis,
+    ask: Ask,
+) -> SituationDraft:
     """The account of a situation, then log and dialogue, which rest on it and not on each other.
 
     Where a model gives no account, the situation's own text stands for it. `before` has the situation before, if any.
     """
-    made, place = Chapter(own, part), f"{one.user} {own.date}"
-    about = {"profile": one.profile, "earlier": [situation.shown() for situation in before]}
-    account = await writing.write(ask, "experience", place, _account, **about, **own.shown()) or own.text
+    made, place = SituationDraft(own, part), f"{one.user} {own.date}"
+    about = {"profile": one.profile, "earlier": [situation.make_fields() for situation in before]}
+    account = await writing.write(ask, "experience", place, _account, **about, **own.make_fields()) or own.text
 
     async def talk() -> None:
         if made.part:
@@ -108,26 +119,26 @@ async def write_chapter(
 def _account(data: Any) -> str:
     text = str(data["experience"].strip())
     if len(text) < SHORTEST:
-        raise Fault(f"{len(text)} characters, expected {SHORTEST} or more")
+        raise AnswerFault(f"{len(text)} characters, expected {SHORTEST} or more")
     return text
 
 
-def _logs(own: Situation) -> Read:
+def _logs(own: DraftSituation) -> Read:
     """The entries in order; once asking again was of no use, those outside the situation are left out."""
 
-    def entry(given: Any) -> Entry:
+    def entry(given: Any) -> LogEntry:
         try:
             at = datetime.strptime(given["at"].strip(), MINUTE)
         except ValueError:
-            raise Fault(f"{given['at']!r} is no time such as 2024-05-03 08:15") from None
+            raise AnswerFault(f"{given['at']!r} is no time such as 2024-05-03 08:15") from None
         if not own.start <= at <= own.end:
-            raise Fault(f"{at:{MINUTE}} lies outside {own.start:{MINUTE}} to {own.end:{MINUTE}}")
-        if not is_said(given["content"]):
-            raise Fault("has no content")
-        return Entry(at, given["type"], given["content"].strip())
+            raise AnswerFault(f"{at:{MINUTE}} lies outside {own.start:{MINUTE}} to {own.end:{MINUTE}}")
+        if not has_text(given["content"]):
+            raise AnswerFault("has no content")
+        return LogEntry(at, given["type"], given["content"].strip())
 
-    def read(data: Any) -> ParsedReply[list[Entry]]:
-        entries, faults = collect("logs", data["logs"], entry)
+    def read(data: Any) -> ParsedReply[list[LogEntry]]:
+        entries, faults = read_items("logs", data["logs"], entry)
         if any(after.at <= before.at for before, after in pairwise(entries)):
             faults.append("the times do not increase")
         if len(entries) < FEWEST_LOGS:
@@ -137,18 +148,20 @@ def _logs(own: Situation) -> Read:
     return read
 
 
-async def write_topics(one: Persona, own: Situation, account: str, writing: Writing, ask: Ask) -> list[Topic]:
+async def write_topics(
+    one: Persona, own: DraftSituation, account: str, writing: UserSynthesis, ask: Ask
+) -> list[DraftTopic]:
     """The topics of a session: what is asked, eight solutions each, and which of them are liked best and least.
 
     A topic that lacks one of these is left out.
     """
     place, about = f"{one.user} {own.date}", {"profile": one.profile, "situation": own.text}
-    told = {"experience": account, "types": one.listed(own.ids)}
+    told = {"experience": account, "types": one.list_needs(own.ids)}
     drafts = await writing.write(ask, "frameworks", place, _frameworks(own), **about, **told) or {}
     found = await write_candidates(list(drafts.values()), place, writing, ask)
     topics = [replace(drafts[key], solutions=solutions) for key, solutions in found.items()]
 
-    async def verdict(topic: Topic) -> dict[str, Any]:
+    async def verdict(topic: DraftTopic) -> dict[str, Any]:
         shown = [{"id": f"S{i}", "text": text} for i, text in enumerate(topic.solutions, start=1)]
         told = {"requirement": topic.requirement, "likings": one.likings[topic.id], "candidates": shown}
         return await writing.write(ask, "verdicts", f"{place} {topic.id}", _verdict, **about, **told) or {}
@@ -157,16 +170,18 @@ async def write_topics(one: Persona, own: Situation, account: str, writing: Writ
     return [replace(topic, verdict=own) for topic, own in zip(topics, verdicts, strict=True) if own]
 
 
-def _frameworks(own: Situation) -> Read:
-    def topic(given: Any) -> Topic:
-        if not is_said(given["user_query"], given["requirement"], *(need["need"] for need in given["needs"])):
-            raise Fault("a field is empty")
-        return Topic(given["id"].strip(), given["user_query"], given["needs"], given["requirement"])
+def _frameworks(own: DraftSituation) -> Read:
+    def topic(given: Any) -> DraftTopic:
+        if not has_text(given["user_query"], given["requirement"], *(need["need"] for need in given["needs"])):
+            raise AnswerFault("a field is empty")
+        return DraftTopic(given["id"].strip(), given["user_query"], given["needs"], given["requirement"])
 
-    return lambda data: by_id(data["topics"], own.ids, topic)
+    return lambda data: read_items_by_id(data["topics"], own.ids, topic)
 
 
-async def write_candidates(topics: Sequence[Topic], place: str, writing: Writing, ask: Ask) -> dict[str, list[str]]:
+async def write_candidates(
+    topics: Sequence[DraftTopic], place: str, writing: UserSynthesis, ask: Ask
+) -> dict[str, list[str]]:
     """Eight solutions of each topic, asked for without a word of the user, by the topic's id."""
     if not topics:
         return {}
@@ -177,14 +192,14 @@ async def write_candidates(topics: Sequence[Topic], place: str, writing: Writing
     return await writing.write(ask, "candidates", place, _candidates(topics), topics=shown) or {}
 
 
-def _candidates(topics: Sequence[Topic]) -> Read:
+def _candidates(topics: Sequence[DraftTopic]) -> Read:
     def eight(given: Any) -> list[str]:
-        solutions = list(dict.fromkeys(s.strip() for s in given["solutions"] if is_said(s)))
+        solutions = list(dict.fromkeys(s.strip() for s in given["solutions"] if has_text(s)))
         if len(solutions) != CANDIDATES:
-            raise Fault(f"{len(solutions)} different solutions, expected {CANDIDATES}")
+            raise AnswerFault(f"{len(solutions)} different solutions, expected {CANDIDATES}")
         return solutions
 
-    return lambda data: by_id(data["topics"], [topic.id for topic in topics], eight)
+    return lambda data: read_items_by_id(data["topics"], [topic.id for topic in topics], eight)
 
 
 def _verdict(data: Any) -> dict[str, Any]:
@@ -193,13 +208,15 @@ def _verdict(data: Any) -> dict[str, Any]:
     picks = [pick for side in sides.values() for pick in side]
     places = {place for place, _ in picks}
     if None in places or len(places) != 4:
-        raise Fault("expected four different ids of S1 to S8, two liked and two disliked")
-    if not is_said(*(reason for _, reason in picks)):
-        raise Fault("a reason is empty")
+        raise AnswerFault("expected four different ids of S1 to S8, two liked and two disliked")
+    if not has_text(*(reason for _, reason in picks)):
+        raise AnswerFault("a reason is empty")
     return {"analysis": data["analysis"], **sides}
 
 
-def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, writing: Writing) -> Script:
+def script(
+    one: Persona, own: DraftSituation, topics: Sequence[DraftTopic], part: Part, writing: UserSynthesis
+) -> Script:
     """The turns of a dialogue, drawn by the grammar."""
     dice = writing.dice(one.user, own.date, "dialogue")
     users, assistants = USER_ACTIONS[writing.language], ASSISTANT_ACTIONS[writing.language]
@@ -231,11 +248,11 @@ def script(one: Persona, own: Situation, topics: Sequence[Topic], part: Part, wr
 def _dialogue(plan: Script) -> Read:
     def read(data: Any) -> dict[str, Any]:
         if [turn["turn"] for turn in data["turns"]] != list(range(1, len(plan.turns) + 1)):
-            raise Fault(f"expected the turns 1 to {len(plan.turns)}, each once, in order")
+            raise AnswerFault(f"expected the turns 1 to {len(plan.turns)}, each once, in order")
         said = {}
         for step, turn in zip(plan.turns, data["turns"], strict=True):
-            if not is_said(turn["user"], turn["assistant"]):
-                raise Fault(f"turn {turn['turn']}: nothing is said")
+            if not has_text(turn["user"], turn["assistant"]):
+                raise AnswerFault(f"turn {turn['turn']}: nothing is said")
             said[f"turn_{turn['turn']}"] = {
                 role: {"action": step[role], "content": turn[role].strip()} for role in ROLES.values()
             }
@@ -245,13 +262,13 @@ def _dialogue(plan: Script) -> Read:
 
 
 @dataclass
-class Session:
+class DraftSession:
     """A dialogue and its logs while they are corrected."""
 
-    chapters: Sequence[Chapter]
+    chapters: Sequence[SituationDraft]
 
     @property
-    def last(self) -> Chapter:
+    def last(self) -> SituationDraft:
         """The chapter that the dialogue is of."""
         return self.chapters[-1]
 
@@ -260,7 +277,7 @@ class Session:
         """The date of the dialogue."""
         return self.last.situation.date
 
-    def logs(self) -> dict[str, Entry]:
+    def logs(self) -> dict[str, LogEntry]:
         """The logs of all situations by id, counted from 1."""
         return {f"L{n}": e for n, e in enumerate((e for c in self.chapters for e in c.logs), start=1)}
 
@@ -298,10 +315,10 @@ class Session:
         return f"{self.date} turn {id[1:]}, {ROLES[id[0]]}"
 
 
-def sessions(chapters: Sequence[Chapter]) -> Iterator[Session]:
+def group_into_sessions(chapters: Sequence[SituationDraft]) -> Iterator[DraftSession]:
     """The logs after the last dialogue are in no session, and not in the release."""
     start = 0
     for end, chapter in enumerate(chapters, start=1):
         if chapter.part is not None:
-            yield Session(chapters[start:end])
+            yield DraftSession(chapters[start:end])
             start = end

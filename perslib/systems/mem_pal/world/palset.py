@@ -23,15 +23,23 @@ from perslib.corpus.corpus import Corpus
 from perslib.errors import DataError, Problem
 from perslib.systems.mem_pal.loaders.palset import FOLDERS, read_contents
 from perslib.systems.mem_pal.loaders.palset_records import ASSISTANT_ACTIONS, PARTS, SIDES, USER_ACTIONS
-from perslib.systems.mem_pal.world.people import Person, person, preference
-from perslib.systems.mem_pal.world.situations import Part, Raised, Situation, Step, draw_parts, draw_steps, situations
+from perslib.systems.mem_pal.world.people import SimulatedPerson, person, preference
+from perslib.systems.mem_pal.world.situations import (
+    LifeSituation,
+    Part,
+    Raised,
+    Step,
+    draw_parts,
+    draw_steps,
+    make_situations,
+)
 from perslib.worlds.lives import Dice
 
 ACTIONS = {"user": USER_ACTIONS, "assistant": ASSISTANT_ACTIONS}
 
 
 @dataclass(frozen=True)
-class Topic:
+class SimulatedTopic:
     """A requirement that came up: eight candidate solutions, each of a known kind."""
 
     raised: Raised
@@ -45,7 +53,7 @@ class Topic:
         return [i for i, own in enumerate(self.labels) if own == label]
 
 
-def topic(one: Person, raised: Raised, dice: Dice) -> Topic:
+def topic(one: SimulatedPerson, raised: Raised, dice: Dice) -> SimulatedTopic:
     """Two solutions of a kind that the user likes, two of a disliked one, four that leave them cold, shuffled."""
     taste, theme = one.taste(raised.requirement_id), one.themes[raised.requirement_id]
     kinds = [(style, side) for side in SIDES for style in taste[side]]
@@ -54,10 +62,10 @@ def topic(one: Person, raised: Raised, dice: Dice) -> Topic:
     texts = [dice.pick(one.words.STYLES[style]["solutions"]).format(do=theme["do"]) for style in styles]
     need1, need2 = raised.needs
     requirement = one.words.REQUIREMENT.format(goal=theme["goal"], need1=need1, need2=need2)
-    return Topic(raised, requirement, tuple(map(one.book.capital, texts)), styles, labels)
+    return SimulatedTopic(raised, requirement, tuple(map(one.book.capital, texts)), styles, labels)
 
 
-def records(one: Person, own: Topic) -> dict[str, Any]:
+def make_topic_records(one: SimulatedPerson, own: SimulatedTopic) -> dict[str, Any]:
     """What the files say of a topic, by their stems ("input" is the main one)."""
     raised, styles = own.raised, [one.words.STYLES[style] for style in own.styles]
     needs = [{"need": need, "evidences": list(e)} for need, e in zip(raised.needs, raised.evidences)]
@@ -89,7 +97,7 @@ def records(one: Person, own: Topic) -> dict[str, Any]:
     }
 
 
-def dialogue(one: Person, topics: list[Topic], part: Part, dice: Dice) -> dict[str, Any]:
+def dialogue(one: SimulatedPerson, topics: list[SimulatedTopic], part: Part, dice: Dice) -> dict[str, Any]:
     """The topics one after another, in the turns of the grammar."""
     turns = []
     for own in topics:
@@ -99,7 +107,7 @@ def dialogue(one: Person, topics: list[Topic], part: Part, dice: Dice) -> dict[s
     return {f"turn_{i}": turn for i, turn in enumerate(turns, start=1)}
 
 
-def _turn(one: Person, own: Topic, step: Step, places: list[int], dice: Dice) -> dict[str, Any]:
+def _turn(one: SimulatedPerson, own: SimulatedTopic, step: Step, places: list[int], dice: Dice) -> dict[str, Any]:
     words, language = one.words, one.book.language
     about, then = (_about(one, own, of, places) for of in (step.user_about, step.assistant_about))
     opens, confirms = step.user == "topic_inquiry", step.user == "requirement_confirmation"
@@ -125,7 +133,7 @@ def _turn(one: Person, own: Topic, step: Step, places: list[int], dice: Dice) ->
     return said
 
 
-def _about(one: Person, own: Topic, reference: str, places: list[int]) -> dict[str, str]:
+def _about(one: SimulatedPerson, own: SimulatedTopic, reference: str, places: list[int]) -> dict[str, str]:
     """What can be said about a query, a need or a solution."""
     kind, number = reference[0], int(reference[1:] or 1) - 1
     if kind != "S":
@@ -170,11 +178,11 @@ def palset_files(users: int = 2, seed: int = 42, language: str = "zh") -> Made:
     for number in range(users):
         one = person(number, seed, language)
         _of_the_person(one, made)
-        _of_the_year(one, situations(one, seed), seed, made)
+        _of_the_year(one, make_situations(one, seed), seed, made)
     return made
 
 
-def _of_the_person(one: Person, made: Made) -> None:
+def _of_the_person(one: SimulatedPerson, made: Made) -> None:
     own: dict[str, dict[str, Any]] = {"requirement": {}, "preference": {}}
     for aspect, taste in one.tastes.items():
         types = {key: theme["type"] for key, theme in one.themes.items() if key.startswith(aspect)}
@@ -188,7 +196,7 @@ def _of_the_person(one: Person, made: Made) -> None:
         made.files[stem][one.user] = content
 
 
-def _of_the_year(one: Person, happened: list[Situation], seed: int, made: Made) -> None:
+def _of_the_year(one: SimulatedPerson, happened: list[LifeSituation], seed: int, made: Made) -> None:
     """Sessions: the logs since the dialogue before, also of situations that nobody spoke of, then a dialogue."""
     dice = Dice(seed, one.book.language, one.user, "dialogues")
     dated = ("situation", "requirement_framework", "candidate_solution", "solution_preference")
@@ -207,7 +215,7 @@ def _of_the_year(one: Person, happened: list[Situation], seed: int, made: Made) 
         if part is None:
             continue
         topics = {f"topic-{n}": topic(one, raised, dice) for n, raised in enumerate(situation.raised, start=1)}
-        told = {name: records(one, own) for name, own in topics.items()}
+        told = {name: make_topic_records(one, own) for name, own in topics.items()}
         for stem in dated[1:]:
             files[stem][situation.date] = {name: own[stem] for name, own in told.items()}
         sample = {

@@ -15,7 +15,7 @@ Taste: TypeAlias = dict[str, tuple[str, ...]]
 
 
 @dataclass
-class Person:
+class SimulatedPerson:
     """One user of the set; `themes` are the requirement types by id, in the words of the language."""
 
     user: str
@@ -32,7 +32,7 @@ class Person:
         return self.tastes[requirement_id.split("-")[0]]
 
 
-def person(number: int, seed: int, language: str) -> Person:
+def person(number: int, seed: int, language: str) -> SimulatedPerson:
     """User `number`: the life of the synthetic world's user of that number, seen in the four aspects."""
     own = book(language)
     words = own.palset
@@ -50,7 +50,7 @@ def person(number: int, seed: int, language: str) -> Person:
             themes[f"{aspect}-{n}"] = theme
     months = dice.between(7, 12)
     profile = _profile(one, tastes, words, own, dice)
-    return Person(f"{number:04d}", one, profile, themes, tastes, 13 - months, words, own)
+    return SimulatedPerson(f"{number:04d}", one, profile, themes, tastes, 13 - months, words, own)
 
 
 def _taste(opposites: list[tuple[str, str]], dice: Dice) -> Taste:
@@ -97,7 +97,7 @@ def _personality(tastes: dict[str, Taste], dice: Dice) -> dict[str, str]:
     }
 
 
-def preference(one: Person, requirement_id: str) -> dict[str, str]:
+def preference(one: SimulatedPerson, requirement_id: str) -> dict[str, str]:
     """What the user likes and rejects for a requirement, as the preference file says it."""
     words, taste, subject = one.words, one.taste(requirement_id), one.themes[requirement_id]["type"]
     subject = subject if one.book.language == "zh" else subject[:1].lower() + subject[1:]

@@ -22,7 +22,7 @@ from datetime import date, datetime, time, timedelta
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from perslib.systems.mem_pal.world.people import Person
+from perslib.systems.mem_pal.world.people import SimulatedPerson
 from perslib.worlds.chats.tasks import AWAKE, ORDER, details, ordinal
 from perslib.worlds.lives import Dice
 
@@ -105,7 +105,7 @@ class Raised:
 
 
 @dataclass(frozen=True)
-class Situation:
+class LifeSituation:
     """Some days of a life: what happened, which requirements came of it, and what the devices logged."""
 
     start: datetime
@@ -120,10 +120,10 @@ class Situation:
         return f"{self.end:%Y-%m-%d}"
 
 
-def situations(one: Person, seed: int) -> list[Situation]:
+def make_situations(one: SimulatedPerson, seed: int) -> list[LifeSituation]:
     """Four to six situations a month, none overlapping another, from the person's first month to December."""
     dice = Dice(seed, one.book.language, one.user, "months")
-    found: list[Situation] = []
+    found: list[LifeSituation] = []
     before: set[str] = set()
     for month in range(one.first_month, 13):
         count = dice.between(4, 6)
@@ -136,45 +136,45 @@ def situations(one: Person, seed: int) -> list[Situation]:
             fresh = [key for key in one.themes if key not in before]
             keys = dice.some(fresh, dice.choose_weighted(COUNT))
             before = set(keys)
-            raised = tuple(_raised(one, key, dice, end.date()) for key in keys)
+            raised = tuple(_raise_topic(one, key, dice, end.date()) for key in keys)
             logs = _logs(one, raised, start, end, dice)
-            found.append(Situation(start, end, raised, _text(one, raised, start, end), logs))
+            found.append(LifeSituation(start, end, raised, _text(one, raised, start, end), logs))
     return found
 
 
-def _raised(one: Person, key: str, dice: Dice, last: date) -> Raised:
+def _raise_topic(one: SimulatedPerson, key: str, dice: Dice, last: date) -> Raised:
     theme = one.themes[key]
     slot = details(one.life, one.book, dice, last.day)
     slot["job"] = one.words.PERSON.format(**slot)
     slot["d"] = ordinal((last + timedelta(days=dice.between(1, 3))).day, one.book.language)
 
-    def filled(pattern: str) -> str:
+    def fill_pattern(pattern: str) -> str:
         return pattern.format(**slot | {"n": dice.between(3, 9)})
 
     needs, causes, evidences = [], [], []
     for heard, (need, cause, line) in zip(one.words.HEARD, dice.some(theme["needs"], 2)):
-        why = filled(cause)
-        pair = (filled(line), one.words.MESSAGE.format(p=slot["p"], cause=why))
+        why = fill_pattern(cause)
+        pair = (fill_pattern(line), one.words.MESSAGE.format(p=slot["p"], cause=why))
         needs.append(need)
         causes.append(one.book.finish(heard.format(cause=why)))
         evidences.append(tuple(map(one.book.capital, pair)))
     usual = [theme["logs"][i] for i in ORDER]
     kept = sorted(dice.some(range(len(usual)), dice.between(3, 5)))
-    lines = [one.book.capital(filled(usual[i])) for i in kept]
+    lines = [one.book.capital(fill_pattern(usual[i])) for i in kept]
     for line in chain(*evidences):
         lines.insert(dice.between(1, len(lines)), line)
-    query, told = dice.pick(theme["queries"]), one.book.join_sentences([filled(theme["scene"]), *causes])
+    query, told = dice.pick(theme["queries"]), one.book.join_sentences([fill_pattern(theme["scene"]), *causes])
     return Raised(key, query, (needs[0], needs[1]), (evidences[0], evidences[1]), told, tuple(lines))
 
 
-def _text(one: Person, raised: tuple[Raised, ...], start: datetime, end: datetime) -> str:
+def _text(one: SimulatedPerson, raised: tuple[Raised, ...], start: datetime, end: datetime) -> str:
     days = [one.words.DAY.format(day=at.day, month=one.words.MONTHS[at.month - 1]) for at in (start, end)]
     times = one.words.TIMES.format(start=days[0], end=days[1])
     return one.book.join_sentences([times, *(r.told for r in raised)])
 
 
 def _logs(
-    one: Person, raised: tuple[Raised, ...], start: datetime, end: datetime, dice: Dice
+    one: SimulatedPerson, raised: tuple[Raised, ...], start: datetime, end: datetime, dice: Dice
 ) -> tuple[tuple[datetime, str], ...]:
     """The lines of all requirements, interleaved, with everyday lines between, at different waking minutes."""
     waiting = [list(r.lines) for r in raised]

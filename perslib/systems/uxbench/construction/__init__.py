@@ -11,17 +11,17 @@ cases and of what kind; the judge grades five axes, from which all else is count
 and doubt is no; rules take out what is double, private or cannot be judged. All that is left out has a reason.
 """
 
-from perslib.systems.uxbench.construction.estimate import estimate
-from perslib.systems.uxbench.construction.mining import candidates
+from perslib.systems.uxbench.construction.estimate import estimate_construction
+from perslib.systems.uxbench.construction.mining import find_case_candidates
 from perslib.systems.uxbench.construction.pipeline import Construction, construct, read_cases
-from perslib.systems.uxbench.construction.review import export_review, import_review, review_agreement, reviewed
+from perslib.systems.uxbench.construction.review import apply_reviews, export_review, import_review, review_agreement
 from perslib.systems.uxbench.construction.rules import REASONS, Rejection, Rules
-from perslib.systems.uxbench.construction.sources import Talk, cleaned, talks
+from perslib.systems.uxbench.construction.sources import FilteredSession, clean_cases, read_filtered_sessions
 from perslib.systems.uxbench.construction.splits import (
     count_unused,
     dimension_shares,
-    matched,
-    sampled,
+    sample_cases,
+    sample_matched_cases,
     split_statistics,
     splits,
     systematic,
@@ -30,7 +30,31 @@ from perslib.systems.uxbench.construction.splits import (
 from perslib.systems.uxbench.construction.taxonomy import AXES, DIMENSIONS, SCENARIOS, label_id
 
 __all__ = [
-    "AXES", "DIMENSIONS", "REASONS", "SCENARIOS", "Construction", "Rejection", "Rules", "Talk", "candidates",
-    "cleaned", "construct", "count_unused", "dimension_shares", "estimate", "export_review", "import_review", "label_id", "matched",
-    "read_cases", "review_agreement", "reviewed", "sampled", "split_statistics", "splits", "systematic", "talks", "write_splits",
+    "AXES",
+    "DIMENSIONS",
+    "REASONS",
+    "SCENARIOS",
+    "Construction",
+    "FilteredSession",
+    "Rejection",
+    "Rules",
+    "apply_reviews",
+    "clean_cases",
+    "construct",
+    "count_unused",
+    "dimension_shares",
+    "estimate_construction",
+    "export_review",
+    "find_case_candidates",
+    "import_review",
+    "label_id",
+    "read_cases",
+    "read_filtered_sessions",
+    "review_agreement",
+    "sample_cases",
+    "sample_matched_cases",
+    "split_statistics",
+    "splits",
+    "systematic",
+    "write_splits",
 ]  # fmt: skip

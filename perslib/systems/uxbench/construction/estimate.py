@@ -16,13 +16,13 @@ from perslib.llm.ledger import Spending
 from perslib.prompts import read_phrases
 from perslib.systems.uxbench.construction.pipeline import construct
 from perslib.systems.uxbench.construction.rules import Rules
-from perslib.systems.uxbench.construction.sources import Talk, talks
+from perslib.systems.uxbench.construction.sources import FilteredSession, read_filtered_sessions
 from perslib.systems.uxbench.construction.taxonomy import AXES, DIMENSIONS, SCENARIOS
 from perslib.systems.uxbench.loaders.logs import Source
 
 
-def estimate(
-    source: Source | Corpus | Sequence[Talk],
+def estimate_construction(
+    source: Source | Corpus | Sequence[FilteredSession],
     *,
     miner: Backbone,
     judge: Backbone | None = None,
@@ -42,7 +42,7 @@ def estimate(
         raise DataError(Problem("every", f"is {every}, expected 1 or more"))
     rules = rules or Rules()
     is_read = isinstance(source, Sequence) and not isinstance(source, str)
-    sessions: list[Talk] = list(source) if is_read else talks(source, rules, [])  # type: ignore[arg-type]
+    sessions: list[FilteredSession] = list(source) if is_read else read_filtered_sessions(source, rules, [])  # type: ignore[arg-type]
     stages = {"mine": [miner], "grade": [judge or miner], "check": list(checkers) or [judge or miner]}
     usual = partial(make_usual_answer, language)
     dry = {stage: [dry_run(model, usual=usual) for model in models] for stage, models in stages.items()}

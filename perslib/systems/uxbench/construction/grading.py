@@ -23,10 +23,10 @@ from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import ParsedReply
 from perslib.prompts import PromptSettings
 from perslib.stats import krippendorff
-from perslib.systems.uxbench.construction.mining import Mined
-from perslib.systems.uxbench.construction.questions import Asking, shown
-from perslib.systems.uxbench.construction.rules import Rejection, clipped, quality, readable
-from perslib.systems.uxbench.construction.sources import Talk
+from perslib.systems.uxbench.construction.mining import MinedCase
+from perslib.systems.uxbench.construction.questions import QuestionSettings, select_messages
+from perslib.systems.uxbench.construction.rules import Rejection, clip_middle, quality, replace_half_characters
+from perslib.systems.uxbench.construction.sources import FilteredSession
 from perslib.systems.uxbench.construction.taxonomy import AXES, OBJECTIONS
 
 ROUNDING = 0.11
@@ -51,9 +51,9 @@ class Grades(NamedTuple):
         return abs(self.claimed_mean - self.mean) <= ROUNDING and self.claimed_quality == self.quality
 
 
-async def graded(
-    talk: Talk, cases: Sequence[Mined], asking: Asking, ask: Ask
-) -> tuple[list[tuple[Mined, Grades]], list[Rejection]]:
+async def grade_cases(
+    talk: FilteredSession, cases: Sequence[MinedCase], asking: QuestionSettings, ask: Ask
+) -> tuple[list[tuple[MinedCase, Grades]], list[Rejection]]:
     """The cases of one side of a session that pass, with their grades, and why the others do not.
 
     All are graded in one question; those that the answer leaves out are asked for again, by themselves.
@@ -72,7 +72,7 @@ async def graded(
         if i not in given:
             rejected.append(Rejection("grade", "unread", case.candidate.case, "; ".join(faults)[:300]))
             continue
-        grades = _counted(given[i], asking)
+        grades = _read_grades(given[i], asking)
         if grades.quality in asking.rules.qualities and grades.mean >= asking.rules.least_mean:
             passed.append((case, grades))
         else:
@@ -82,7 +82,7 @@ async def graded(
 
 
 async def _grade(
-    talk: Talk, cases: Mapping[int, Mined], asking: Asking, attempt: int, ask: Ask
+    talk: FilteredSession, cases: Mapping[int, MinedCase], asking: QuestionSettings, attempt: int, ask: Ask
 ) -> ParsedReply[dict[int, dict[str, Any]]]:
     """One question about these cases; what is graded twice and differently counts as not graded."""
     described = [
@@ -110,15 +110,15 @@ async def _grade(
         read,
         about=len(cases),
         draw=attempt,
-        dialogue=shown(talk, {case.candidate.reply_turn for case in cases.values()}, asking.rules),
+        dialogue=select_messages(talk, {case.candidate.reply_turn for case in cases.values()}, asking.rules),
         cases=described,
     )
 
 
-def _counted(said: dict[str, Any], asking: Asking) -> Grades:
+def _read_grades(said: dict[str, Any], asking: QuestionSettings) -> Grades:
     axes = {axis: int(said[axis]) for axis in AXES}
     mean, own = quality(axes, asking.rules)
-    note = readable(said["note"]).strip()
+    note = replace_half_characters(said["note"]).strip()
     return Grades(axes, mean, own, float(said["mean"]), said["quality"], said["dimension"], note)
 
 
@@ -132,12 +132,12 @@ class Check(NamedTuple):
     fault: str = ""
 
 
-async def checked(case: Mined, ask: Ask, asking: Asking) -> Check:
+async def check_case(case: MinedCase, ask: Ask, asking: QuestionSettings) -> Check:
     """One checker's opinion of a case."""
     own = case.candidate
     history = PromptSettings(characters=asking.rules.dialogue // 4).cut_history(own.history)
     texts: dict[str, Any] = {
-        name: clipped(getattr(own, name), asking.rules.shown) for name in ("query", "reply", "after")
+        name: clip_middle(getattr(own, name), asking.rules.shown) for name in ("query", "reply", "after")
     }
     reading = await asking.put(
         ask,
@@ -158,7 +158,7 @@ def _read(data: Any) -> ParsedReply[Check]:
     return ParsedReply(Check(data["verdict"], objections, data["needs_context"], data["needs_image"]))
 
 
-def why_not(checks: Sequence[Check]) -> tuple[str, str] | None:
+def find_objection(checks: Sequence[Check]) -> tuple[str, str] | None:
     """The reason for which a case is not in, with a detail; None where all checkers keep it without objection."""
     verdicts = [c.verdict for c in checks]
     said = ", ".join(dict.fromkeys(o for c in checks for o in c.objections))

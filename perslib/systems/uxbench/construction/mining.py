@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import ParsedReply
-from perslib.systems.uxbench.construction.questions import Asking, shown
-from perslib.systems.uxbench.construction.rules import Rejection, Rules, Side, readable
-from perslib.systems.uxbench.construction.sources import Talk
+from perslib.systems.uxbench.construction.questions import QuestionSettings, select_messages
+from perslib.systems.uxbench.construction.rules import Rejection, Rules, Side, replace_half_characters
+from perslib.systems.uxbench.construction.sources import FilteredSession
 from perslib.systems.uxbench.loaders.log_records import Message
 from perslib.systems.uxbench.signals import NEGATIVE, Reaction
 from perslib.systems.uxbench.signals.model import POSITIVE, PRECEDENCE
@@ -36,7 +36,7 @@ _STRENGTHS = ("weak", "strong", "explicit")
 SAID = "said"
 
 
-class Candidate(NamedTuple):
+class CaseCandidate(NamedTuple):
     """A reply that may become a case, with its surroundings."""
 
     case: str
@@ -60,7 +60,7 @@ class Candidate(NamedTuple):
     outcome: str | None
 
 
-def candidates(talk: Talk, rules: Rules, rejected: list[Rejection]) -> list[Candidate]:
+def find_case_candidates(talk: FilteredSession, rules: Rules, rejected: list[Rejection]) -> list[CaseCandidate]:
     """The candidates of a session on both sides; a reply with a signal that is none is added to `rejected`."""
     found = []
     for reaction in talk.reactions:
@@ -91,7 +91,9 @@ def _unfit(reaction: Reaction, rules: Rules) -> str | None:
     return None
 
 
-def candidate(talk: Talk, reaction: Reaction, side: Side, shown_in: int | None = None) -> Candidate | None:
+def candidate(
+    talk: FilteredSession, reaction: Reaction, side: Side, shown_in: int | None = None
+) -> CaseCandidate | None:
     """The candidate about one reply, or None where nothing was asked before it.
 
     `shown_in` is the user message in which a model saw what the rules did not.
@@ -108,7 +110,7 @@ def candidate(talk: Talk, reaction: Reaction, side: Side, shown_in: int | None =
     else:
         signal, strength, score = SAID, "weak", 0.5
     after = reaction.next if shown_in is None else shown_in
-    return Candidate(
+    return CaseCandidate(
         case=case_id(side, talk.session.cid, asked.idx, reply.text),
         talk=talk.key,
         cid=talk.session.cid,
@@ -118,7 +120,7 @@ def candidate(talk: Talk, reaction: Reaction, side: Side, shown_in: int | None =
         reply_turn=reply.idx,
         after_turn=after,
         query=asked.text,
-        history=tuple(_shown(m) for m in messages[: asked.idx] if m.role in ("user", "assistant")),
+        history=tuple(_make_message_fields(m) for m in messages[: asked.idx] if m.role in ("user", "assistant")),
         reply=reply.text,
         after="" if after is None else messages[after].text,
         signal=signal,
@@ -131,7 +133,7 @@ def candidate(talk: Talk, reaction: Reaction, side: Side, shown_in: int | None =
     )
 
 
-def _shown(message: Message) -> dict[str, Any]:
+def _make_message_fields(message: Message) -> dict[str, Any]:
     return {"turn_index": message.idx, "role": message.role, "content": message.text}
 
 
@@ -146,10 +148,10 @@ LEAST_LETTERS = 8
 """An explanation with fewer letters explains nothing; small models like to give the example's own "…" back."""
 
 
-class Mined(NamedTuple):
+class MinedCase(NamedTuple):
     """A candidate that the miner took for a case, and what it said of it."""
 
-    candidate: Candidate
+    candidate: CaseCandidate
     dimension: str
     scenario: str
     sentiment: str
@@ -165,9 +167,9 @@ class Mined(NamedTuple):
         return CONFIDENCE[self.candidate.strength]
 
 
-async def mined(
-    talk: Talk, side: Side, found: Sequence[Candidate], asking: Asking, ask: Ask
-) -> tuple[list[Mined], list[Rejection]]:
+async def mine_cases(
+    talk: FilteredSession, side: Side, found: Sequence[CaseCandidate], asking: QuestionSettings, ask: Ask
+) -> tuple[list[MinedCase], list[Rejection]]:
     """The cases of one side of a session, and why its other candidates are none."""
     known = {c.reply_turn: c for c in found}
     reading = await asking.put(
@@ -176,7 +178,7 @@ async def mined(
         talk.key,
         _reader(talk, known),
         about=len(found),
-        dialogue=shown(talk, known, asking.rules),
+        dialogue=select_messages(talk, known, asking.rules),
         candidates=", ".join(str(turn) for turn in known),
     )
     rejected: list[Rejection] = []
@@ -189,7 +191,7 @@ async def mined(
         for turn in known:
             reject("unread", turn, "; ".join(reading.faults)[:300])
         return [], rejected
-    cases: list[Mined] = []
+    cases: list[MinedCase] = []
     named: set[int] = set()
     for said in reading.value:
         turn = said["reply"]
@@ -205,15 +207,15 @@ async def mined(
         elif said["confidence"] < asking.rules.confident:
             reject("unsure", turn, str(said["confidence"]))
         elif len(_LETTER.findall(said["explanation"])) < LEAST_LETTERS:
-            reject("unexplained", turn, readable(said["explanation"])[:120])
+            reject("unexplained", turn, replace_half_characters(said["explanation"])[:120])
         else:
-            cases.append(_labelled(own, said, talk))
+            cases.append(_make_case(own, said, talk))
     for turn in known.keys() - named:
         reject("declined", turn)
     return cases, rejected
 
 
-def _reader(talk: Talk, known: dict[int, Candidate]) -> Any:
+def _reader(talk: FilteredSession, known: dict[int, CaseCandidate]) -> Any:
     """Reads an answer; numbers that are no replies are faults, which the model is told once."""
     replies = {r.idx for r in talk.reactions}
 
@@ -228,7 +230,7 @@ def _reader(talk: Talk, known: dict[int, Candidate]) -> Any:
     return read
 
 
-def _beyond(talk: Talk, side: Side, said: dict[str, Any], rules: Rules) -> tuple[Candidate | None, str]:
+def _beyond(talk: FilteredSession, side: Side, said: dict[str, Any], rules: Rules) -> tuple[CaseCandidate | None, str]:
     """A candidate that the rules did not find, if the user's own words after the reply show it; else why not.
 
     Replies with a signal were candidates or were rejected before, so nothing more is said of them.
@@ -240,28 +242,28 @@ def _beyond(talk: Talk, side: Side, said: dict[str, Any], rules: Rules) -> tuple
         return None, ""
     where = said["shown_in"]
     later = {m.idx: m for m in talk.session.messages if m.role == "user" and m.idx > reaction.idx}
-    is_shown = where in later and _quoted(said["quote"], later[where].text)
+    is_shown = where in later and _is_quoted(said["quote"], later[where].text)
     if not is_shown or reaction.interrupted or reaction.superseded:
         return None, "unfounded"
     made = candidate(talk, reaction, side, shown_in=where)
     return made, "" if made else "unfounded"
 
 
-def _labelled(own: Candidate, said: dict[str, Any], talk: Talk) -> Mined:
+def _make_case(own: CaseCandidate, said: dict[str, Any], talk: FilteredSession) -> MinedCase:
     after = next((m.text for m in talk.session.messages if m.idx == own.after_turn), "")
-    return Mined(
+    return MinedCase(
         own,
         said["dimension"],
         said["scenario"],
         "explicit" if own.strength == "explicit" else said["sentiment"],
         said["representativeness"],
         said["confidence"] / 100,
-        readable(said["explanation"]).strip(),
-        said["quote"].strip() if _quoted(said["quote"], after) else "",
+        replace_half_characters(said["explanation"]).strip(),
+        said["quote"].strip() if _is_quoted(said["quote"], after) else "",
     )
 
 
-def _quoted(quote: str, text: str) -> bool:
+def _is_quoted(quote: str, text: str) -> bool:
     """Whether words stand in a text, but for spaces, width and case."""
     plain, whole = (re.sub(r"\s+", "", unicodedata.normalize("NFKC", t)).casefold() for t in (quote, text))
     return bool(plain) and plain in whole and not audit([quote])

@@ -22,11 +22,26 @@ from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
 from perslib.prompts import prompt
 from perslib.stats import cohen
-from perslib.systems.uxbench.construction.grading import Check, Grades, checked, checkers_agreement, graded, why_not
-from perslib.systems.uxbench.construction.mining import SAID, Candidate, Mined, candidates, mined
-from perslib.systems.uxbench.construction.questions import Asking
-from perslib.systems.uxbench.construction.rules import SIDES, Rejection, Rules, Side, plain, readable, tier
-from perslib.systems.uxbench.construction.sources import Talk, cleaned, talks
+from perslib.systems.uxbench.construction.grading import (
+    Check,
+    Grades,
+    check_case,
+    checkers_agreement,
+    find_objection,
+    grade_cases,
+)
+from perslib.systems.uxbench.construction.mining import SAID, CaseCandidate, MinedCase, find_case_candidates, mine_cases
+from perslib.systems.uxbench.construction.questions import QuestionSettings
+from perslib.systems.uxbench.construction.rules import (
+    SIDES,
+    Rejection,
+    Rules,
+    Side,
+    replace_half_characters,
+    tier,
+    to_json_data,
+)
+from perslib.systems.uxbench.construction.sources import FilteredSession, clean_cases, read_filtered_sessions
 from perslib.systems.uxbench.loaders.logs import Source
 
 T = TypeVar("T")
@@ -36,7 +51,7 @@ Sifted = tuple[list[T], list[Rejection]]
 
 
 @dataclass
-class Stages:
+class ConstructionRun:
     """Works the stages off, keeps count, and writes them down."""
 
     folder: Path | None
@@ -56,7 +71,7 @@ class Stages:
         totals = {f"ux {stage}": len(items)}
         return model.map(method, items, progress=self.progress, totals=totals, cap=self.cap)
 
-    def staged(
+    def run_stage(
         self, stage: str, model: Backbone, method: Callable[[X, Ask], Awaitable[Sifted[T]]], items: Sequence[X]
     ) -> list[list[T]]:
         """What a stage leaves of each item; its method returns what it keeps and what it rejects."""
@@ -70,23 +85,23 @@ class Stages:
 
     def end(self, stage: str, came: int, left: int, why: Iterable[Rejection]) -> None:
         """Put a stage on record."""
-        why = [one._replace(detail=readable(one.detail)) for one in why]
+        why = [one._replace(detail=replace_half_characters(one.detail)) for one in why]
         self.rejects += why
         self.funnel.append({"stage": stage, "in": came, "left": left, "rejected": len(why)})
 
     def write(self, name: str, rows: Iterable[Any]) -> None:
         """One file a stage, a line each."""
         if self.folder is not None:
-            lines = (json.dumps(plain(row), ensure_ascii=False) for row in rows)
+            lines = (json.dumps(to_json_data(row), ensure_ascii=False) for row in rows)
             text = "".join(f"{line}\n" for line in lines)
             (self.folder / f"{name}.jsonl").write_text(text, encoding="utf-8", errors="replace")
 
 
 AT_ONCE = 8
 """Candidates of one side of a session that are asked about together."""
-Unit = tuple[Talk, Side, list[Candidate]]
+Unit = tuple[FilteredSession, Side, list[CaseCandidate]]
 COLUMNS = (
-    *(*Candidate._fields, "gold", "complaint", *(f for f in Mined._fields if f != "candidate")),
+    *(*CaseCandidate._fields, "gold", "complaint", *(f for f in MinedCase._fields if f != "candidate")),
     *("signal_confidence", "axis_completeness", "axis_credibility", "axis_representativeness", "axis_severity"),
     *("axis_fidelity", "mean", "quality", "severity_tier", "judge_dimension", "judge_note"),
     *("needs_context", "needs_image"),
@@ -110,7 +125,7 @@ class Construction:
     models: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def rejected(self) -> pd.DataFrame:
+    def list_rejections(self) -> pd.DataFrame:
         """What was left out, one row each: stage, reason, place, detail."""
         return pd.DataFrame(self.rejects, columns=list(Rejection._fields))
 
@@ -122,7 +137,7 @@ class Construction:
 
 
 def construct(
-    source: Source | Corpus | Sequence[Talk],
+    source: Source | Corpus | Sequence[FilteredSession],
     folder: str | Path | None = None,
     *,
     miner: Backbone,
@@ -144,16 +159,16 @@ def construct(
     """
     judge = judge or miner
     checkers = list(checkers) or [judge]
-    asking = Asking(rules or Rules(), language, prompts)
-    run = Stages(None if folder is None else Path(folder), progress, cap)
+    asking = QuestionSettings(rules or Rules(), language, prompts)
+    run = ConstructionRun(None if folder is None else Path(folder), progress, cap)
     found = _units(source, asking.rules, run, key)
-    cases = run.staged("mine", miner, partial(_mined, asking), found)
+    cases = run.run_stage("mine", miner, partial(_mine_unit, asking), found)
     units = [(talk, own) for (talk, _, _), own in zip(found, cases, strict=True) if own]
-    passed = run.staged("grade", judge, partial(_graded, asking), units)
+    passed = run.run_stage("grade", judge, partial(_grade_unit, asking), units)
     every = [pair for own in passed for pair in own]
-    checks = _checked(every, checkers, asking, run)
+    checks = _check_cases(every, checkers, asking, run)
     frame, doubtful = _sorted_out(every, checks, run)
-    kept, why = cleaned(frame, asking.rules)
+    kept, why = clean_cases(frame, asking.rules)
     run.end("clean", len(frame), len(kept), why)
     agreement = {
         "judge_consistent": _share([g.claimed_rightly for _, g in every]),
@@ -166,24 +181,28 @@ def construct(
     return made
 
 
-async def _mined(asking: Asking, unit: Unit, ask: Ask) -> Sifted[Mined]:
-    return await mined(*unit, asking, ask)
+async def _mine_unit(asking: QuestionSettings, unit: Unit, ask: Ask) -> Sifted[MinedCase]:
+    return await mine_cases(*unit, asking, ask)
 
 
-async def _graded(asking: Asking, unit: tuple[Talk, list[Mined]], ask: Ask) -> Sifted[tuple[Mined, Grades]]:
-    return await graded(*unit, asking, ask)
+async def _grade_unit(
+    asking: QuestionSettings, unit: tuple[FilteredSession, list[MinedCase]], ask: Ask
+) -> Sifted[tuple[MinedCase, Grades]]:
+    return await grade_cases(*unit, asking, ask)
 
 
-def _units(source: Source | Corpus | Sequence[Talk], rules: Rules, run: Stages, key: bytes | None) -> list[Unit]:
+def _units(
+    source: Source | Corpus | Sequence[FilteredSession], rules: Rules, run: ConstructionRun, key: bytes | None
+) -> list[Unit]:
     """The sides of sessions that have candidates."""
     rejected: list[Rejection] = []
     is_read = isinstance(source, Sequence) and not isinstance(source, str)
-    sessions: list[Talk] = list(source) if is_read else talks(source, rules, rejected, key)  # type: ignore[arg-type]
+    sessions: list[FilteredSession] = list(source) if is_read else read_filtered_sessions(source, rules, rejected, key)  # type: ignore[arg-type]
     run.end("read and gate", len(sessions) + len(rejected), len(sessions), rejected)
     every: list[Unit] = []
     why: list[Rejection] = []
     for talk in sessions:
-        found = candidates(talk, rules, why)
+        found = find_case_candidates(talk, rules, why)
         for side in SIDES:
             own = [c for c in found if c.side == side]
             every += [(talk, side, own[i : i + AT_ONCE]) for i in range(0, len(own), AT_ONCE)]
@@ -193,12 +212,15 @@ def _units(source: Source | Corpus | Sequence[Talk], rules: Rules, run: Stages, 
     return every
 
 
-def _checked(
-    every: Sequence[tuple[Mined, Grades]], checkers: Sequence[Backbone], asking: Asking, run: Stages
+def _check_cases(
+    every: Sequence[tuple[MinedCase, Grades]],
+    checkers: Sequence[Backbone],
+    asking: QuestionSettings,
+    run: ConstructionRun,
 ) -> dict[str, list[Check]]:
     checks: dict[str, list[Check]] = {case.candidate.case: [] for case, _ in every}
     for checker in checkers:
-        given = run.map("check", checker, partial(checked, asking=asking), [case for case, _ in every])
+        given = run.map("check", checker, partial(check_case, asking=asking), [case for case, _ in every])
         for own, check in zip(checks.values(), given, strict=True):
             own.append(check)
     run.write("4_checked", [{"case": case, "checks": own} for case, own in checks.items()])
@@ -206,14 +228,14 @@ def _checked(
 
 
 def _sorted_out(
-    every: Sequence[tuple[Mined, Grades]], checks: dict[str, list[Check]], run: Stages
+    every: Sequence[tuple[MinedCase, Grades]], checks: dict[str, list[Check]], run: ConstructionRun
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The cases that are in, and those that people should look at."""
     rows, doubtful, rejected = [], [], []
     for case, grades in every:
         own = checks[case.candidate.case]
         row = _row(case, grades, own)
-        if (why := why_not(own)) is None:
+        if (why := find_objection(own)) is None:
             rows.append(row)
             continue
         rejected.append(Rejection("check", why[0], case.candidate.case, why[1]))
@@ -236,7 +258,7 @@ def read_cases(folder: str | Path, name: str = "cases") -> pd.DataFrame:
     return _frame([{**row, "history": tuple(row["history"]), "signals": tuple(row["signals"])} for row in rows])
 
 
-def _row(case: Mined, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]:
+def _row(case: MinedCase, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]:
     own = case.candidate
     said = {name: value for name, value in case._asdict().items() if name != "candidate"}
     complains = "complain" in own.signals or own.signal == SAID
@@ -261,7 +283,7 @@ def _share(flags: Sequence[bool]) -> float:
     return sum(flags) / len(flags) if flags else float("nan")
 
 
-def _write(made: Construction, asking: Asking, run: Stages) -> None:
+def _write(made: Construction, asking: QuestionSettings, run: ConstructionRun) -> None:
     """The cases, what was left out, and what was used."""
     if run.folder is None:
         return
@@ -279,5 +301,5 @@ def _write(made: Construction, asking: Asking, run: Stages) -> None:
         "agreement": {k: None if v != v else v for k, v in made.agreement.items()},
         "reasons": made.reasons.to_dict("records"),
     }
-    text = json.dumps(plain(card), ensure_ascii=False, indent=2, default=str)
+    text = json.dumps(to_json_data(card), ensure_ascii=False, indent=2, default=str)
     (run.folder / "construction.json").write_text(text + "\n", encoding="utf-8")

@@ -13,14 +13,14 @@ from typing import Any
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply, ask_and_check
 from perslib.prompts import prompt
-from perslib.systems.uxbench.construction.rules import Rules, clipped
-from perslib.systems.uxbench.construction.sources import Talk
+from perslib.systems.uxbench.construction.rules import Rules, clip_middle
+from perslib.systems.uxbench.construction.sources import FilteredSession
 
 ROOM = 250
 """Tokens that an answer takes for each case, and as many once; so that a small model that rambles comes to an end."""
 
 
-def _bounded(schema: Mapping[str, Any] | None, most: int) -> Mapping[str, Any] | None:
+def _bound_lists(schema: Mapping[str, Any] | None, most: int) -> Mapping[str, Any] | None:
     """A schema whose lists of objects have so many items at most."""
     if schema is None:
         return None
@@ -34,7 +34,7 @@ def _bounded(schema: Mapping[str, Any] | None, most: int) -> Mapping[str, Any] |
 
 
 @dataclass
-class Asking:
+class QuestionSettings:
     """What all questions have in common."""
 
     rules: Rules
@@ -59,21 +59,21 @@ class Asking:
         """
         stage = name.split("_")[0]
         request = prompt(f"uxc_{name}", self.language, self.prompts).render(**fields)
-        request = replace(request, schema=_bounded(request.schema, about + (stage == "mine")))
+        request = replace(request, schema=_bound_lists(request.schema, about + (stage == "mine")))
         room = self.rules.room or min(request.max_tokens or ROOM, ROOM * (1 + about))
         request = replace(request, seed=self.rules.seed + draw, sample=draw, max_tokens=room)
         question = CheckedQuestion[Any](place, request, read)
         return (await ask_and_check([question], ask, f"ux {stage}", self.rules.attempts, self.rules.seed))[0]
 
 
-def shown(talk: Talk, about: Collection[int], rules: Rules) -> list[dict[str, Any]]:
+def select_messages(talk: FilteredSession, about: Collection[int], rules: Rules) -> list[dict[str, Any]]:
     """The messages as {number, role, signals, seconds, text}; those nearest to the messages `about` are kept.
 
     `signals` are the names of what a reply met with, `seconds` the time since the message before, where it is known.
     """
     taken = {r.idx: r for r in talk.reactions}
     said = [m for m in talk.session.messages if m.role in ("user", "assistant")]
-    texts = {m.idx: clipped(m.text, rules.shown) for m in said}
+    texts = {m.idx: clip_middle(m.text, rules.shown) for m in said}
     left = rules.dialogue
     kept: set[int] = set()
     for message in sorted(said, key=lambda m: (min(abs(m.idx - i) for i in about), m.idx)):

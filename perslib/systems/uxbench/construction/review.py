@@ -146,7 +146,7 @@ def review_agreement(reviews: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def reviewed(
+def apply_reviews(
     cases: pd.DataFrame, reviews: pd.DataFrame, *, all_reviewed: bool = True
 ) -> tuple[pd.DataFrame, list[Rejection]]:
     """The cases that people keep, and why the others are not: more keep than all else, or the case is not in.

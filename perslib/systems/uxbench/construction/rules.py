@@ -15,7 +15,7 @@ import pandas as pd
 
 from perslib.paths import read_toml
 from perslib.systems.uxbench.signals.gate import GateSettings
-from perslib.systems.uxbench.signals.model import Settings
+from perslib.systems.uxbench.signals.model import SignalSettings
 
 _HALF = re.compile("[\ud800-\udfff]")
 Side = Literal["bad", "good"]
@@ -32,7 +32,7 @@ class Rules:
     never_weak: tuple[str, ...] = ("skim", "dismiss")
     """Signals that count for nothing alone where they are weak."""
     gate: GateSettings = field(default_factory=GateSettings)
-    signals: Settings = field(default_factory=Settings)
+    signals: SignalSettings = field(default_factory=SignalSettings)
     shown: int = 1_500
     """Characters of a message that a model is shown, from its head and its tail."""
     dialogue: int = 24_000
@@ -86,23 +86,23 @@ def tier(severity: int) -> str:
     return "critical" if severity >= 4 else "moderate" if severity == 3 else "mild"
 
 
-def readable(text: str) -> str:
+def replace_half_characters(text: str) -> str:
     """A text without half characters (lone surrogates), which no file in UTF-8 can hold."""
     return _HALF.sub("\ufffd", text)
 
 
-def clipped(text: str, most: int) -> str:
+def clip_middle(text: str, most: int) -> str:
     """Head and tail of a text."""
     half = max(1, (most - 3) // 2)
     return text if len(text) <= most else f"{text[:half]} … {text[-half:]}"
 
 
-def plain(value: Any) -> Any:
+def to_json_data(value: Any) -> Any:
     """Named tuples, tuples and missing values as JSON has them."""
     if value is pd.NA or (isinstance(value, float) and value != value):
         return None
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {k: plain(v) for k, v in value._asdict().items()}
+        return {k: to_json_data(v) for k, v in value._asdict().items()}
     if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    return {k: plain(v) for k, v in value.items()} if isinstance(value, Mapping) else value
+        return [to_json_data(v) for v in value]
+    return {k: to_json_data(v) for k, v in value.items()} if isinstance(value, Mapping) else value

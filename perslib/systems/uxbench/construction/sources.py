@@ -18,59 +18,61 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from perslib.corpus import Corpus
-from perslib.systems.uxbench.construction.rules import Rejection, Rules, readable
+from perslib.systems.uxbench.construction.rules import Rejection, Rules, replace_half_characters
 from perslib.systems.uxbench.construction.taxonomy import OTHER
-from perslib.systems.uxbench.loaders.log_records import Session, named
-from perslib.systems.uxbench.loaders.logs import Reject, Source, sessions
-from perslib.systems.uxbench.signals import Reaction, reactions, sessions_of
-from perslib.systems.uxbench.signals.gate import Duplicates, Gate, masked
-from perslib.systems.uxbench.signals.private import audit, deidentified
-from perslib.systems.uxbench.signals.similarity import words
+from perslib.systems.uxbench.loaders.log_records import LogSession, get_field
+from perslib.systems.uxbench.loaders.logs import Reject, Source, read_log_sessions
+from perslib.systems.uxbench.signals import Reaction, make_log_sessions, reactions
+from perslib.systems.uxbench.signals.gate import Duplicates, SessionFilter, mask_slurs
+from perslib.systems.uxbench.signals.private import audit, deidentify
+from perslib.systems.uxbench.signals.similarity import tokenize_request
 
 
-class Talk(NamedTuple):
+class FilteredSession(NamedTuple):
     """A session that passed the gate: its texts without anything personal, and how its replies were taken."""
 
     key: str
-    session: Session
+    session: LogSession
     reactions: tuple[Reaction, ...]
     user: str
     times: tuple[str | None, ...]
     """When each message was sent: to the second, or to the day where ids are hidden by a key."""
 
 
-def talks(source: Source | Corpus, rules: Rules, rejected: list[Rejection], key: bytes | None = None) -> list[Talk]:
+def read_filtered_sessions(
+    source: Source | Corpus, rules: Rules, rejected: list[Rejection], key: bytes | None = None
+) -> list[FilteredSession]:
     """The sessions from which cases can come; what is none, and what the gate holds back, is added to `rejected`."""
     unread: list[Reject] = []
-    gate = Gate(rules.gate)
+    gate = SessionFilter(rules.gate)
     names: Counter[str] = Counter()
     found = []
     for one in _sessions(source, unread):
-        user = readable(str(named(one.meta, "user") or ""))
-        told = deidentified(_whole(one), key)
+        user = replace_half_characters(str(get_field(one.meta, "user") or ""))
+        told = deidentify(_whole(one), key)
         taken = reactions(told, settings=rules.signals)
         names[told.cid] += 1
         name = told.cid if names[told.cid] == 1 else f"{told.cid}#{names[told.cid]}"
         if (why := gate(told, taken)) is not None:
             rejected.append(Rejection("gate", why, name))
             continue
-        said = tuple(m._replace(text=masked(m.text)) if m.role == "user" else m for m in told.messages)
+        said = tuple(m._replace(text=mask_slurs(m.text)) if m.role == "user" else m for m in told.messages)
         times = tuple(_moment(m.t, key is not None) for m in one.messages)
-        found.append(Talk(name, told._replace(messages=said), tuple(taken), _hidden(user, key), times))
+        found.append(FilteredSession(name, told._replace(messages=said), tuple(taken), _hidden(user, key), times))
     rejected += [Rejection("read", one.reason, one.place) for one in unread]
     return found
 
 
-def _sessions(source: Source | Corpus, unread: list[Reject]) -> Iterator[Session]:
+def _sessions(source: Source | Corpus, unread: list[Reject]) -> Iterator[LogSession]:
     if isinstance(source, Corpus):
-        return iter(sorted(sessions_of(source)[0], key=lambda one: tuple(one.meta.values())))
-    return sessions(source, unread)
+        return iter(sorted(make_log_sessions(source)[0], key=lambda one: tuple(one.meta.values())))
+    return read_log_sessions(source, unread)
 
 
-def _whole(one: Session) -> Session:
+def _whole(one: LogSession) -> LogSession:
     """The session without half characters in its texts."""
-    said = tuple(m._replace(text=readable(m.text)) for m in one.messages)
-    return one._replace(cid=readable(one.cid), messages=said)
+    said = tuple(m._replace(text=replace_half_characters(m.text)) for m in one.messages)
+    return one._replace(cid=replace_half_characters(one.cid), messages=said)
 
 
 def _moment(seconds: float | None, day_only: bool) -> str | None:
@@ -89,7 +91,7 @@ def _hidden(user: str, key: bytes | None) -> str:
     return hmac.new(key, user.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:24]
 
 
-def cleaned(cases: pd.DataFrame, rules: Rules) -> tuple[pd.DataFrame, list[Rejection]]:
+def clean_cases(cases: pd.DataFrame, rules: Rules) -> tuple[pd.DataFrame, list[Rejection]]:
     """The cases that stay, in their order, and why the others do not. Of equal cases the best by mean stays."""
     rejected: list[Rejection] = []
 
@@ -102,7 +104,7 @@ def cleaned(cases: pd.DataFrame, rules: Rules) -> tuple[pd.DataFrame, list[Rejec
         reject(case, "contradictory")
     left = left[~both]
     for row in left.to_dict("records"):
-        if why := unfit(row, rules):
+        if why := find_case_fault(row, rules):
             reject(row["case"], *why)
     out = {one.place for one in rejected}
     left = left[~left["case"].isin(out)]
@@ -129,7 +131,7 @@ def _contradictory(cases: pd.DataFrame) -> pd.Series:
     return cases.groupby(text)["side"].transform("nunique") > 1
 
 
-def unfit(row: dict[str, Any], rules: Rules) -> tuple[str, str] | None:
+def find_case_fault(row: dict[str, Any], rules: Rules) -> tuple[str, str] | None:
     """Why a case cannot be taken, with a detail; what is personal in it is counted and not told."""
     if row["dimension"] == OTHER:
         return "no_dimension", row["explanation"][:120]
@@ -140,7 +142,7 @@ def unfit(row: dict[str, Any], rules: Rules) -> tuple[str, str] | None:
         if not least <= (n := len(row[name].strip())) <= most:
             return f"{name}_length", f"{n} characters"
     for name in ("query", "reply"):
-        if (found := words(row[name]).lang) not in rules.languages:
+        if (found := tokenize_request(row[name]).lang) not in rules.languages:
             return "language", f"{name}: {found}"
     turns = [m["turn_index"] for m in row["history"]]
     if turns != sorted(turns) or any(turn >= row["query_turn"] for turn in turns):

@@ -28,11 +28,11 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.stats import SEED
-from perslib.systems.uxbench.construction.rules import plain
+from perslib.systems.uxbench.construction.rules import to_json_data
 from perslib.systems.uxbench.construction.taxonomy import AXES, label_id
 from perslib.systems.uxbench.loaders.uxbench import SPLITS
-from perslib.systems.uxbench.published import published
-from perslib.systems.uxbench.signals.fast import counts
+from perslib.systems.uxbench.published import read_ux_table
+from perslib.systems.uxbench.signals.fast import count_characters
 
 #: Units (Chinese characters or words) of a request at which a length bin ends.
 LENGTHS = (12, 30, 80)
@@ -46,9 +46,9 @@ def systematic(cells: pd.Series, n: int, rng: np.random.Generator) -> npt.NDArra
     return np.sort(order[np.floor((np.arange(n) + rng.random()) * every).astype(int)])
 
 
-def binned(cases: pd.DataFrame) -> pd.DataFrame:
+def add_bins(cases: pd.DataFrame) -> pd.DataFrame:
     """The cases with `length` (bin of the request's units) and `rounds` (bin of the messages before it)."""
-    counted = counts(list(cases["query"]))
+    counted = count_characters(list(cases["query"]))
     length = np.searchsorted(LENGTHS, counted.cjk + counted.words, side="left")
     before = np.array([len(h) for h in cases["history"]], dtype=int)
     names = [f"≤{LENGTHS[0]}", *(f"{a + 1}–{b}" for a, b in pairwise(LENGTHS)), f">{LENGTHS[-1]}"]
@@ -63,19 +63,21 @@ def one_a_session(cases: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame
     return cases.assign(chance=chance).loc[order.drop_duplicates("talk").index.sort_values()]
 
 
-def sampled(cases: pd.DataFrame, n: int, *, seed: int = SEED) -> pd.DataFrame:
+def sample_cases(cases: pd.DataFrame, n: int, *, seed: int = SEED) -> pd.DataFrame:
     """Draw n cases, or all, stratified by dimension and by `STRATA` within; a session gives one case at most.
 
     Columns: those of the cases, length, rounds, inclusion (the chance of having been drawn).
     """
     rng = np.random.default_rng(seed)
-    frame = one_a_session(binned(cases.reset_index(drop=True)), rng)
+    frame = one_a_session(add_bins(cases.reset_index(drop=True)), rng)
     n = min(n, len(frame))
     drawn = frame.iloc[systematic(_cells(frame, ["dimension", *STRATA]), n, rng)]
-    return _drawn(drawn, drawn["chance"] * n / max(1, len(frame)))
+    return _set_inclusion(drawn, drawn["chance"] * n / max(1, len(frame)))
 
 
-def matched(cases: pd.DataFrame, n: int, *, by: Sequence[str] = ("length", "rounds"), seed: int = SEED) -> pd.DataFrame:
+def sample_matched_cases(
+    cases: pd.DataFrame, n: int, *, by: Sequence[str] = ("length", "rounds"), seed: int = SEED
+) -> pd.DataFrame:
     """Draw n cases of either side with equal distributions of request length and place in the session.
 
     In the published set good requests are half as long again as bad ones, so that a judge of nothing but length does
@@ -83,7 +85,7 @@ def matched(cases: pd.DataFrame, n: int, *, by: Sequence[str] = ("length", "roun
     Columns as of `sampled`.
     """
     rng = np.random.default_rng(seed)
-    frame = one_a_session(binned(cases.reset_index(drop=True)), rng)
+    frame = one_a_session(add_bins(cases.reset_index(drop=True)), rng)
     frame = frame.iloc[rng.permutation(len(frame))].assign(cell=lambda table: _cells(table, by))
     of_side = frame.groupby(["cell", "side"])["case"]
     sizes = of_side.size().unstack(fill_value=0).reindex(columns=["bad", "good"], fill_value=0)
@@ -94,14 +96,14 @@ def matched(cases: pd.DataFrame, n: int, *, by: Sequence[str] = ("length", "roun
     n = min(n, len(bad))
     places = systematic(bad["cell"], n, rng)
     drawn = pd.concat([bad.iloc[places], good.iloc[places]]).drop(columns="cell")
-    return _drawn(drawn, drawn["chance"] * n / max(1, len(bad)))
+    return _set_inclusion(drawn, drawn["chance"] * n / max(1, len(bad)))
 
 
 def _cells(frame: pd.DataFrame, by: Sequence[str]) -> pd.Series:
     return frame.groupby(list(by), dropna=False).ngroup()
 
 
-def _drawn(drawn: pd.DataFrame, inclusion: pd.Series) -> pd.DataFrame:
+def _set_inclusion(drawn: pd.DataFrame, inclusion: pd.Series) -> pd.DataFrame:
     return drawn.drop(columns="chance").assign(inclusion=inclusion).sort_index().reset_index(drop=True)
 
 
@@ -127,17 +129,17 @@ def splits(cases: pd.DataFrame, sizes: Mapping[str, int] | None = None, *, seed:
         raise DataError(Problem("sizes", f"are {dict(sizes)}, expected 0 or more"))
     bad, good = (cases[cases["side"] == side] for side in ("bad", "good"))
 
-    def drawn(pool: pd.DataFrame, name: str) -> pd.DataFrame:
-        return sampled(pool, wanted[name], seed=seed)
+    def sample_side(pool: pd.DataFrame, name: str) -> pd.DataFrame:
+        return sample_cases(pool, wanted[name], seed=seed)
 
-    made = {"task3_recovery": drawn(bad[bad["complaint"] != ""], "task3_recovery")}
+    made = {"task3_recovery": sample_side(bad[bad["complaint"] != ""], "task3_recovery")}
     left = bad[~bad["talk"].isin(made["task3_recovery"]["talk"])]
     each = min(wanted["task1_judge_bad"], wanted["task1_judge_good"])
-    both = matched(pd.concat([left, good]), each, seed=seed)
+    both = sample_matched_cases(pd.concat([left, good]), each, seed=seed)
     made |= {f"task1_judge_{side}": both[both["side"] == side] for side in ("bad", "good")}
     left = left[~left["talk"].isin(made["task1_judge_bad"]["talk"])]
     rejected = left["signals"].map(lambda names: bool(set(names) & set(ON_PURPOSE)))
-    made["task2_eval"] = drawn(left[rejected.astype(bool)], "task2_eval")
+    made["task2_eval"] = sample_side(left[rejected.astype(bool)], "task2_eval")
     return {name: made[name].reset_index(drop=True) for name in RELEASED}
 
 
@@ -175,7 +177,9 @@ def write_splits(folder: str | Path, made: Mapping[str, pd.DataFrame]) -> Path:
         file = folder / f"{SPLITS[name]}.jsonl"
         file.unlink(missing_ok=True)
         if len(cases):
-            lines = [json.dumps(plain(record(row, name)), ensure_ascii=False) for row in cases.to_dict("records")]
+            lines = [
+                json.dumps(to_json_data(record(row, name)), ensure_ascii=False) for row in cases.to_dict("records")
+            ]
             file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace")
     return folder
 
@@ -244,7 +248,7 @@ def split_statistics(cases: pd.DataFrame) -> pd.DataFrame:
     )
     table = each.groupby("split", sort=False).mean()
     table.insert(0, "instances", each["split"].value_counts())
-    there = published("table2").set_index("split").add_suffix("_published")
+    there = read_ux_table("table2").set_index("split").add_suffix("_published")
     ordered = [name for column in table for name in (column, f"{column}_published")]
     return table.join(there)[ordered].reset_index()
 
@@ -259,7 +263,7 @@ def dimension_shares(cases: pd.DataFrame) -> pd.DataFrame:
     known = cases.assign(side=sides)[(cases["dimension"] != "") & sides.notna()]
     known = known.assign(dimension=[label_id(name, side) for name, side in zip(known["dimension"], known["side"])])
     counted = known.groupby(["side", "dimension"]).size().rename("cases")
-    there = published("table7").set_index(["side", "dimension"])["cases"] / 10
+    there = read_ux_table("table7").set_index(["side", "dimension"])["cases"] / 10
     table = pd.concat([counted, there.rename("percent_published")], axis=1).reset_index()
     table = table[table["side"].isin(known["side"])].fillna({"cases": 0}).astype({"cases": int})
     table.insert(3, "percent", 100 * table["cases"] / table.groupby("side")["cases"].transform("sum"))

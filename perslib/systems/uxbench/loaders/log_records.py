@@ -47,7 +47,7 @@ class Message(NamedTuple):
     is_both: bool = False
 
 
-class Session(NamedTuple):
+class LogSession(NamedTuple):
     """A dialogue; `notes` names the irregularities of its record."""
 
     cid: str
@@ -63,7 +63,7 @@ _SEARCHES = {"searchGuid"}
 _KEYS = ("traceID", "content", "marks")
 
 
-def plain(text: str) -> str:
+def extract_reply_text(text: str) -> str:
     """Return the text of a reply: the text of a payload, or any other text without inline markers."""
     if text.startswith("{") and text.rstrip().endswith("}"):
         try:
@@ -71,11 +71,11 @@ def plain(text: str) -> str:
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict) and any(key in value for key in _KEYS):
-            text = _said(value)
+            text = _read_content(value)
     return _MARKER.sub("", text) if "[](@" in text else text
 
 
-def _said(payload: dict[str, Any]) -> str:
+def _read_content(payload: dict[str, Any]) -> str:
     content = payload.get("content")
     if isinstance(content, str) and content.strip():
         return content
@@ -104,17 +104,17 @@ def _texts(item: dict[str, Any]) -> Iterator[str]:
                 yield text
 
 
-class Unreadable(ValueError):
+class UnreadableRecord(ValueError):
     """The reason why a record is not a session, short enough to be counted."""
 
 
-def session(record: Any, *, name: str = "") -> Session:
+def session(record: Any, *, name: str = "") -> LogSession:
     """Return the session of a record; raise UnreadableRecord if the record is not one."""
     if not isinstance(record, Mapping):
-        raise record if isinstance(record, Unreadable) else Unreadable("not an object")
+        raise record if isinstance(record, UnreadableRecord) else UnreadableRecord("not an object")
     notes: list[str] = []
-    history = listed(named(record, "history"))
-    cid = named(record, "cid")
+    history = read_message_list(get_field(record, "history"))
+    cid = get_field(record, "cid")
     if cid is None or cid == "" or isinstance(cid, list | dict):
         notes.append("no cid")
         cid = name
@@ -131,14 +131,14 @@ def session(record: Any, *, name: str = "") -> Session:
             last = place
         messages.append(message(item, len(messages), notes))
     if not messages:
-        raise Unreadable("no message")
+        raise UnreadableRecord("no message")
     if not ordered:
-        messages = _reindexed(history, messages, notes)
+        messages = _sort_by_index(history, messages, notes)
     meta = {k: v for k, v in record.items() if k not in ("cid", "history", "messages")}
-    return Session(str(cid), tuple(messages), meta or NOTHING, tuple(notes))
+    return LogSession(str(cid), tuple(messages), meta or NOTHING, tuple(notes))
 
 
-def named(record: Mapping[str, Any], field: str) -> Any:
+def get_field(record: Mapping[str, Any], field: str) -> Any:
     """Return the value of a record under a field's name, or under another common name."""
     value = record.get(field)
     if value is None:
@@ -146,7 +146,7 @@ def named(record: Mapping[str, Any], field: str) -> Any:
     return value
 
 
-def _joined(parts: list[Any]) -> str | None:
+def _join_parts(parts: list[Any]) -> str | None:
     """Return the text of content in parts; None for other content."""
     if not all(isinstance(part, str | Mapping) for part in parts):
         return None
@@ -157,54 +157,54 @@ def _joined(parts: list[Any]) -> str | None:
     )
 
 
-def listed(history: Any) -> list[Any]:
+def read_message_list(history: Any) -> list[Any]:
     """Return the list of messages, which may be a JSON string; raise UnreadableRecord if it is neither."""
     if isinstance(history, str):
         try:
             history = json.loads(history)
         except (ValueError, RecursionError):
-            raise Unreadable("history is a text that holds no JSON") from None
+            raise UnreadableRecord("history is a text that holds no JSON") from None
     if history is None:
-        raise Unreadable("no history")
+        raise UnreadableRecord("no history")
     if not isinstance(history, list | tuple):
-        raise Unreadable("history is not a list")
+        raise UnreadableRecord("history is not a list")
     return list(history)
 
 
 def message(item: Mapping[str, Any], idx: int, notes: list[str]) -> Message:
     """Return one message; its text is under `message` or `content`, whichever is not empty."""
     get = item.get
-    text = get("message") or get("content") or named(item, "message") or ""
+    text = get("message") or get("content") or get_field(item, "message") or ""
     if type(text) is list:
-        text = _joined(text) or text
+        text = _join_parts(text) or text
     if type(text) is not str:
         notes.append("text that is not a string")
         text = json.dumps(text, ensure_ascii=False, default=str)
-    role = get("role") or named(item, "role")
+    role = get("role") or get_field(item, "role")
     if role != "user" and role != "assistant":
         role = ROLES.get(role.lower(), role) if isinstance(role, str) else "unknown"
         if role not in ("user", "assistant"):
             notes.append("unknown role")
-    time = named(item, "create_time")
+    time = get_field(item, "create_time")
     time = None if time == "" else time
     t = None if time is None else parse_seconds(time)
     if t is None and time is not None:
         notes.append("unreadable time")
     feedback, is_both = 0, False
     if role == "assistant":
-        feedback = button(item)
+        feedback = read_feedback(item)
         is_both = feedback < 0 and truth(get("is_liked"))
         if text[:1] == "{" or "[](@" in text:
-            text = plain(text)
+            text = extract_reply_text(text)
     return Message(idx, role, text, t, feedback, len(text), is_both)
 
 
-def button(item: Mapping[str, Any]) -> int:
+def read_feedback(item: Mapping[str, Any]) -> int:
     """Return -1 for a dislike, 1 for a like, 0 for neither; both on one reply count as a dislike."""
     get = item.get
     if get("is_unliked") and truth(get("is_unliked")):
         return -1
-    feedback = named(item, "feedback")
+    feedback = get_field(item, "feedback")
     if isinstance(feedback, str):
         feedback = feedback.strip().lower()
     if feedback in _LOG["down"]:
@@ -213,7 +213,7 @@ def button(item: Mapping[str, Any]) -> int:
     return 1 if liked else 0
 
 
-def _reindexed(history: list[Any], messages: list[Message], notes: list[str]) -> list[Message]:
+def _sort_by_index(history: list[Any], messages: list[Message], notes: list[str]) -> list[Message]:
     """Return messages in the order of `turn_index` if each has its own index, otherwise as they stand."""
     given = [item.get("turn_index") for item in history if isinstance(item, Mapping)]
     places = [p for p in given if type(p) is int]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from perslib.corpus.files.parquet import open_table
 from perslib.corpus.files.records import LONGEST, check_lines, check_width
 from perslib.errors import DataError, Problem
-from perslib.systems.uxbench.loaders.log_records import NAMES, Session, Unreadable, named, session
+from perslib.systems.uxbench.loaders.log_records import NAMES, LogSession, UnreadableRecord, get_field, session
 
 AT_ONCE = 4 << 20
 """Bytes of JSON Lines, about, in a block."""
@@ -32,7 +32,7 @@ OF_SESSION = ("user", "assistant", "scenario")
 Source: TypeAlias = str | Path | pd.DataFrame
 
 
-class Block(NamedTuple):
+class LogBlock(NamedTuple):
     """Whole sessions as they stand in a log; `first` is the number of its first line or session, from 1."""
 
     place: str
@@ -42,7 +42,7 @@ class Block(NamedTuple):
     """The number of a line that was skipped because it is too long; such a block holds nothing else."""
 
 
-def blocks(source: Source, *, size: int = AT_ONCE, rows: int = ROWS) -> Iterator[Block]:
+def read_log_blocks(source: Source, *, size: int = AT_ONCE, rows: int = ROWS) -> Iterator[LogBlock]:
     """Yield the blocks of a file, of a folder's files in the order of their names, or of a frame."""
     if isinstance(source, pd.DataFrame):
         yield from _of_tables(_slices(source, rows), "frame")
@@ -70,13 +70,13 @@ def first_record(file: Path) -> Any:
     """Return the first record of a file of lines; raise UnreadableRecord if it cannot be read."""
     with file.open("rb") as stream:
         line = next((line for line in iter(lambda: stream.readline(1 << 20), b"") if line.strip()), b"")
-    return _parsed(line, torn=False)
+    return _parse_line(line, torn=False)
 
 
 def _holds_messages(file: Path) -> bool:
     """Return whether a file of lines has a message per line, judging by its first line."""
     first = first_record(file)
-    return isinstance(first, dict) and named(first, "history") is None and named(first, "role") is not None
+    return isinstance(first, dict) and get_field(first, "history") is None and get_field(first, "role") is not None
 
 
 def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
@@ -99,7 +99,7 @@ def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
 # -- lines ------------------------------------------------------------------------------------------------
 
 
-def _of_lines(file: Path, size: int) -> Iterator[Block]:
+def _of_lines(file: Path, size: int) -> Iterator[LogBlock]:
     number, rest, skipping = 1, b"", False
     with file.open("rb") as stream:
         while read := stream.read(size):
@@ -112,13 +112,13 @@ def _of_lines(file: Path, size: int) -> Iterator[Block]:
             end = read.rfind(b"\n") + 1
             whole, rest = read[:end], read[end:]
             if whole:
-                yield Block(file.name, number, whole)
+                yield LogBlock(file.name, number, whole)
                 number += whole.count(b"\n")
             if len(rest) > LONGEST:
-                yield Block(file.name, number, b"", too_long=number)
+                yield LogBlock(file.name, number, b"", too_long=number)
                 rest, skipping = b"", True
     if rest:
-        yield Block(file.name, number, rest)
+        yield LogBlock(file.name, number, rest)
 
 
 # -- rows -------------------------------------------------------------------------------------------------
@@ -136,12 +136,12 @@ def _slices(frame: pd.DataFrame, rows: int) -> Iterator[pa.Table]:
         yield pa.Table.from_pandas(frame.iloc[begin : begin + rows], preserve_index=False)
 
 
-def _of_tables(tables: Iterator[pa.Table], place: str) -> Iterator[Block]:
+def _of_tables(tables: Iterator[pa.Table], place: str) -> Iterator[LogBlock]:
     """Yield blocks of the tables, each ending where a session ends."""
     number, held = 1, None
-    for table in map(_renamed, tables):
+    for table in map(_rename_columns, tables):
         if "history" in table.column_names or "messages" in table.column_names:
-            yield Block(place, number, table)
+            yield LogBlock(place, number, table)
             number += len(table)
             continue
         if "cid" not in table.column_names or "role" not in table.column_names:
@@ -156,13 +156,13 @@ def _of_tables(tables: Iterator[pa.Table], place: str) -> Iterator[Block]:
             begin -= 1
         held = table.slice(begin)
         if begin:
-            yield Block(place, number, table.slice(0, begin))
+            yield LogBlock(place, number, table.slice(0, begin))
             number += 1 + sum(one != other for one, other in pairwise(cids[:begin]))
     if held is not None:
-        yield Block(place, number, held)
+        yield LogBlock(place, number, held)
 
 
-def _renamed(table: pa.Table) -> pa.Table:
+def _rename_columns(table: pa.Table) -> pa.Table:
     """Return the table with our names for the columns of sessions and messages."""
     names = list(table.column_names)
     for field in ("history", "role", "cid"):
@@ -179,36 +179,36 @@ class Reject(NamedTuple):
     reason: str
 
 
-def read(block: Block) -> Iterator[tuple[int, Session | Reject]]:
+def read_log_block(block: LogBlock) -> Iterator[tuple[int, LogSession | Reject]]:
     """Number and session, or number and reject, of every record of a block."""
-    for number, record in records(block):
+    for number, record in read_block_records(block):
         place = f"{block.place}:{number}"
         try:
             yield number, session(record, name=place)
-        except Unreadable as error:
+        except UnreadableRecord as error:
             yield number, Reject(place, str(error))
 
 
-def sessions(source: Source, rejected: list[Reject] | None = None) -> Iterator[Session]:
+def read_log_sessions(source: Source, rejected: list[Reject] | None = None) -> Iterator[LogSession]:
     """Yield the sessions of a log; records that are not sessions are added to `rejected`."""
-    for block in blocks(source):
-        for _, one in read(block):
-            if isinstance(one, Session):
+    for block in read_log_blocks(source):
+        for _, one in read_log_block(block):
+            if isinstance(one, LogSession):
                 yield one
             elif rejected is not None:
                 rejected.append(one)
 
 
-def records(block: Block) -> Iterator[tuple[int, Any]]:
-    """Number and record of every line or row of a block; `Unreadable` in place of a record that cannot be read."""
+def read_block_records(block: LogBlock) -> Iterator[tuple[int, Any]]:
+    """Number and record of every line or row of a block; `UnreadableRecord` in place of a record that cannot be read."""
     if block.too_long:
-        yield block.too_long, Unreadable(_TOO_LONG)
+        yield block.too_long, UnreadableRecord(_TOO_LONG)
         return
     if isinstance(block.data, bytes):
         lines = block.data.split(b"\n")
         for i, line in enumerate(lines):
             if line.strip():
-                yield block.first + i, _parsed(line, torn=i == len(lines) - 1)
+                yield block.first + i, _parse_line(line, torn=i == len(lines) - 1)
         return
     rows = _rows(block.data)
     if "history" in block.data.column_names or "messages" in block.data.column_names:
@@ -219,7 +219,7 @@ def records(block: Block) -> Iterator[tuple[int, Any]]:
     for i, (cid, messages) in enumerate(groupby(cids, key=lambda row: row[0])):
         history = [message for _, message in messages]
         said = [message for message in history if isinstance(message, dict)]
-        about = {field: next((v for m in said if (v := named(m, field)) is not None), None) for field in told}
+        about = {field: next((v for m in said if (v := get_field(m, field)) is not None), None) for field in told}
         yield block.first + i, {"cid": cid, "history": history, **{k: v for k, v in about.items() if v is not None}}
 
 
@@ -229,19 +229,19 @@ def _rows(data: pa.Table | pa.RecordBatch) -> list[Any]:
         rows: list[Any] = data.to_pylist()
     except (OverflowError, ValueError):
         if len(data) == 1:
-            return [Unreadable("a value out of range")]
+            return [UnreadableRecord("a value out of range")]
         return [row for i in range(len(data)) for row in _rows(data.slice(i, 1))]
     return rows
 
 
-def _parsed(line: bytes, torn: bool) -> Any:
+def _parse_line(line: bytes, torn: bool) -> Any:
     if len(line) > LONGEST:
-        return Unreadable(_TOO_LONG)
+        return UnreadableRecord(_TOO_LONG)
     try:
         return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        return Unreadable("torn last line" if torn else "not UTF-8")
+        return UnreadableRecord("torn last line" if torn else "not UTF-8")
     except RecursionError:
-        return Unreadable("nested too deeply")
+        return UnreadableRecord("nested too deeply")
     except ValueError:
-        return Unreadable("torn last line" if torn else "not JSON")
+        return UnreadableRecord("torn last line" if torn else "not JSON")

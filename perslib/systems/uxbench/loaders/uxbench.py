@@ -33,8 +33,15 @@ from perslib.corpus.files.records import read_each
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.schemas import find_unstorable
-from perslib.systems.uxbench.loaders.log_records import Message, Session, Unreadable, named, plain, session
-from perslib.systems.uxbench.loaders.logs import Block, blocks, first_record, records
+from perslib.systems.uxbench.loaders.log_records import (
+    LogSession,
+    Message,
+    UnreadableRecord,
+    extract_reply_text,
+    get_field,
+    session,
+)
+from perslib.systems.uxbench.loaders.logs import LogBlock, first_record, read_block_records, read_log_blocks
 
 REMEDY = (
     "Give a released split (uxbench_task….jsonl), a raw log (.jsonl or .parquet, with `history` and `cid`), "
@@ -76,7 +83,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Impo
     reading = _Log(skip_bad=True)
     for file in _files(path):
         split = split_of(file)
-        lines = (line for block in blocks(file) for line in _lines(block))
+        lines = (line for block in read_log_blocks(file) for line in _lines(block))
         read_each(lines, reading, None, partial(_take, split=split, reading=reading), sessions=0)
     reading.note("records that are no session, left out", len(reading.rejected))
     reasons = Counter(one.reason for one in reading.rejected)
@@ -98,11 +105,13 @@ def _files(path: Path) -> list[Path]:
     return splits or files
 
 
-def _lines(block: Block) -> Iterator[tuple[str, Any, Any]]:
+def _lines(block: LogBlock) -> Iterator[tuple[str, Any, Any]]:
     """Place and record of every line or row of a block."""
-    for number, record in records(block):
+    for number, record in read_block_records(block):
         place = f"{block.place}:{number}"
-        wrong = str(record) if isinstance(record, Unreadable) else "nested too deeply" if is_too_deep(record) else ""
+        wrong = (
+            str(record) if isinstance(record, UnreadableRecord) else "nested too deeply" if is_too_deep(record) else ""
+        )
         yield place, Problem(place, wrong) if wrong else record, None
 
 
@@ -110,7 +119,7 @@ def _take(record: Any, place: str, split: str | None, reading: _Log) -> None:
     """Take in the session of a record, and its case where it comes from a split."""
     try:
         reading.take(*(split_session(record, split, place) if split else (session(record, name=place), {})))
-    except Unreadable as error:
+    except UnreadableRecord as error:
         raise DataError(Problem(place, str(error))) from error
 
 
@@ -122,22 +131,22 @@ class _Log(ImportResult):
     names: Counter[str] = field(default_factory=Counter)
     positions: Counter[str] = field(default_factory=Counter)
 
-    def take(self, one: Session, case: Mapping[str, Any]) -> None:
+    def take(self, one: LogSession, case: Mapping[str, Any]) -> None:
         """Take in one session, with its case where there is one."""
         for note in one.notes:
             self.note(note)
         meta = one.meta
-        user = named(meta, "user") or None
+        user = get_field(meta, "user") or None
         user = self._own("", one.cid) if user is None else _text(str(user))
         self.profiles.setdefault(user, _profile(meta.get("user_profile")))
         scenario = _text(str(meta.get("scenario") or case.get("scenario") or "all"))
         where = {"user": user, "scenario": scenario, "session": self._own(f"{user}\0{scenario}\0", one.cid)}
         first = next((m.t for m in one.messages if m.t is not None), None)
         about = {"position": self.positions[user], "started_at": _time(first)}
-        assistant = named(meta, "assistant")
+        assistant = get_field(meta, "assistant")
         about["assistant"] = _text(assistant) if isinstance(assistant, str) and assistant else None
         self.positions[user] += 1
-        rows, _ = self.add({**where, **about}, map(_told, one.messages), unasked={"asked_at": None})
+        rows, _ = self.add({**where, **about}, map(_split_message, one.messages), unasked={"asked_at": None})
         if case:
             judged = len(rows) - 1 if case["reply"] and rows else None
             self.cases.append({**case, **where, "turn": judged})
@@ -161,7 +170,7 @@ class _Log(ImportResult):
         return "zh" if 2 * sum(bool(_HAN.search(text)) for text in said) >= len(said) else "en"
 
 
-def _told(message: Message) -> tuple[str, str, dict[str, Any]]:
+def _split_message(message: Message) -> tuple[str, str, dict[str, Any]]:
     """Return role and text of a message, and the columns of its reply."""
     if message.role != "assistant":
         return message.role, _text(message.text), {"asked_at": _time(message.t)}
@@ -200,18 +209,18 @@ def _profile(value: Any) -> dict[str, Any]:
 # -- cases of the released splits (UXBench, section 4 and its data card) -------------------------------------
 
 
-def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[str, Any]]:
+def split_session(record: Any, split: str, place: str) -> tuple[LogSession, dict[str, Any]]:
     """Return the conversation of a case, and the case in the columns of `perslib.systems.uxbench`."""
     if not isinstance(record, Mapping):
-        raise record if isinstance(record, Unreadable) else Unreadable("not an object")
+        raise record if isinstance(record, UnreadableRecord) else UnreadableRecord("not an object")
     if fault := next(find_unstorable(dict(record), place), None):
-        raise Unreadable(fault.message)
+        raise UnreadableRecord(fault.message)
     task = split.split("_")[0]
     history, query, reply, complaint, notes = {
         "task1": _judge, "task2": _eval, "task3": _recovery,
     }[task](record)  # fmt: skip
     if not query:
-        raise Unreadable("no query")
+        raise UnreadableRecord("no query")
     gold = _gold(record, split) if task != "task2" else None
     said = [*history, {"role": "user", "message": query}]
     said += [{"role": "assistant", "message": reply}] if reply else []
@@ -226,7 +235,7 @@ def split_session(record: Any, split: str, place: str) -> tuple[Session, dict[st
         "cid": one.cid,
         "query": query,
         "history": tuple(shown),
-        "reply": plain(reply),
+        "reply": extract_reply_text(reply),
         "complaint": complaint,
         "gold": gold,
         "dimension": _word(record.get("failure_dimension") or record.get("success_dimension")),
@@ -240,7 +249,7 @@ Parts = tuple[list[dict[str, Any]], str, str, str, list[str]]
 
 def _judge(record: Mapping[str, Any]) -> Parts:
     query = record.get("source_query")
-    asked = _said(query) if isinstance(query, Mapping) else _word(query)
+    asked = _read_message_text(query) if isinstance(query, Mapping) else _word(query)
     return _messages(record.get("selected_history")), asked, _word(record.get("agent_response_full")), "", []
 
 
@@ -249,8 +258,8 @@ def _eval(record: Mapping[str, Any]) -> Parts:
     query = _word(record.get("query"))
     sent = _messages(record.get("messages")) or _messages(record.get("history"))
     notes = []
-    if sent and sent[-1].get("role") == "user" and (not query or _said(sent[-1]).strip() == query.strip()):
-        query = query or _said(sent[-1])
+    if sent and sent[-1].get("role") == "user" and (not query or _read_message_text(sent[-1]).strip() == query.strip()):
+        query = query or _read_message_text(sent[-1])
         sent = sent[:-1]
     elif sent and record.get("messages"):
         notes.append("messages that do not end with the query, which was added")
@@ -262,7 +271,7 @@ def _recovery(record: Mapping[str, Any]) -> Parts:
     history = _messages(record.get("history"))
     failed, complaint = _word(record.get("failed_response")), _word(record.get("user_complaint"))
     notes = []
-    said = [(one.get("role"), _said(one).strip()) for one in history[-2:]]
+    said = [(one.get("role"), _read_message_text(one).strip()) for one in history[-2:]]
     held = 0
     if said == [("assistant", failed.strip()), ("user", complaint.strip())]:
         held = 2
@@ -274,7 +283,7 @@ def _recovery(record: Mapping[str, Any]) -> Parts:
         history, notes = history[:-held], ["history that already holds the failed reply or the complaint"]
     query = ""
     if history and history[-1].get("role") == "user":
-        query, history = _said(history[-1]), history[:-1]
+        query, history = _read_message_text(history[-1]), history[:-1]
     return history, query, failed, complaint, notes
 
 
@@ -290,11 +299,11 @@ def _messages(value: Any) -> list[dict[str, Any]]:
     if value is None or value == "":
         return []
     if not isinstance(value, list | tuple):
-        raise Unreadable("history is not a list")
+        raise UnreadableRecord("history is not a list")
     return [dict(m) for m in value if isinstance(m, Mapping)]
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _read_message_text(message: Mapping[str, Any]) -> str:
     return _word(message.get("message") or message.get("content"))
 
 

@@ -18,8 +18,8 @@ CASES = {"good_acc": 1000, "bad_acc": 1000, "accuracy": 2000, "eval_good": 4900,
 REWARD_MODEL = "GRM"
 
 
-def published(name: str) -> pd.DataFrame:
-    """One published table: `published("table3")`; see `TABLES`."""
+def read_ux_table(name: str) -> pd.DataFrame:
+    """One published table: `read_ux_table("table3")`; see `TABLES`."""
     if name not in TABLES:
         raise UnknownName("published table", name, TABLES)
     return read_csv(__file__, f"{name}.csv")
@@ -31,5 +31,5 @@ TABLES = tuple(sorted(file.stem for file in Path(__file__).parent.glob("*.csv"))
 
 def families() -> dict[str, str]:
     """Model → family, of all models named in the published tables (Table 8)."""
-    both = pd.concat([published("table3"), published("table9")])
+    both = pd.concat([read_ux_table("table3"), read_ux_table("table9")])
     return dict(zip(both["model"], both["family"], strict=True))

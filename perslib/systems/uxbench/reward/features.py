@@ -28,7 +28,7 @@ MOST_TOKENS = 600
 Csr = Any  # scipy's sparse matrices have no types
 
 
-def runs(text: str) -> list[str]:
+def list_ngrams(text: str) -> list[str]:
     """Tokens of a text, pairs of neighbours, and triples of Chinese characters."""
     found = tokens(text)
     if len(found) > MOST_TOKENS:
@@ -48,12 +48,12 @@ def _hashing(analyzer: Any) -> HashingVectorizer:
     return HashingVectorizer(analyzer=analyzer, n_features=BUCKETS, norm=None, alternate_sign=False, dtype=np.float32)
 
 
-def counted(texts: Sequence[str]) -> Csr:
+def count_buckets(texts: Sequence[str]) -> Csr:
     """How often each bucket occurs, one row a text."""
-    return _hashing(runs).transform(texts)
+    return _hashing(list_ngrams).transform(texts)
 
 
-class Weighted:
+class BucketWeights:
     """The buckets that are kept, and how much each weighs: learned from texts, applied to any."""
 
     def __init__(self, buckets: npt.NDArray[np.int64], idf: npt.NDArray[np.float32]):
@@ -62,7 +62,7 @@ class Weighted:
         self._weights.idf_ = idf
 
     @classmethod
-    def learned(cls, counts: Csr, features: int) -> Self:
+    def fit(cls, counts: Csr, features: int) -> Self:
         """The `features` most frequent buckets (at least in three texts where there are a hundred)."""
         texts = np.bincount(counts.indices, minlength=BUCKETS)
         often = np.flatnonzero(texts >= (3 if counts.shape[0] > 100 else 1))
@@ -75,9 +75,9 @@ class Weighted:
         own = counts[:, self.buckets]
         return self._weights.transform(own) if own.shape[1] else own
 
-    def named(self, text: str) -> dict[int, str]:
+    def name_buckets(self, text: str) -> dict[int, str]:
         """Column → the runs of this text that fall into it, to say what a model went by."""
-        known, names = sorted(set(runs(text))), dict[int, list[str]]()
+        known, names = sorted(set(list_ngrams(text))), dict[int, list[str]]()
         for run, bucket in zip(known, _hashing(_alone).transform(known).indices if known else ()):
             column = int(np.searchsorted(self.buckets, bucket))
             if column < len(self.buckets) and self.buckets[column] == bucket:
@@ -102,14 +102,14 @@ _LATIN, _LETTER = re.compile(r"[A-Za-z]+"), re.compile(r"[^\W\d_]+")
 
 def dense(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
     """One row a case, columns as `DENSE`."""
-    base = np.array([measure_traits(_said(case)) for case in cases]).reshape(len(cases), len(NAMES))
+    base = np.array([measure_traits(_make_context(case)) for case in cases]).reshape(len(cases), len(NAMES))
     further = np.array([_further(case) for case in cases]).reshape(len(cases), len(FURTHER) - 2)
     seconds = np.log1p(np.asarray(reading_seconds([case.reply for case in cases]), dtype=float))
     ratio = base[:, NAMES.index("length")] - base[:, NAMES.index("request_length")]
     return np.column_stack([base, seconds, ratio, further])
 
 
-def _said(case: Case) -> TurnContext:
+def _make_context(case: Case) -> TurnContext:
     asked = tuple(m["content"] for m in case.history if m["role"] == "user")
     replied = tuple(m["content"] for m in case.history if m["role"] == "assistant")
     return TurnContext(case.query, case.reply, "", "", case.scenario, "", asked, replied)

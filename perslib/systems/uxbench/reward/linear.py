@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from perslib.errors import PerslibError, UnknownName
 from perslib.llm.embeddings import Embedder, embedder
 from perslib.stats import SEED
-from perslib.systems.uxbench.reward.features import DENSE, LENGTHS, Weighted, counted, dense
+from perslib.systems.uxbench.reward.features import DENSE, LENGTHS, BucketWeights, count_buckets, dense
 from perslib.systems.uxbench.tasks.cases import Case, owners
 
 Floats = npt.NDArray[np.float64]
@@ -68,7 +68,7 @@ class Backend(Protocol):
         ...
 
 
-def explained(parts: Sequence[tuple[str, str, float]]) -> pd.DataFrame:
+def sort_contributions(parts: Sequence[tuple[str, str, float]]) -> pd.DataFrame:
     """Contributions as `Backend.explain` gives them, the strongest first."""
     table = pd.DataFrame(parts, columns=["part", "feature", "contribution"])
     return table.sort_values("contribution", key=np.abs, ascending=False, kind="stable", ignore_index=True)
@@ -78,7 +78,7 @@ def _model(c: float) -> LogisticRegression:
     return LogisticRegression(C=c, max_iter=300, tol=1e-3)
 
 
-class Linear(ABC):
+class LinearBackend(ABC):
     """log odds of good = x · coef + intercept, where the subclass says what x is."""
 
     kind: ClassVar[str]
@@ -136,7 +136,7 @@ class Linear(ABC):
 
     def logits(self, cases: Sequence[Case]) -> Floats:
         """Log odds of good, one a case."""
-        coef = self._fitted()
+        coef = self._check_fitted()
         if not len(cases):
             return np.zeros(0)
         return np.asarray(self._inputs(cases) @ coef, dtype=float).ravel() + self.intercept
@@ -144,12 +144,12 @@ class Linear(ABC):
     def explain(self, case: Case) -> pd.DataFrame:
         """What is in the case, by name, by the size of its contribution."""
         row = sparse.csr_array(self._inputs([case])).toarray()[0]
-        return explained(self._parts(case, row * self._fitted()))
+        return sort_contributions(self._parts(case, row * self._check_fitted()))
 
     def _numbers(self, cases: Sequence[Case]) -> Floats:
         return dense(cases)[:, [DENSE.index(name) for name in self.names]]
 
-    def _fitted(self) -> Floats:
+    def _check_fitted(self) -> Floats:
         if self.coef is None:
             raise PerslibError("This reward model has not learned anything yet: run its fit first.")
         return self.coef
@@ -161,7 +161,7 @@ class Linear(ABC):
     def write(self, folder: Path) -> dict[str, Any]:
         """All weights, as arrays."""
         return {
-            "coef": self._fitted(), "intercept": np.array(self.intercept), "mean": self._mean, "spread": self._spread,
+            "coef": self._check_fitted(), "intercept": np.array(self.intercept), "mean": self._mean, "spread": self._spread,
         }  # fmt: skip
 
     @classmethod
@@ -185,7 +185,7 @@ VIEWS: Mapping[str, Callable[[Case], str]] = {
 }
 
 
-class Words(Linear):
+class WordBackend(LinearBackend):
     """TF-IDF of query, reply and the user's messages before, each apart, with dense features."""
 
     kind = "words"
@@ -206,18 +206,18 @@ class Words(Linear):
 
     def _learn(self, cases: Sequence[Case]) -> Any:
         counts = self._counts(cases)
-        self._words = {view: Weighted.learned(found, self.features) for view, found in counts.items()}
+        self._words = {view: BucketWeights.fit(found, self.features) for view, found in counts.items()}
         numbers = self._numbers(cases)
         self._mean, self._spread = numbers.mean(axis=0), numbers.std(axis=0).clip(0.05)
-        return self._joined(counts, numbers)
+        return self._join_features(counts, numbers)
 
     def _inputs(self, cases: Sequence[Case]) -> Any:
-        return self._joined(self._counts(cases), self._numbers(cases))
+        return self._join_features(self._counts(cases), self._numbers(cases))
 
     def _counts(self, cases: Sequence[Case]) -> dict[str, Any]:
-        return {view: counted([VIEWS[view](case) for case in cases]) for view in self.views}
+        return {view: count_buckets([VIEWS[view](case) for case in cases]) for view in self.views}
 
-    def _joined(self, counts: Mapping[str, Any], numbers: Floats) -> Any:
+    def _join_features(self, counts: Mapping[str, Any], numbers: Floats) -> Any:
         # Numbers stand beside rows of length one: a third of a standard deviation is the size of a word that matters.
         scaled = sparse.csr_array(((numbers - self._mean) / self._spread).clip(-4, 4) / 3)
         words = [self._words[view](found) for view, found in counts.items()]
@@ -226,7 +226,7 @@ class Words(Linear):
     def _parts(self, case: Case, pushes: Floats) -> list[tuple[str, str, float]]:
         parts, start = [], 0
         for view, words in self._words.items():
-            named = words.named(VIEWS[view](case))
+            named = words.name_buckets(VIEWS[view](case))
             parts += [(view, runs, float(pushes[start + column])) for column, runs in named.items()]
             start += len(words.buckets)
         return parts + [("numbers", n, float(v)) for n, v in zip(self.names, pushes[start:]) if v]
@@ -246,11 +246,11 @@ class Words(Linear):
     def read(cls, folder: Path, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
         """What `write` gave."""
         own = super().read(folder, settings, arrays)
-        own._words = {view: Weighted(arrays[f"{view}.buckets"], arrays[f"{view}.idf"]) for view in own.views}
+        own._words = {view: BucketWeights(arrays[f"{view}.buckets"], arrays[f"{view}.idf"]) for view in own.views}
         return own
 
 
-class Embedded(Linear):
+class EmbeddingBackend(LinearBackend):
     """Vectors of query q, reply r and the user's messages before, and q · r by element, with dense features."""
 
     kind = "embedded"
@@ -271,10 +271,10 @@ class Embedded(Linear):
     def _learn(self, cases: Sequence[Case]) -> Any:
         raw = self._raw(cases)
         self._mean, self._spread = raw.mean(axis=0), raw.std(axis=0).clip(1e-3)
-        return self._scaled(raw)
+        return self._scale(raw)
 
     def _inputs(self, cases: Sequence[Case]) -> Any:
-        return self._scaled(self._raw(cases))
+        return self._scale(self._raw(cases))
 
     def _raw(self, cases: Sequence[Case]) -> Floats:
         if self._opened is None:
@@ -288,7 +288,7 @@ class Embedded(Linear):
         )
         return np.column_stack([query, reply, before, query * reply, self._numbers(cases)])
 
-    def _scaled(self, raw: Floats) -> Floats:
+    def _scale(self, raw: Floats) -> Floats:
         scaled: Floats = ((raw - self._mean) / self._spread).clip(-4, 4) / 10
         return scaled
 

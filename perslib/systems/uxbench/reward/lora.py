@@ -24,7 +24,7 @@ from perslib.extras import import_extra
 from perslib.judge.tuned.training import FineTuning, fine_tune, pad_batch, predict, validation_users
 from perslib.prompts import fence, read_phrases
 from perslib.stats import SEED
-from perslib.systems.uxbench.reward.linear import explained
+from perslib.systems.uxbench.reward.linear import sort_contributions
 from perslib.systems.uxbench.tasks.cases import Case, owners
 
 Floats = npt.NDArray[np.float64]
@@ -79,7 +79,7 @@ class Lora:
                 task_type="CAUSAL_LM",
             )  # fmt: skip
             self._net = peft.get_peft_model(self._net, adapters)
-        encoded, owner = [self._encoded(case) for case in cases], owners(cases).astype(str)
+        encoded, owner = [self._encode_case(case) for case in cases], owners(cases).astype(str)
         held = np.isin(owner, list(validation_users(owner.tolist(), how.validation, seed)))
         rows = [
             (encoded[i], 1 - how.smoothing if good[i] else how.smoothing, float(weight[i]))
@@ -104,7 +104,7 @@ class Lora:
         """ln P(good) − ln P(bad) at the verdict's token."""
         if self._net is None:
             raise PerslibError("This reward model has not learned anything yet: run its fit first.")
-        return self._read([self._encoded(case) for case in cases])
+        return self._read([self._encode_case(case) for case in cases])
 
     def _read(self, encoded: list[list[int]]) -> Floats:
         if not encoded:
@@ -146,7 +146,7 @@ class Lora:
         ids: list[int] = self._tokens(text, add_special_tokens=False, verbose=False)["input_ids"]
         return ids
 
-    def _encoded(self, case: Case) -> list[int]:
+    def _encode_case(self, case: Case) -> list[int]:
         """Question, conversation, reply, and the place of the verdict; the history gives way first."""
         words = read_phrases("reward", self.language)
         history = "\n".join(f"{words[m['role']]}: {m['content']}" for m in case.history)
@@ -166,7 +166,7 @@ class Lora:
         others = [Case(case.case, q, tuple(h), r) for q, h, r in bare.values()]
         whole, *less = self.logits([case, *others])
         rows = [(part, "left out", float(whole - without)) for part, without in zip(bare, less)]
-        return explained(rows)
+        return sort_contributions(rows)
 
     # -- kept ------------------------------------------------------------------------------------------------
 

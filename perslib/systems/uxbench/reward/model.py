@@ -6,7 +6,7 @@
     model.explain(history, query, response)             # what spoke for and against
     model.save("runs/reward"); Reward.load("runs/reward")
 
-What learns is the backend: `Words()` (default), `Embedded()` or `Lora("model")`. Around it all is alike: probabilities
+What learns is the backend: `WordBackend()` (default), `EmbeddingBackend()` or `Lora("model")`. Around it all is alike: probabilities
 are calibrated, the threshold is chosen, and what it takes to be sure is found, on cases of users that the backend has
 not seen.
 
@@ -42,9 +42,9 @@ from perslib.stats.detect.abstention import Abstention, fit_abstention
 from perslib.stats.detect.calibration import Calibration, Kind, fit_calibration
 from perslib.stats.detect.probabilities import probability_metrics
 from perslib.stats.detect.thresholds import best_threshold, cheapest_threshold, verdict_of
-from perslib.systems.uxbench.reward.linear import Backend, Embedded, Words
+from perslib.systems.uxbench.reward.linear import Backend, EmbeddingBackend, WordBackend
 from perslib.systems.uxbench.reward.lora import Lora
-from perslib.systems.uxbench.tasks.cases import Case, goods, labelled, lessons_of, owners, weights
+from perslib.systems.uxbench.tasks.cases import Case, case_weights, goods, lessons_of, owners, select_labelled_cases
 from perslib.systems.uxbench.tasks.judging import COLUMNS
 
 Floats = npt.NDArray[np.float64]
@@ -52,7 +52,7 @@ HELD, FOLDS = 0.2, 5
 ALPHA = 0.1
 LEAST_P = 1e-6
 FORMAT = 2
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (Words, Embedded, Lora)}
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (WordBackend, EmbeddingBackend, Lora)}
 
 
 @judge("reward model")
@@ -85,7 +85,7 @@ class Reward(Judge):
         seed: int = SEED,
         name: str | None = None,
     ):
-        self.backend: Backend = Words() if backend is None else backend
+        self.backend: Backend = WordBackend() if backend is None else backend
         self.chosen, self.calibration, self.cost = threshold, calibration, cost
         self.held, self.folds, self.alpha, self.seed = held, folds, alpha, seed
         self.name = name or self.backend.name
@@ -96,24 +96,24 @@ class Reward(Judge):
 
     def learn(self, cases: Sequence[Case], held_out: Sequence[Case] | None = None) -> Self:
         """Learn from labelled cases; `held_out` are cases of other users, taken instead of a share of these."""
-        known = labelled(cases)
+        known = select_labelled_cases(cases)
         if self.folds and held_out is None:
-            return self._crossed(known)
-        learn, held = (known, labelled(held_out)) if held_out is not None else self._parts(known)
+            return self._fit_crossed(known)
+        learn, held = (known, select_labelled_cases(held_out)) if held_out is not None else self._parts(known)
         calibrates = held and self.calibration != "none"
         if held_out is None and (_one_sided(learn) or (calibrates and _one_sided(held))):
-            return self._crossed(known)
+            return self._fit_crossed(known)
         if shared := set(owners(learn).tolist()) & set(owners(held).tolist()):
             raise DataError(
                 Problem("held_out", f"{min(map(str, shared))} is among those that are learned from"),
                 "Hold out whole users: what is alike in their cases would be taken for knowledge.",
             )
-        self.backend.fit(labelled(learn), goods(learn), weights(learn), self.seed)
+        self.backend.fit(select_labelled_cases(learn), goods(learn), case_weights(learn), self.seed)
         numbers = self._decide(self.backend.logits(held), held) if held else {}
         self.card_ = self._card(learn, held, numbers)
         return self
 
-    def _crossed(self, known: list[Case]) -> Self:
+    def _fit_crossed(self, known: list[Case]) -> Self:
         """Learn with log odds of every case by a backend that has not seen its user; the one that stays learns from all."""
         of = owners(known)
         users = np.random.default_rng(self.seed).permutation(sorted(set(of.tolist())))
@@ -126,9 +126,9 @@ class Reward(Judge):
             if _one_sided(learn):
                 raise _too_few_users(of)
             other = copy.copy(self.backend)
-            other.fit(learn, goods(learn), weights(learn), self.seed)
+            other.fit(learn, goods(learn), case_weights(learn), self.seed)
             logits[out] = other.logits([c for c, apart in zip(known, out) if apart])
-        self.backend.fit(known, goods(known), weights(known), self.seed)
+        self.backend.fit(known, goods(known), case_weights(known), self.seed)
         self.card_ = self._card(known, known, self._decide(logits, known))
         return self
 
@@ -146,7 +146,7 @@ class Reward(Judge):
     def _decide(self, logits: Floats, held: Sequence[Case]) -> dict[str, Any]:
         """Calibration, threshold and abstention from the log odds of cases held out, and numbers on these."""
         logits, good = np.asarray(logits, dtype=float), goods(held)
-        self.calibration_ = fit_calibration(self.calibration, logits, good, weights(held))
+        self.calibration_ = fit_calibration(self.calibration, logits, good, case_weights(held))
         p, known = self.calibration_(logits), ~np.isnan(logits)
         if self.chosen == "balanced":
             self.threshold = best_threshold(good[known], p[known])
@@ -168,11 +168,11 @@ class Reward(Judge):
 
     def logits(self, cases: Sequence[Case]) -> Floats:
         """Log odds of each case as the backend gives them, before calibration."""
-        self._fitted()
+        self._check_fitted()
         return np.asarray(self.backend.logits(cases), dtype=float)
 
     def verdicts(self, cases: Sequence[Case]) -> pd.DataFrame:
-        """One row a case, as `perslib.systems.uxbench.bench.judged_by` has them, with `abstains` and `sure`.
+        """One row a case, as `perslib.systems.uxbench.bench.judge_each_case` has them, with `abstains` and `sure`.
 
         It abstains where its conformal set does not hold the label it says, and that label alone: see `Abstention`.
         `sure` is how far P(good) is from the threshold, in log odds.
@@ -209,7 +209,7 @@ class Reward(Judge):
             for one, said in zip(p.tolist(), verdict_of(p, self.threshold))
         ]
 
-    def anew(self) -> Reward:
+    def copy_unfitted(self) -> Reward:
         """A reward model like this one that has learned nothing: for cross-validation."""
         other = copy.copy(self)
         other.backend, other.card_ = copy.copy(self.backend), None
@@ -220,7 +220,7 @@ class Reward(Judge):
     def save(self, folder: str | Path) -> Path:
         """Weights, and a card: what it learned from, which labels, numbers, and their hashes (`perslib.saved`)."""
         card = {
-            **self._fitted(),
+            **self._check_fitted(),
             "decision": {
                 "threshold": self.threshold,
                 "chosen": self.chosen,
@@ -257,7 +257,7 @@ class Reward(Judge):
             model.abstention_, model.card_ = Abstention(**bounds), card
         return model
 
-    def _fitted(self) -> dict[str, Any]:
+    def _check_fitted(self) -> dict[str, Any]:
         if self.card_ is None:
             raise PerslibError("This reward model has not learned anything yet: run its learn(cases) first.")
         return self.card_
@@ -316,13 +316,13 @@ def _about(cases: Sequence[Case]) -> dict[str, Any]:
         "users": len(set(owners(cases).tolist())),
         "good": int(good.sum()),
         "bad": int((~good).sum()),
-        "weight": round(float(weights(cases).sum()), 6),
+        "weight": round(float(case_weights(cases).sum()), 6),
         "sources": dict(sorted(Counter(getattr(c, "source", "") or "unknown" for c in cases).items())),
         "sha256": digest({"cases": content}),
     }
 
 
-def swapped(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> pd.Series:
+def audit_swapped_replies(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> pd.Series:
     """What happens to scores when replies change places between cases of one scenario: a reward model has to notice.
 
     - changed: share of cases whose log odds move by more than .05; median_move: the median of |change|

@@ -26,8 +26,8 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus, relabel
 from perslib.errors import NotEnough
 from perslib.stats import floats
-from perslib.systems.uxbench.loaders.log_records import Message, Session
-from perslib.systems.uxbench.signals.model import DEFAULT, Settings
+from perslib.systems.uxbench.loaders.log_records import LogSession, Message
+from perslib.systems.uxbench.signals.model import DEFAULT, SignalSettings
 from perslib.systems.uxbench.signals.table import SCORED, table
 
 #: Signal → (score it votes for, weight of the vote at full strength).
@@ -52,16 +52,16 @@ PENALTY = 5.0
 _OF_LOG = ("record", "cid", "reply", "next")
 
 
-def signals_of(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
+def signals_of(corpus: Corpus, settings: SignalSettings = DEFAULT) -> pd.DataFrame:
     """How each reply of a corpus was taken: the columns of `perslib.systems.uxbench.signals.table`, a row a turn in the corpus' order."""
-    sessions, places = sessions_of(corpus)
+    sessions, places = make_log_sessions(corpus)
     found = table(sessions, settings, private=False).to_pandas().drop(columns=list(_OF_LOG))
     found.index = pd.Index(places)
     keys = corpus.turns[TURN]
     return pd.concat([keys, found.loc[keys.index]], axis=1)
 
 
-def sessions_of(corpus: Corpus) -> tuple[list[Session], list[int]]:
+def make_log_sessions(corpus: Corpus) -> tuple[list[LogSession], list[int]]:
     """The conversations of a corpus as sessions of a log, and the rows of `turns` that their replies are."""
     turns = corpus.turns
     asked, answered = _seconds(turns["asked_at"]), _seconds(turns["answered_at"])
@@ -79,7 +79,7 @@ def sessions_of(corpus: Corpus) -> tuple[list[Session], list[int]]:
             places.append(row)
         for text in trailing[key]:
             messages.append(_message(len(messages), "user", text, None))
-        sessions.append(Session("/".join(map(str, key)), tuple(messages), dict(zip(SESSION, key))))
+        sessions.append(LogSession("/".join(map(str, key)), tuple(messages), dict(zip(SESSION, key))))
     return sessions, places
 
 
@@ -102,7 +102,7 @@ class Votes:
     """Rated turns that it was learned from."""
 
 
-def fit_votes(corpus: Corpus, settings: Settings = DEFAULT) -> Votes:
+def fit_votes(corpus: Corpus, settings: SignalSettings = DEFAULT) -> Votes:
     """Learn the worth of each signal from train users' ratings, by ridge regression on strengths."""
     strengths = pd.DataFrame(_strengths(signals_of(corpus, settings)))
     score = floats(corpus.turns["score"])
@@ -152,7 +152,7 @@ def weak_labels(signals: pd.DataFrame, votes: Votes | None = None) -> pd.DataFra
 
 
 @relabel("behaviour")
-def behavioural(corpus: Corpus, settings: Settings = DEFAULT) -> Corpus:
+def behavioural(corpus: Corpus, settings: SignalSettings = DEFAULT) -> Corpus:
     """The corpus as if nobody had rated: weak labels stand where ratings stood, and `meta["labels"]` says so.
 
     Scores are whole, as a memory expects them; `weak_label`, `weak_weight` and `weak_why` hold what they come from. Reasons, several annotators' ratings, and the satisfaction

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
-from perslib.systems.uxbench.signals.model import Settings
+from perslib.systems.uxbench.signals.model import SignalSettings
 from perslib.systems.uxbench.signals.wording import LANGUAGES, any_of, cues
 
 #: Classes whose cues name the assistant's conduct by themselves.
@@ -76,7 +76,7 @@ def complaints(lang: str) -> tuple[Cue, ...]:
 
 
 def complaint(
-    text: str, lang: str, settings: Settings, possible: Iterable[Cue], blocked: bool = True
+    text: str, lang: str, settings: SignalSettings, possible: Iterable[Cue], blocked: bool = True
 ) -> Complaint | None:
     """Return the complaint in a message, or None; it holds no cues but the `possible` ones, and no blocker unless `blocked`."""
     language = _language(lang)
@@ -91,7 +91,7 @@ def complaint(
             start, end = hit.span()
             if blocked and not cue.pattern.match(blank, start):
                 continue
-            weight = cue.weight * _aimed(cue, blank, start, end, lang, long)
+            weight = cue.weight * _weigh_aim(cue, blank, start, end, lang, long)
             if weight > (best[cue.kind][0] if cue.kind in best else 0.0):
                 best[cue.kind] = (weight, cue, begin + start, min(begin + end, len(text)))
     if not best:
@@ -103,7 +103,7 @@ def complaint(
     return Complaint(1 - rest, f"{lang}.complain.{cue.kind}.{cue.number}", start, end)
 
 
-def _windows(text: str, lang: str, settings: Settings) -> tuple[list[tuple[int, str]], bool]:
+def _windows(text: str, lang: str, settings: SignalSettings) -> tuple[list[tuple[int, str]], bool]:
     """Return the parts of a message in which complaints are looked for, lower-cased, and whether it is a long one."""
     size = len(text) if lang == "zh" else len(text.split(None, settings.short + 1))
     long = size > settings.short
@@ -115,7 +115,7 @@ def _windows(text: str, lang: str, settings: Settings) -> tuple[list[tuple[int, 
     return [(begin, part.lower().replace("’", "'")) for begin, part in parts], long
 
 
-def _aimed(cue: Cue, text: str, start: int, end: int, lang: str, long: bool) -> float:
+def _weigh_aim(cue: Cue, text: str, start: int, end: int, lang: str, long: bool) -> float:
     """Return 1 where the cue is aimed at the reply, ½ where that is likely in a short message, 0 in a long one."""
     if cue.kind in AIMED:
         return 1.0

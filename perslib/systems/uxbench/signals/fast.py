@@ -28,7 +28,7 @@ _MEMORY = 64 << 20
 """Bytes for the automaton's states, which are made as texts need them."""
 
 
-def loosened(pattern: str) -> str:
+def loosen_pattern(pattern: str) -> str:
     """Return a pattern of RE2 that matches wherever that of `re` does: without lookarounds, edges, and counts that end."""
     pattern = _AT_MOST.sub(r"{\1,}", _LOOKS_AROUND.sub("", pattern))  # each step would be a state
     return _STRICT.sub(lambda found: _LOOSER[found[0]], pattern)
@@ -45,7 +45,7 @@ class Patterns:
             self._set.Add(pattern)
         self._set.Compile()
 
-    def found(self, text: str) -> list[int]:
+    def find_matches(self, text: str) -> list[int]:
         """Return the numbers of the patterns that match somewhere in a text, in order."""
         try:
             data = text.encode()
@@ -87,7 +87,7 @@ def _classes() -> np.ndarray:
     return table
 
 
-def counts(texts: Sequence[str]) -> Counts:
+def count_characters(texts: Sequence[str]) -> Counts:
     """Count characters, words and markup of every text."""
     parts = [np.zeros((3, 0), np.uint32)]
     begin = size = 0

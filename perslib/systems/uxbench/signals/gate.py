@@ -4,7 +4,7 @@ Near duplicates are found by an exact hash first, then by MinHash with bands: th
 sets of character 5-grams estimates their Jaccard similarity; texts that agree in one of the bands are compared, the
 others are not alike enough to look at (Broder 1997).
 
-    gate = Gate(GateSettings(signals=("complain", "dislike", "like")))
+    gate = SessionFilter(GateSettings(signals=("complain", "dislike", "like")))
     kept = [s for s in sessions if gate(s, reactions(s)) is None]
     gate.counts                                           # Counter({"no_signal": 812, "near_duplicate": 14, …})
 
@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from perslib.errors import UnknownName
-from perslib.systems.uxbench.loaders.log_records import PICTURE, Session
+from perslib.systems.uxbench.loaders.log_records import PICTURE, LogSession
 from perslib.systems.uxbench.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction
-from perslib.systems.uxbench.signals.similarity import compared
+from perslib.systems.uxbench.signals.similarity import cut_middle
 from perslib.systems.uxbench.signals.wording import LANGUAGES, any_of, cues, language
 
 GRAM = 5
@@ -117,7 +117,7 @@ class GateSettings:
 
 
 @dataclass
-class Gate:
+class SessionFilter:
     """Rules in order: the first that a session fails gives the reason; `counts` has one number a reason."""
 
     settings: GateSettings = field(default_factory=GateSettings)
@@ -128,7 +128,7 @@ class Gate:
             raise UnknownName("signal", min(unknown), PRECEDENCE)
         self._duplicates = None if self.settings.alike is None else Duplicates(self.settings.alike)
 
-    def __call__(self, session: Session, reactions: Sequence[Reaction]) -> str | None:
+    def __call__(self, session: LogSession, reactions: Sequence[Reaction]) -> str | None:
         """Return why a session does not pass, or None."""
         reason = next(filter(None, _refusals(session, reactions, self.settings)), None)
         if reason is None and self._duplicates is not None:
@@ -137,7 +137,7 @@ class Gate:
         return reason
 
 
-def _refusals(session: Session, reactions: Sequence[Reaction], settings: GateSettings) -> Iterator[str | None]:
+def _refusals(session: LogSession, reactions: Sequence[Reaction], settings: GateSettings) -> Iterator[str | None]:
     """Why a session does not pass, rule after rule, None where it passes one."""
     users = [m.text for m in session.messages if m.role == "user"]
     wanted = settings.signals
@@ -146,13 +146,13 @@ def _refusals(session: Session, reactions: Sequence[Reaction], settings: GateSet
     yield "all_interrupted" if reactions and all(r.interrupted for r in reactions) else None
     yield "no_signal" if wanted is not None and not shown else None
     yield "conflict" if not settings.conflicts and any(r.conflict for r in reactions) else None
-    spoken = identified(compared(users[0] if users else ""))
+    spoken = identify_language(cut_middle(users[0] if users else ""))
     yield "language" if settings.languages is not None and spoken not in settings.languages else None
     for name, text, bounds in (("query", query, settings.query), ("reply", reply, settings.reply)):
         yield f"{name}_length" if bounds is not None and not bounds[0] <= len(text) <= bounds[1] else None
     if not settings.images:  # what was not logged would have to be seen to judge the reply
         yield "image_reply" if reply.strip() == PICTURE else None
-        yield "image_request" if _found("images").search(query.lower()) else None
+        yield "image_request" if _compile_cues("images").search(query.lower()) else None
     for text in users:
         yield from (f"unsafe_{kind}" for kind in asked_for(text))
 
@@ -163,7 +163,7 @@ def asked_for(text: str) -> Iterator[str]:
     for kind, pattern in _unsafe().items():
         for found in pattern.finditer(lowered):
             clause = max((end.end() for end in _CLAUSE.finditer(lowered, 0, found.start() + 1)), default=0)
-            if not _found("against").search(lowered, clause, found.end()):
+            if not _compile_cues("against").search(lowered, clause, found.end()):
                 yield kind
                 break
 
@@ -177,7 +177,7 @@ def _identifier() -> Any:
     return known
 
 
-def identified(text: str) -> str:
+def identify_language(text: str) -> str:
     """The language of a text: zh and en by their script, another where letters or a model of languages say so.
 
     Of few words a model says little: they count as English.
@@ -195,7 +195,7 @@ def identified(text: str) -> str:
 
 
 def _exchange(
-    session: Session, reactions: Sequence[Reaction], wanted: Sequence[str] | None
+    session: LogSession, reactions: Sequence[Reaction], wanted: Sequence[str] | None
 ) -> tuple[str, str, list[Reaction]]:
     """The request and the first reply that shows a signal asked for (else the first), and the replies that show one."""
     shown = [r for r in reactions if wanted is None or any(name in wanted for name in r.names)]
@@ -206,13 +206,13 @@ def _exchange(
     return (before[-1] if before else ""), session.messages[one.idx].text, shown
 
 
-def masked(text: str) -> str:
+def mask_slurs(text: str) -> str:
     """The text with slurs blanked out; whatever else it says stays."""
     return _slurs().sub(MASK, text)
 
 
 @cache
-def _found(name: str) -> re.Pattern[str]:
+def _compile_cues(name: str) -> re.Pattern[str]:
     return re.compile(any_of(p for lang in LANGUAGES for p in cues(lang)["gate"][name]))
 
 

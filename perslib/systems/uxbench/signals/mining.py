@@ -30,10 +30,18 @@ import pyarrow.parquet as pq
 from perslib import __version__
 from perslib.cluster import Scheduler, connect_cluster, spread
 from perslib.errors import DataError, Problem
-from perslib.systems.uxbench.loaders.log_records import Session
-from perslib.systems.uxbench.loaders.logs import AT_ONCE, ROWS, Block, Reject, Source, blocks, read
-from perslib.systems.uxbench.signals.model import DEFAULT, PRECEDENCE, Settings
-from perslib.systems.uxbench.signals.table import SCHEMA, table, uncollected
+from perslib.systems.uxbench.loaders.log_records import LogSession
+from perslib.systems.uxbench.loaders.logs import (
+    AT_ONCE,
+    ROWS,
+    LogBlock,
+    Reject,
+    Source,
+    read_log_block,
+    read_log_blocks,
+)
+from perslib.systems.uxbench.signals.model import DEFAULT, PRECEDENCE, SignalSettings
+from perslib.systems.uxbench.signals.table import SCHEMA, pause_garbage_collection, table
 
 TABLE = "signals.parquet"
 REJECTED = "rejected.jsonl"
@@ -49,14 +57,14 @@ class BlockTable(NamedTuple):
     ids: np.ndarray
 
 
-@uncollected()
+@pause_garbage_collection()
 def block_table(
-    block: Block, settings: Settings = DEFAULT, *, private: bool = True, key: bytes | None = None
+    block: LogBlock, settings: SignalSettings = DEFAULT, *, private: bool = True, key: bytes | None = None
 ) -> BlockTable:
-    """The table of one block; see `mined`."""
-    found = list(read(block))
-    numbers = [number for number, one in found if isinstance(one, Session)]
-    sessions = [one for _, one in found if isinstance(one, Session)]
+    """The table of one block; see `mine_log`."""
+    found = list(read_log_block(block))
+    numbers = [number for number, one in found if isinstance(one, LogSession)]
+    sessions = [one for _, one in found if isinstance(one, LogSession)]
     notes = Counter(note for session in sessions for note in session.notes)
     ids = np.array([_digest(session.cid) for session in sessions], np.uint64)
     rejected = [one for _, one in found if isinstance(one, Reject)]
@@ -68,7 +76,7 @@ def _digest(cid: str) -> int:
 
 
 @dataclass
-class Mined:
+class MiningResult:
     """What mining gave: where the table is, how often each signal was found, and what was left out."""
 
     replies: int = 0
@@ -102,18 +110,18 @@ class Mined:
         return counted.assign(share=counted["primary"] / max(1, self.replies))
 
 
-def mined(
+def mine_log(
     source: Source,
     out: str | Path | None = None,
     *,
-    settings: Settings = DEFAULT,
+    settings: SignalSettings = DEFAULT,
     private: bool = True,
     key: bytes | None = None,
     processes: int = 1,
     size: int = AT_ONCE,
     rows: int = ROWS,
     scheduler: Scheduler | None = None,
-) -> Mined:
+) -> MiningResult:
     """Mine a log: a .jsonl or .parquet file, a folder of them, or a frame.
 
     `private` de-identifies every session first; with a `key`, ids become keyed digests and times are shifted. With
@@ -130,14 +138,14 @@ def mined(
     if processes > 1 and scheduler is not None:
         raise DataError(Problem("processes", f"is {processes} beside a scheduler"), "Leave one of them out.")
     work = partial(block_table, settings=settings, private=private, key=key)
-    cut = blocks(source, size=size, rows=rows)
+    cut = read_log_blocks(source, size=size, rows=rows)
     folder = None if out is None else Path(out)
     if scheduler is not None:
-        return _gathered(_on_cluster(work, cut, scheduler, folder), folder)
-    return _gathered(map(work, cut) if processes == 1 else _in_order(work, cut, processes), folder)
+        return _gather_tables(_on_cluster(work, cut, scheduler, folder), folder)
+    return _gather_tables(map(work, cut) if processes == 1 else _in_order(work, cut, processes), folder)
 
 
-def _in_order(work: partial[BlockTable], cut: Iterable[Block], processes: int) -> Iterator[BlockTable]:
+def _in_order(work: partial[BlockTable], cut: Iterable[LogBlock], processes: int) -> Iterator[BlockTable]:
     """The blocks' tables in their order, a few blocks ahead worked off by other processes."""
     waiting: deque[Future[BlockTable]] = deque()
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -150,17 +158,17 @@ def _in_order(work: partial[BlockTable], cut: Iterable[Block], processes: int) -
 
 
 def _on_cluster(
-    work: partial[BlockTable], cut: Iterable[Block], scheduler: Scheduler, out: Path | None
+    work: partial[BlockTable], cut: Iterable[LogBlock], scheduler: Scheduler, out: Path | None
 ) -> Iterator[BlockTable]:
     """The blocks' tables in their order, made by the workers of a cluster."""
     shards = None if out is None else out / SHARDS
     with connect_cluster(scheduler) as client:
-        yield from spread(client, work, cut, keys=None if out is None else partial(_called, work), folder=shards)
+        yield from spread(client, work, cut, keys=None if out is None else partial(_name_block, work), folder=shards)
     if shards is not None:
         shutil.rmtree(shards, ignore_errors=True)
 
 
-def _called(work: partial[BlockTable], block: Block) -> str:
+def _name_block(work: partial[BlockTable], block: LogBlock) -> str:
     """All that the table of a block depends on."""
     data = block.data
     if isinstance(data, pa.Table):
@@ -172,8 +180,8 @@ def _called(work: partial[BlockTable], block: Block) -> str:
     return repr((__version__, work.keywords, block.place, block.first, block.too_long, content))
 
 
-def _gathered(made: Iterable[BlockTable], folder: Path | None) -> Mined:
-    result = Mined(folder=folder)
+def _gather_tables(made: Iterable[BlockTable], folder: Path | None) -> MiningResult:
+    result = MiningResult(folder=folder)
     ids: list[np.ndarray] = []
     if folder is None:
         for part in made:
@@ -196,7 +204,7 @@ def _gathered(made: Iterable[BlockTable], folder: Path | None) -> Mined:
     return result
 
 
-def _count(result: Mined, part: BlockTable, ids: list[np.ndarray]) -> None:
+def _count(result: MiningResult, part: BlockTable, ids: list[np.ndarray]) -> None:
     result.replies += len(part.rows)
     result.sessions += len(part.ids)
     result.rejected.update(reject.reason for reject in part.rejected)

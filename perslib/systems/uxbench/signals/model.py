@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 
 @dataclass(frozen=True)
-class Settings:
+class SignalSettings:
     """Thresholds of the signals (UXBench, section 3, gives their meaning and none of these numbers)."""
 
     rounds_back: int = 4
@@ -34,7 +34,7 @@ class Settings:
     """Rounds after a negative signal within which a change of topic means that a question was abandoned."""
 
 
-DEFAULT = Settings()
+DEFAULT = SignalSettings()
 
 
 Strength = Literal["explicit", "strong", "weak"]

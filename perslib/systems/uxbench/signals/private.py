@@ -28,9 +28,9 @@ from typing import NamedTuple
 import phonenumbers
 
 from perslib.paths import read_toml
-from perslib.systems.uxbench.loaders.log_records import Session
+from perslib.systems.uxbench.loaders.log_records import LogSession
 from perslib.systems.uxbench.signals.fast import Patterns
-from perslib.systems.uxbench.signals.wording import simplified
+from perslib.systems.uxbench.signals.wording import to_simplified
 
 
 class Rule(NamedTuple):
@@ -44,7 +44,7 @@ class Rule(NamedTuple):
     """What every text has in it that the pattern matches, in RE2's syntax: else it need not be tried."""
 
 
-def identity_card(text: str) -> bool:
+def is_identity_card(text: str) -> bool:
     """Whether the digits of a resident's card of the PRC add up, with a birthday that can be one."""
     digits = re.sub(r"[ -]", "", text).upper()
     try:
@@ -64,7 +64,7 @@ def old_identity_card(text: str) -> bool:
     return 11 <= int(text[:2]) <= 82
 
 
-def bank_card(text: str) -> bool:
+def is_bank_card(text: str) -> bool:
     """Whether thirteen digits or more, not all the same, add up (Luhn)."""
     digits = luhn_digits(text)
     total = sum(sum(divmod(int(digit) * (1 + i % 2), 10)) for i, digit in enumerate(reversed(digits)))
@@ -161,9 +161,9 @@ def _tagger() -> Callable[[str], Iterable[tuple[str, str]]]:
     return lambda text: [(word.word, word.flag) for word in posseg.cut(text)]
 
 
-def chinese_name(text: str) -> bool:
+def is_chinese_name(text: str) -> bool:
     """Whether a surname with what follows is a name as jieba tags words, and nothing in it an ordinary word."""
-    text = simplified(text)
+    text = to_simplified(text)
     (_, tag), *further = _tagger()(text)
     return not further and tag.startswith("nr") and not is_word(text)
 
@@ -175,8 +175,8 @@ _ANYWHERE = frozenset(_SAID["anywhere"])
 _NO_NAMES = frozenset(_SAID["no_names"])
 TITLES = tuple(_SAID["titles"])
 _CHECKS: dict[str, Callable[[str], bool]] = {
-    "identity_card": identity_card,
-    "bank_card": bank_card,
+    "identity_card": is_identity_card,
+    "bank_card": is_bank_card,
     "address": _address,
     "ipv6": _ipv6,
     "old_identity_card": old_identity_card,
@@ -190,19 +190,19 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "is_no_day": lambda name: name.split()[0] not in _NO_NAMES,
     "coordinates": _coordinates,
     "is_no_word": lambda name: not is_word(name),
-    "chinese_name": chinese_name,
+    "chinese_name": is_chinese_name,
     "is_not_famous": lambda text: not any(known in text for known in _SAID["famous"]),
 }
 
 
-def filled(pattern: str) -> str:
+def expand_pattern(pattern: str) -> str:
     """Return a pattern with the pieces that it names."""
-    return re.sub(r"\{([a-z_]+)\}", lambda piece: filled(_SAID["pieces"][piece[1]]), pattern)
+    return re.sub(r"\{([a-z_]+)\}", lambda piece: expand_pattern(_SAID["pieces"][piece[1]]), pattern)
 
 
 def _rule(kind: str, needs: str, pattern: str, group: int = 0, check: str = "", any_case: bool = False) -> Rule:
-    compiled = re.compile(filled(pattern), re.IGNORECASE if any_case else 0)
-    needs = filled(needs)
+    compiled = re.compile(expand_pattern(pattern), re.IGNORECASE if any_case else 0)
+    needs = expand_pattern(needs)
     if any_case:  # `re` takes the Turkish letters for an i as well
         needs = f"(?i:{needs.replace('i', '[iıİ]')})"
     return Rule(kind, compiled, group, _CHECKS[check] if check else None, needs)
@@ -229,12 +229,12 @@ class Hit(NamedTuple):
 
 def hits(text: str) -> list[Hit]:
     """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
-    needed = _NEEDED.found(text)
+    needed = _NEEDED.find_matches(text)
     if not needed:
         return []
     if len(RULES) in needed:
         text = text.translate(_NARROW)
-        needed = _NEEDED.found(text)
+        needed = _NEEDED.find_matches(text)
     found: list[Hit] = []
     for rule in [RULES[number] for number in needed]:
         for match in rule.pattern.finditer(text):
@@ -290,7 +290,7 @@ class Placeholders:
         return text
 
 
-def deidentified(session: Session, key: bytes | None = None, *, texts: bool = True) -> Session:
+def deidentify(session: LogSession, key: bytes | None = None, *, texts: bool = True) -> LogSession:
     """Return the session with placeholders; with a `key`, also its id and its times are no longer what they were.
 
     Without `texts`, only id and times are replaced.

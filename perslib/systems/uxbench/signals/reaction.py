@@ -3,7 +3,7 @@
 What the user says next speaks of the last reply before it. Earlier replies to the same question were superseded, and a
 reply that was cut off says something about the system, not about its quality.
 
-`outcome` says what became of a reply that was not liked: did the next one mend it?
+`find_outcome` says what became of a reply that was not liked: did the next one mend it?
 
 recovered        the reply that followed was taken well: like, thanks, or the talk went on without a negative signal
 failed_recovery  the reply that followed was not liked either
@@ -16,19 +16,19 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from perslib.systems.uxbench.loaders.log_records import Message, Session
+from perslib.systems.uxbench.loaders.log_records import LogSession, Message
 from perslib.systems.uxbench.signals.model import (
     DEFAULT,
     EXPRESSED,
     NEGATIVE,
     RANK,
     Reaction,
-    Settings,
     Signal,
+    SignalSettings,
     Strength,
 )
-from perslib.systems.uxbench.signals.similarity import parallel, same_content, same_topic, similarity
-from perslib.systems.uxbench.signals.user_messages import UserMessage, interrupted, read_messages
+from perslib.systems.uxbench.signals.similarity import is_parallel_request, same_content, same_topic, similarity
+from perslib.systems.uxbench.signals.user_messages import UserMessage, is_interrupted, read_messages
 from perslib.systems.uxbench.signals.wording import language, reading_seconds
 
 
@@ -41,8 +41,8 @@ class _Asked(NamedTuple):
 
 
 def reactions(
-    session: Session,
-    settings: Settings = DEFAULT,
+    session: LogSession,
+    settings: SignalSettings = DEFAULT,
     reading: Sequence[float] | None = None,
     read: Mapping[str, UserMessage] | None = None,
 ) -> list[Reaction]:
@@ -69,15 +69,15 @@ def reactions(
     for place, (reply, after) in enumerate(zip(replies, asked[1:])):
         superseded = not after and place + 1 < len(replies)
         recently = place - trouble <= settings.topics_back
-        one = _taken(reply, after, before, place, reading[place], recently, superseded, settings)
+        one = _make_reaction(reply, after, before, place, reading[place], recently, superseded, settings)
         before.extend(after)
         if one.signals and not EXPRESSED.isdisjoint(one.names):
             trouble = place
         found.append(one)
-    return followed(found)
+    return add_outcomes(found)
 
 
-def _taken(
+def _make_reaction(
     reply: Message,
     after: Sequence[_Asked],
     before: Sequence[_Asked],
@@ -85,7 +85,7 @@ def _taken(
     reading: float,
     recently: bool,
     superseded: bool,
-    settings: Settings,
+    settings: SignalSettings,
 ) -> Reaction:
     """The reaction to a reply, by what the user said `after` it, if anything.
 
@@ -95,8 +95,8 @@ def _taken(
     first = after[0].message if after else None
     gap = None if first is None or first.t is None or reply.t is None else first.t - reply.t
     fraction = None
-    signals = _clicked(reply)
-    broken = not superseded and interrupted(reply.text)
+    signals = _read_buttons(reply)
+    broken = not superseded and is_interrupted(reply.text)
     if broken:
         signals.append(Signal("system_failure", 1.0, "strong", "interrupted", reply.idx, 0, len(reply.text)))
     elif first is not None:
@@ -141,7 +141,7 @@ def _primary(signals: list[Signal], otherwise: str) -> tuple[str, bool]:
     return signals[0].name, against and any(s.name == "like" for s in signals)
 
 
-def _clicked(reply: Message) -> list[Signal]:
+def _read_buttons(reply: Message) -> list[Signal]:
     """What the buttons say."""
     if reply.feedback == 0:
         return []
@@ -154,7 +154,7 @@ def _clicked(reply: Message) -> list[Signal]:
 # -- what the next message says ---------------------------------------------------------------------------
 
 
-def _say(signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: int, settings: Settings) -> None:
+def _say(signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: int, settings: SignalSettings) -> None:
     """Add the signals of what a user message says."""
     message, blame, closed = one.message, one.read.blame, one.read.closed
     blamed = blame is not None and blame.score >= settings.complained
@@ -175,7 +175,7 @@ def _say(signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: in
 
 
 def _again(
-    message: Message, own: UserMessage, before: Sequence[_Asked], place: int, settings: Settings
+    message: Message, own: UserMessage, before: Sequence[_Asked], place: int, settings: SignalSettings
 ) -> Signal | None:
     """Whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
     if not own.asks.tokens:
@@ -191,7 +191,7 @@ def _again(
     if best is None:
         return None
     span = (message.idx, 0, len(message.text), best.message.idx)
-    if sim < 1 and parallel(best.message.text, message.text, best.read.asks, own.asks):
+    if sim < 1 and is_parallel_request(best.message.text, message.text, best.read.asks, own.asks):
         return Signal("parallel_request", sim, "weak", "frame", *span)
     if sim >= settings.repeated and (len(own.asks.tokens) > 1 or own.asks.tokens[0] < "\u2fff"):
         return Signal("repeat", sim, "strong", "similarity", *span)
@@ -206,32 +206,32 @@ _NEGATIVE = frozenset(NEGATIVE)
 _AGAINST = EXPRESSED - {"abandon"}
 
 
-def expressed(reaction: Reaction) -> bool:
+def shows_dissatisfaction(reaction: Reaction) -> bool:
     """Whether the user showed on purpose that a reply was not good enough."""
     return bool(reaction.signals) and not _AGAINST.isdisjoint(reaction.names)
 
 
-def followed(found: list[Reaction]) -> list[Reaction]:
+def add_outcomes(found: list[Reaction]) -> list[Reaction]:
     """The reactions with their outcomes, and whether the session ended on a negative note."""
     if _NEGATIVE.isdisjoint([r.primary for r in found]):
         return found
     done = list(found)
     for i, reaction in enumerate(found):
-        if not reaction.superseded and expressed(reaction):
-            done[i] = Reaction(*reaction[:-1], outcome(found, i + 1))  # a quarter of the time of `_replace`
+        if not reaction.superseded and shows_dissatisfaction(reaction):
+            done[i] = Reaction(*reaction[:-1], find_outcome(found, i + 1))  # a quarter of the time of `_replace`
     spoken = next((r for r in reversed(done) if r.next is not None), None)
-    if spoken is not None and expressed(spoken):  # what the user said last was against a reply
+    if spoken is not None and shows_dissatisfaction(spoken):  # what the user said last was against a reply
         done[-1] = done[-1]._replace(left_after_negative=True)
     return done
 
 
-def outcome(found: Sequence[Reaction], begin: int) -> str:
+def find_outcome(found: Sequence[Reaction], begin: int) -> str:
     """The outcome, from the reactions to the replies that followed, the first of them at `begin`."""
     for place in range(begin, len(found)):
         reaction = found[place]
         if reaction.superseded:
             continue  # regenerated: the last of the siblings is what the user saw
-        if expressed(reaction):
+        if shows_dissatisfaction(reaction):
             return "failed_recovery"
         names = reaction.names
         if "like" in names or "thanks" in names:

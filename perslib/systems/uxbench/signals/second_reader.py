@@ -39,24 +39,24 @@ wrote, rules and this reader together found 63 % of complaints, and 76 % of what
 75 %)."""
 
 
-class Said(NamedTuple):
+class MessageSignal(NamedTuple):
     """What a message does to the reply before it, and how likely that is."""
 
     name: str
     score: float
 
 
-def read_again(texts: Iterable[str]) -> dict[str, Said]:
+def read_again(texts: Iterable[str]) -> dict[str, MessageSignal]:
     """Text → what it does, of those that complain, thank or give up by their meaning."""
     wanted = list(dict.fromkeys(texts))
     if not wanted:
         return {}
-    weights, thresholds = _fitted()
-    chances = probabilities(vectors(wanted), weights)
+    weights, thresholds = _load_weights()
+    chances = predict_signals(vectors(wanted), weights)
     best = (chances - thresholds).argmax(axis=1)
     signals = list(NAMES.values())
     return {
-        text: Said(signals[place], float(chance[place]))
+        text: MessageSignal(signals[place], float(chance[place]))
         for text, place, chance in zip(wanted, best, chances)
         if chance[place] >= thresholds[place]
     }
@@ -67,14 +67,14 @@ def vectors(texts: list[str]) -> np.ndarray:
     return embedder("embedded").embed([text[:READ] for text in texts], "query")
 
 
-def probabilities(embedded: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def predict_signals(embedded: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the chance of each signal; the last weight is the constant."""
     chances: np.ndarray = 1 / (1 + np.exp(-(embedded @ weights[:, :-1].T + weights[:, -1])))
     return chances
 
 
 @cache
-def _fitted() -> tuple[np.ndarray, np.ndarray]:
+def _load_weights() -> tuple[np.ndarray, np.ndarray]:
     with load_model(FOLDER, "second reader") as (_, arrays):
         return arrays["weights"], arrays["thresholds"]
 
@@ -90,7 +90,7 @@ def examples() -> tuple[list[str], np.ndarray]:
     return [one["text"] for one in said], np.array([one["label"] for one in said])
 
 
-def fit(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def fit_signal_weights(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the weights of a logistic regression for each label against all else."""
     from sklearn.linear_model import LogisticRegression
 
@@ -101,13 +101,13 @@ def fit(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.stack(rows)
 
 
-def left_out(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def predict_held_out(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the chances of each example as those see it that were fitted without it."""
     order = np.random.default_rng(1).permutation(len(labels)) % 10
     chances = np.zeros((len(labels), len(NAMES)))
     for part in range(10):
         here = order == part
-        chances[here] = probabilities(embedded[here], fit(embedded[~here], labels[~here]))
+        chances[here] = predict_signals(embedded[here], fit_signal_weights(embedded[~here], labels[~here]))
     return chances
 
 
@@ -120,11 +120,11 @@ def lowest_precise(chance: np.ndarray, right: np.ndarray) -> tuple[float, float]
     return float(chance[order[last]]), float(found[last] / right.sum())
 
 
-def main() -> None:
+def write_signal_weights() -> None:
     """Fit the weights, write them, and say how well left-out examples are read."""
     texts, labels = examples()
     embedded = vectors(texts)
-    chances = left_out(embedded, labels)
+    chances = predict_held_out(embedded, labels)
     thresholds = []
     for place, label in enumerate(NAMES):
         threshold, recall = lowest_precise(chances[:, place], labels == label)
@@ -132,9 +132,12 @@ def main() -> None:
         print(
             f"{label}: {(labels == label).sum()} examples; from {threshold:.2f} on {PRECISE:.0%} are right, {recall:.0%} found"
         )
-    arrays = {"weights": fit(embedded, labels).astype(np.float32), "thresholds": np.array(thresholds, np.float32)}
+    arrays = {
+        "weights": fit_signal_weights(embedded, labels).astype(np.float32),
+        "thresholds": np.array(thresholds, np.float32),
+    }
     save_model(FOLDER, {"kind": "second reader", "labels": list(NAMES), "examples": len(texts)}, arrays)
 
 
 if __name__ == "__main__":
-    main()
+    write_signal_weights()

@@ -42,7 +42,7 @@ _PLAIN = re.compile(
 _DIGITS = re.compile(r"\d")
 
 
-class Words(NamedTuple):
+class ComparedText(NamedTuple):
     """A text as it is compared: tokens, their kinds, language, and how many tokens are of a kind said before."""
 
     tokens: tuple[str, ...]
@@ -59,14 +59,14 @@ def _politeness() -> tuple[re.Pattern[str], frozenset[str]]:
     return re.compile("|".join(map(re.escape, sorted(opening, key=len, reverse=True)))), frozenset(closing)
 
 
-def compared(text: str) -> str:
+def cut_middle(text: str) -> str:
     """Return what of a text is compared: all, or head and tail of a long one."""
     return text if len(text) <= COMPARED else text[: COMPARED // 2] + "\n" + text[-COMPARED // 2 :]
 
 
-def words(text: str) -> Words:
+def tokenize_request(text: str) -> ComparedText:
     """Return the tokens of a normalised text; what lies between head and tail of a long one is left out."""
-    text = compared(text)
+    text = cut_middle(text)
     lang = language(text)
     text = text.lower() if _PLAIN.fullmatch(text) else unicodedata.normalize("NFKC", text).casefold()
     opening, closings = _politeness()
@@ -77,10 +77,10 @@ def words(text: str) -> Words:
     while len(found) > 1 and found[-1] in closings:
         found.pop()
     kinds = frozenset(found)
-    return Words(tuple(found), kinds, lang, len(found) - len(kinds))
+    return ComparedText(tuple(found), kinds, lang, len(found) - len(kinds))
 
 
-def similarity(a: Words, b: Words, least: float = 0.0) -> float:
+def similarity(a: ComparedText, b: ComparedText, least: float = 0.0) -> float:
     """Return how alike two texts are, 0–1; below `least` it may be any number below it, found at less cost.
 
     The bound: neither a subsequence nor shared pairs can be more than the m shared tokens, so sim is at most
@@ -125,7 +125,7 @@ def _frame() -> tuple[re.Pattern[str], frozenset[str], re.Pattern[str]]:
     )
 
 
-def parallel(before: str, after: str, a: Words, b: Words) -> bool:
+def is_parallel_request(before: str, after: str, a: ComparedText, b: ComparedText) -> bool:
     """Whether the later request asks the same of another thing, which says nothing against the reply.
 
     So it is when the text after a colon or in quotation marks differs behind the same instruction, when the numbers
@@ -142,8 +142,8 @@ def parallel(before: str, after: str, a: Words, b: Words) -> bool:
     differing = [(x[i:j], y[k:m]) for kind, i, j, k, m in changes if kind == "replace"]
     if any(_number(old) and _number(new) for old, new in differing):
         return True
-    swapped = [pair for pair in differing if _swapped(*pair)]
-    return bool(swapped) and _framed(shared) > 0.5
+    swapped = [pair for pair in differing if _is_swapped(*pair)]
+    return bool(swapped) and _measure_frame(shared) > 0.5
 
 
 def _other_payload(before: str, after: str) -> bool:
@@ -159,7 +159,7 @@ def _number(tokens: tuple[str, ...]) -> bool:
     return any(_DIGITS.search(token) for token in tokens)
 
 
-def _swapped(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
+def _is_swapped(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
     """Content in the place of as much other content: apple for banana, not last for lasts."""
     if _is_cjk(old[0]) and _is_cjk(new[0]):
         little = _frame()[2]
@@ -169,16 +169,16 @@ def _swapped(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
     x, y = [[t for t in side if t not in frame] for side in (old, new)]
     if len(x) != len(y) or not x:
         return False
-    return not any(_inflected(one, other) for one, other in zip(x, y))
+    return not any(_are_forms(one, other) for one, other in zip(x, y))
 
 
-def _inflected(one: str, other: str) -> bool:
+def _are_forms(one: str, other: str) -> bool:
     """Whether two words are forms of one, or one a slip of the pen: they begin alike."""
     least = max(3, round(0.6 * min(len(one), len(other))))
     return one[:least] == other[:least] or sorted(one) == sorted(other)
 
 
-def _framed(shared: list[tuple[str, ...]]) -> float:
+def _measure_frame(shared: list[tuple[str, ...]]) -> float:
     """The share of the shared text that is a frame."""
     zh, en, _ = _frame()
     total = framed = 0
@@ -229,7 +229,7 @@ def same_topic(text: str, earlier: Sequence[str]) -> bool:
         for piece in content:
             if piece in said:
                 return True
-    return len(words(text).tokens) < LEAST_TOKENS
+    return len(tokenize_request(text).tokens) < LEAST_TOKENS
 
 
 def _content(lowered: str) -> list[str]:

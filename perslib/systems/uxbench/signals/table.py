@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from perslib.systems.uxbench.loaders.log_records import Session
-from perslib.systems.uxbench.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Settings, Signal
-from perslib.systems.uxbench.signals.private import deidentified
+from perslib.systems.uxbench.loaders.log_records import LogSession
+from perslib.systems.uxbench.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Signal, SignalSettings
+from perslib.systems.uxbench.signals.private import deidentify
 from perslib.systems.uxbench.signals.reaction import reactions
 from perslib.systems.uxbench.signals.user_messages import read_messages
 from perslib.systems.uxbench.signals.wording import reading_seconds
@@ -53,7 +53,7 @@ SCHEMA = pa.schema(
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Without the cyclic garbage collector: nothing here makes a cycle, and it would walk all that the process holds."""
     enabled = gc.isenabled()
     gc.disable()
@@ -64,10 +64,10 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-@uncollected()
+@pause_garbage_collection()
 def table(
-    sessions: Sequence[Session],
-    settings: Settings = DEFAULT,
+    sessions: Sequence[LogSession],
+    settings: SignalSettings = DEFAULT,
     *,
     numbers: Sequence[int] | None = None,
     private: bool = True,
@@ -85,13 +85,13 @@ def table(
 
 
 def _read(
-    sessions: Sequence[Session], settings: Settings, private: bool, key: bytes | None
+    sessions: Sequence[LogSession], settings: SignalSettings, private: bool, key: bytes | None
 ) -> Iterator[tuple[str, list[Reaction]]]:
     """The id and the reactions of every session, de-identified before they are read."""
     spoken = [[m.text for m in session.messages if m.role == "assistant"] for session in sessions]
     reading = iter(reading_seconds(list(chain.from_iterable(spoken))).tolist())  # before placeholders change them
     if private or key is not None:
-        sessions = [deidentified(session, key, texts=private) for session in sessions]
+        sessions = [deidentify(session, key, texts=private) for session in sessions]
     read = read_messages((m.text for session in sessions for m in session.messages if m.role == "user"), settings)
     for session, replies in zip(sessions, spoken):
         yield session.cid, reactions(session, settings, list(islice(reading, len(replies))), read)
@@ -121,10 +121,10 @@ def _columns(
         **each,
     }
     arrays = [pa.array(columns[name], SCHEMA.field(name).type) for name in SCHEMA.names if name != "signals"]
-    return pa.table([*arrays, _listed(signals, offsets)], schema=SCHEMA)
+    return pa.table([*arrays, _make_list_array(signals, offsets)], schema=SCHEMA)
 
 
-def _listed(signals: Sequence[Signal], offsets: np.ndarray) -> pa.ListArray:
+def _make_list_array(signals: Sequence[Signal], offsets: np.ndarray) -> pa.ListArray:
     fields = zip(*signals) if signals else [()] * len(Signal._fields)
     arrays = [pa.array(values, field.type) for values, field in zip(fields, _SIGNAL)]
     return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(arrays, fields=list(_SIGNAL)))

@@ -13,13 +13,13 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from perslib.systems.uxbench.signals.complaint import Complaint, complaint, complaints
-from perslib.systems.uxbench.signals.fast import Patterns, loosened
-from perslib.systems.uxbench.signals.model import Settings, Strength
-from perslib.systems.uxbench.signals.similarity import COMPARED, Words, compared, words
-from perslib.systems.uxbench.signals.wording import LANGUAGES, any_of, cues, language, simplified
+from perslib.systems.uxbench.signals.fast import Patterns, loosen_pattern
+from perslib.systems.uxbench.signals.model import SignalSettings, Strength
+from perslib.systems.uxbench.signals.similarity import COMPARED, ComparedText, cut_middle, tokenize_request
+from perslib.systems.uxbench.signals.wording import LANGUAGES, any_of, cues, language, to_simplified
 
 if TYPE_CHECKING:
-    from perslib.systems.uxbench.signals.second_reader import Said
+    from perslib.systems.uxbench.signals.second_reader import MessageSignal
 
 CLOSES_WITHIN = 60
 """Characters of a message that are read for a closing; nobody takes longer to say that they are done."""
@@ -54,28 +54,28 @@ class UserMessage(NamedTuple):
     lang: str
     blame: Complaint | None
     closed: Closing | None
-    asks: Words
+    asks: ComparedText
     again: bool
     """Whether it says that it says the same in other words."""
-    meant: Said | None = None
+    meant: MessageSignal | None = None
     """What a second reader makes of it, where the rules find no complaint, thanks or giving up."""
 
 
-def read_messages(texts: Iterable[str], settings: Settings) -> dict[str, UserMessage]:
+def read_messages(texts: Iterable[str], settings: SignalSettings) -> dict[str, UserMessage]:
     """Read user messages, equal ones once.
 
     Every step is done for all of them before the next: so what it looks up stays in the processor's cache.
     """
     every = list(dict.fromkeys(texts))
-    plain = [simplified(text) for text in every]
-    langs = [language(compared(text)) for text in plain]
+    plain = [to_simplified(text) for text in every]
+    langs = [language(cut_middle(text)) for text in plain]
     closed = [closing(text, lang) if _may_close(text, lang) else None for text, lang in zip(plain, langs)]
     lowered = [text.lower().replace("’", "'") for text in plain]
-    found = [_cued(lang).found(text) for text, lang in zip(lowered, langs)]
+    found = [_find_cues(lang).find_matches(text) for text, lang in zip(lowered, langs)]
     blames = [_blame(*one, settings) if one[-1] else None for one in zip(plain, lowered, langs, found)]
     again = [0 in own and _says_again(text, lang) for text, lang, own in zip(plain, langs, found)]
-    asks = [words(text[one.rest :] if one else text) for text, one in zip(plain, closed)]
-    meant: list[Said | None] = [None] * len(every)
+    asks = [tokenize_request(text[one.rest :] if one else text) for text, one in zip(plain, closed)]
+    meant: list[MessageSignal | None] = [None] * len(every)
     if settings.reader == "embeddings":
         from perslib.systems.uxbench.signals.second_reader import read_again
 
@@ -85,20 +85,20 @@ def read_messages(texts: Iterable[str], settings: Settings) -> dict[str, UserMes
     return dict(zip(every, map(UserMessage, langs, blames, closed, asks, again, meant)))
 
 
-def _is_silent(blame: Complaint | None, closed: Closing | None, settings: Settings) -> bool:
+def _is_silent(blame: Complaint | None, closed: Closing | None, settings: SignalSettings) -> bool:
     return (blame is None or blame.score < settings.complained) and (closed is None or closed.name == "more")
 
 
 def _may_close(text: str, lang: str) -> bool:
     head = text[:CLOSES_WITHIN].lower()
-    return bool(_closers(lang).found(head)) or _DRAWN_OUT.search(head) is not None
+    return bool(_closers(lang).find_matches(head)) or _DRAWN_OUT.search(head) is not None
 
 
-def _blame(text: str, lowered: str, lang: str, found: list[int], settings: Settings) -> Complaint | None:
-    """The complaint in a message in which these of `_cued` were found."""
+def _blame(text: str, lowered: str, lang: str, found: list[int], settings: SignalSettings) -> Complaint | None:
+    """The complaint in a message in which these of `_find_cues` were found."""
     every = complaints(lang)
     possible = [every[number - 1] for number in found if number]
-    return complaint(text, lang, settings, possible, bool(_blockers(lang).found(lowered))) if possible else None
+    return complaint(text, lang, settings, possible, bool(_blockers(lang).find_matches(lowered))) if possible else None
 
 
 def _says_again(text: str, lang: str) -> bool:
@@ -113,21 +113,21 @@ def _says_again(text: str, lang: str) -> bool:
 def _closers(lang: str) -> Patterns:
     """Return a pattern of what opens a message that closes, or thanks somewhere in it."""
     openings = [sign for each in {"en", lang} for kind in _KINDS for sign in _signs(each)[kind]]
-    opens = rf"^[^\pL\pN_]*{loosened(any_of(openings))}\s*(?:[^\pL\pN_\s'’]|\z)"
+    opens = rf"^[^\pL\pN_]*{loosen_pattern(any_of(openings))}\s*(?:[^\pL\pN_\s'’]|\z)"
     return Patterns([f"{opens}|{_THANKING.pattern}"])
 
 
 @cache
-def _cued(lang: str) -> Patterns:
+def _find_cues(lang: str) -> Patterns:
     """Return patterns of saying the same again, and of each cue of a complaint."""
     same = any_of(cues(lang)["again"]["rephrase"])
-    return Patterns(map(loosened, [same, *(cue.pattern.pattern for cue in complaints(lang))]))
+    return Patterns(map(loosen_pattern, [same, *(cue.pattern.pattern for cue in complaints(lang))]))
 
 
 @cache
 def _blockers(lang: str) -> Patterns:
     """Return a pattern of what only looks like a complaint."""
-    return Patterns([loosened(any_of(cues(lang)["complain"]["blockers"]))])
+    return Patterns([loosen_pattern(any_of(cues(lang)["complain"]["blockers"]))])
 
 
 @cache
@@ -203,13 +203,13 @@ def _notice() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(rf"\W*{whole}\W*"), re.compile(rf"{tail}\s*$")
 
 
-def interrupted(reply: str) -> bool:
+def is_interrupted(reply: str) -> bool:
     """Return whether a reply is empty, a notice that it was stopped or failed, or ends in one."""
     if len(reply) <= 80:
         text = reply.strip().lower()
-        return not text or _notice()[0].fullmatch(text) is not None or _tailed(text)
-    return _tailed(reply[-40:])
+        return not text or _notice()[0].fullmatch(text) is not None or _has_tail(text)
+    return _has_tail(reply[-40:])
 
 
-def _tailed(end: str) -> bool:
+def _has_tail(end: str) -> bool:
     return end.rstrip()[-1:] in _BRACKETS and _notice()[1].search(end.lower()) is not None

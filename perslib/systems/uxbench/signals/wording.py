@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from perslib.paths import read_toml
-from perslib.systems.uxbench.signals.fast import counts
+from perslib.systems.uxbench.signals.fast import count_characters
 
 LANGUAGES = ("zh", "en")
 CJK_A_SECOND = 8.3
@@ -52,7 +52,7 @@ def _traditional() -> tuple[re.Pattern[str], dict[int, str]]:
     return re.compile(f"[{''.join(map(chr, known))}]"), known
 
 
-def simplified(text: str) -> str:
+def to_simplified(text: str) -> str:
     """The text in simplified characters, one for one."""
     if text.isascii():
         return text
@@ -67,13 +67,13 @@ def any_of(patterns: Iterable[str]) -> str:
 
 def reading_seconds(texts: Sequence[str]) -> np.ndarray:
     """Return T of every text."""
-    counted = counts(texts)
+    counted = count_characters(texts)
     cjk, words = counted.cjk.astype(float), counted.words.astype(float)
     for i in np.flatnonzero(counted.markup > 1).tolist():
         text = texts[i]
         if "```" in text or "](" in text or "://" in text or "<" in text:
             code = "\n".join(_CODE.findall(text)) if "```" in text else ""
             rest = _LINKS.sub(r"\1", _CODE.sub(" ", text) if code else text)
-            both = counts([rest, code])
+            both = count_characters([rest, code])
             cjk[i], words[i] = both.cjk @ [1, CODE_COUNTS], both.words @ [1, CODE_COUNTS]
     return cjk / CJK_A_SECOND + words / WORDS_A_SECOND

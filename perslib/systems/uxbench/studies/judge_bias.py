@@ -45,7 +45,7 @@ class Audit:
     """The results of the page on a corpus; a table is empty if the corpus has no data for it."""
 
     quality: pd.DataFrame
-    """Judges and baselines on clearly good and clearly bad replies; columns of `perslib.systems.uxbench.bench.measure_beside_wall`."""
+    """Judges and baselines on clearly good and clearly bad replies; columns of `perslib.systems.uxbench.bench.measure_with_baselines`."""
     length: pd.DataFrame
     """Slopes on length and the effect of padding, one row per judge."""
     position: pd.DataFrame
@@ -335,5 +335,8 @@ def _measure_quality(verdicts: pd.DataFrame, corpus: Corpus, seed: int) -> pd.Da
             good=sum(c.gold == 1 for c in cases),
             bad=sum(c.gold == -1 for c in cases),
         )
-    verdicts_on_cases, baselines = ux.verdicts_of_scores(verdicts, cases), ux.wall(cases, BIAS_BASELINES, seed=seed)
-    return ux.measure_beside_wall(verdicts_on_cases, baselines, seed=seed)
+    verdicts_on_cases, baselines = (
+        ux.verdicts_of_scores(verdicts, cases),
+        ux.judge_with_baselines(cases, BIAS_BASELINES, seed=seed),
+    )
+    return ux.measure_with_baselines(verdicts_on_cases, baselines, seed=seed)

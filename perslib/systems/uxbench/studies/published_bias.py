@@ -12,7 +12,7 @@ from scipy.stats import kendalltau, norm, pearsonr, spearmanr
 from perslib import stats
 
 #: Tasks of Table 3 by the column with their percentage.
-from perslib.systems.uxbench.bench import CASES, REWARD_MODEL, families, published
+from perslib.systems.uxbench.bench import CASES, REWARD_MODEL, families, read_ux_table
 
 #: Tasks of Table 3 by the column with their percentage.
 TASKS = {"accuracy": "UX Judge", "eval_good": "UX Eval", "recovery_good": "UX Recovery"}
@@ -47,7 +47,7 @@ def measure_sensitivity() -> pd.DataFrame:
     percent).
     """
     columns = ["model", "family", "accuracy", "good_acc", "bad_acc"]
-    table = stats.with_wilson(published("table3")[columns], "accuracy", CASES["accuracy"])
+    table = stats.with_wilson(read_ux_table("table3")[columns], "accuracy", CASES["accuracy"])
     n_good, n_bad = CASES["good_acc"], CASES["bad_acc"]
     detected = stats.detection(table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good)
     reach = 1.96 * detected.d_prime_se
@@ -121,7 +121,7 @@ def list_rank_sets() -> pd.DataFrame:
 
     Columns: those of `rank_sets_of_shares`, the best and worst rank as rank_low and rank_high, and task.
     """
-    table = published("table3").set_index("model").drop(REWARD_MODEL)
+    table = read_ux_table("table3").set_index("model").drop(REWARD_MODEL)
     parts = [stats.rank_sets_of_shares(table[c], CASES[c]).assign(task=task) for c, task in TASKS.items()]
     bounds = {"best_rank": "rank_low", "worst_rank": "rank_high"}
     return pd.concat(parts, ignore_index=True).rename(columns=bounds)
@@ -134,7 +134,7 @@ def correlate_tasks() -> pd.DataFrame:
     """
     rows = []
     for name, pairs in COMPARED_RANKINGS.items():
-        table = published(name).query("model != @REWARD_MODEL")
+        table = read_ux_table(name).query("model != @REWARD_MODEL")
         for one, other in pairs:
             names = {"ranking": RANKINGS[one], "with": RANKINGS[other]}
             rows.append(names | correlate_models(table[one], table[other]))
@@ -149,7 +149,7 @@ def mark_own_family(matrix: pd.DataFrame) -> pd.DataFrame:
 
 def count_pair_outcomes() -> pd.DataFrame:
     """Return Table 10 as counts of 500 cases per pair; a is of the judge's own family in every row."""
-    table = published("table10").rename(columns={"tie": "ties"})
+    table = read_ux_table("table10").rename(columns={"tie": "ties"})
     wins = ["a_wins", "b_wins", "ties"]
     return table.assign(**(table[wins] / 100 * CASES["pair"]).round().astype(int))
 
@@ -165,7 +165,7 @@ def list_neutral_and_effort() -> pd.DataFrame:
         "high": "bad recall, high effort",
         "model": "model_name",
     }
-    both = pd.concat([published("neutral"), published("effort")]).rename(columns=names)
+    both = pd.concat([read_ux_table("neutral"), read_ux_table("effort")]).rename(columns=names)
     table = both.melt("model_name", var_name="quantity", value_name="percent").dropna(ignore_index=True)
     return stats.with_wilson(table, "percent", CASES["bad_acc"])
 

@@ -23,14 +23,20 @@ from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.leave_out import name_bounds
 from perslib.stats.resample.sums import AgreementSums
 from perslib.systems.uxbench import bench as ux
-from perslib.systems.uxbench.construction import Rejection, Rules, Talk, candidates, talks
+from perslib.systems.uxbench.construction import (
+    FilteredSession,
+    Rejection,
+    Rules,
+    find_case_candidates,
+    read_filtered_sessions,
+)
 from perslib.systems.uxbench.loaders.logs import Source
-from perslib.systems.uxbench.signals import Settings, behavioural
+from perslib.systems.uxbench.signals import SignalSettings, behavioural
 from perslib.systems.uxbench.signals.model import DEFAULT
 from perslib.systems.uxbench.studies.published_bias import measure_sensitivity
 from perslib.systems.uxbench.tasks.judging import SHOTS, Strategy
 
-#: Baselines of `perslib.systems.uxbench.bench.wall`, each of which uses a single property of cases.
+#: Baselines of `perslib.systems.uxbench.bench.judge_with_baselines`, each of which uses a single property of cases.
 BASELINES = ("majority", "length only", "history only", "query only", "reply only")
 #: The control beside the reward model: the user's mean rating elsewhere, which reads no reply.
 USER_MEAN = UserMean().name
@@ -45,18 +51,18 @@ ALL_RATED = "reward, all ratings"
 # -- construction -----------------------------------------------------------------------------------------------------
 
 
-def count_candidates(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame, list[Talk]]:
+def count_candidates(source: Source | Corpus) -> tuple[pd.DataFrame, pd.DataFrame, list[FilteredSession]]:
     """Count what construction keeps before any model is asked; return a row per stage, the reasons, and the sessions.
 
     The sessions are those that remain. Raise NotEnough if there are no sessions with replies.
     """
     rules, rejected, unfit = Rules(), list[Rejection](), list[Rejection]()
-    sessions = talks(source, rules, rejected)
+    sessions = read_filtered_sessions(source, rules, rejected)
     if not sessions and not rejected:
         raise NotEnough(
             "Cases are constructed from sessions with replies, and there are none. Give a raw log: `-p log=PATH`."
         )
-    case_candidates = [one for talk in sessions for one in candidates(talk, rules, unfit)]
+    case_candidates = [one for talk in sessions for one in find_case_candidates(talk, rules, unfit)]
     sides = pd.Series([one.side for one in case_candidates], dtype="str").value_counts()
     rows = [("read and gate", len(sessions), len(rejected)), ("candidates", len(case_candidates), len(unfit))]
     rows += [(f"candidates, {side}", n, 0) for side, n in sides.items()]
@@ -79,7 +85,7 @@ def compare_behaviour_memory(
     limit: int = MEMORY_REPLIES,
     judges: Sequence[Judge] | None = None,
     seed: int = SEED,
-    settings: Settings = DEFAULT,
+    settings: SignalSettings = DEFAULT,
 ) -> pd.DataFrame:
     """Return the agreement of judges with the users' scores, with a memory of ratings and with one of behaviour.
 
@@ -146,7 +152,7 @@ class Rewards:
         parts = [replies.iloc[:0]]
         for i, model in enumerate(self.models):
             unseen_replies = replies[replies["case"].isin({case.case for case in self.select_unseen(cases, i)})]
-            parts += [ux.scored_replies(unseen_replies, cases, model)] if len(unseen_replies) else []
+            parts += [ux.judge_task_replies(unseen_replies, cases, model)] if len(unseen_replies) else []
         return pd.concat(parts[1:] or parts).sort_index()
 
 
@@ -226,9 +232,9 @@ def ask_model(
     form = PromptSettings(language, window=0 if look.is_short else None, effort=effort or None)
     verdicts = []
     for strategy, classes in [*((strategy, 2) for strategy in strategies), (strategies[0], 3)]:
-        examples = ux.shots(rest, seed=seed) if strategy == "few-shot" else ()
+        examples = ux.sample_shots(rest, seed=seed) if strategy == "few-shot" else ()
         judge = ux.UXJudge(form, cast(Strategy, strategy), cast(Literal[2, 3], classes), examples)
-        verdicts.append(ux.judged_by(judge, few, model))
+        verdicts.append(ux.judge_each_case(judge, few, model))
     return pd.concat(verdicts, ignore_index=True)
 
 
@@ -278,7 +284,7 @@ def describe_user_mean(reward: pd.DataFrame, by_ratings: pd.DataFrame) -> dict[s
 def measure_judges(
     cases: Sequence[ux.Case], verdicts: Sequence[pd.DataFrame], baselines: pd.DataFrame, seed: int = SEED
 ) -> pd.DataFrame:
-    """Return the quality of judges and baselines; columns as in `perslib.systems.uxbench.bench.measure_beside_wall`.
+    """Return the quality of judges and baselines; columns as in `perslib.systems.uxbench.bench.measure_with_baselines`.
 
     Raise NotEnough if there are no cases or no verdicts.
     """
@@ -289,7 +295,7 @@ def measure_judges(
         )
     if not any(map(len, [*verdicts, baselines])):
         raise NotEnough("There are {cases} cases, but no judge or baseline with verdicts on them.", cases=len(cases))
-    return ux.measure_beside_wall(pd.concat([*verdicts, baselines.iloc[:0]]), baselines, seed=seed)
+    return ux.measure_with_baselines(pd.concat([*verdicts, baselines.iloc[:0]]), baselines, seed=seed)
 
 
 def place_judges(quality: pd.DataFrame) -> pd.DataFrame:

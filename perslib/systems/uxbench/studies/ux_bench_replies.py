@@ -88,7 +88,7 @@ def ask_for_replies(
     ways: list[Any] = [ux.Generation(system, form) for system in ux.SYSTEMS]
     if drawn_cases[0].complaint:
         ways = [ux.Recovery(variant, form=form) for variant in ux.VARIANTS]  # type: ignore[arg-type]
-    return pd.concat([ux.answered(way, drawn_cases, model) for way in ways], ignore_index=True)
+    return pd.concat([ux.reply_to_cases(way, drawn_cases, model) for way in ways], ignore_index=True)
 
 
 Score = Callable[[pd.DataFrame, Sequence[ux.Case]], pd.DataFrame]
@@ -107,11 +107,11 @@ class ModelScorer:
     seed: int = SEED
 
     def score(self, replies: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
-        """Return the replies to the drawn cases with a verdict each; columns as in `perslib.systems.uxbench.bench.scored_replies`."""
+        """Return the replies to the drawn cases with a verdict each; columns as in `perslib.systems.uxbench.bench.judge_task_replies`."""
         drawn = [cases[i] for i in draw_places(len(cases), self.most, self.seed)]
         replies_to_drawn = replies[replies["case"].isin({case.case for case in drawn})]
         judge = ux.UXJudge(PromptSettings(self.language), name=f"UX judge, {self.model.name}")
-        return ux.scored_replies(replies_to_drawn, drawn, judge, self.model)
+        return ux.judge_task_replies(replies_to_drawn, drawn, judge, self.model)
 
 
 def score_with_each(replies: pd.DataFrame, cases: Sequence[ux.Case], scorers: Sequence[Score]) -> pd.DataFrame:
@@ -181,7 +181,7 @@ def read_best_published(column: str) -> pd.DataFrame:
 
     Columns: model, family, percent with Wilson bounds.
     """
-    table = ux.published("table3").query("family != 'reward model'").nlargest(8, column)
+    table = ux.read_ux_table("table3").query("family != 'reward model'").nlargest(8, column)
     table = table.rename(columns={column: "percent"})[["model", "family", "percent"]]
     return with_wilson(table.reset_index(drop=True), "percent", ux.CASES[column])
 
@@ -211,7 +211,7 @@ def count_topics(topics: pd.DataFrame, kind: str) -> pd.DataFrame:
     Columns: kind, cases, percent, published_percent.
     """
     names = list(TOPIC_NAMES[kind])
-    published = ux.published(f"{kind}s").set_index(kind)["percent"].reindex(names)
+    published = ux.read_ux_table(f"{kind}s").set_index(kind)["percent"].reindex(names)
     table = pd.DataFrame({"cases": topics[kind].value_counts().reindex(names, fill_value=0)})
     table = table.assign(percent=100 * table["cases"] / max(1, len(topics)), published_percent=published)
     table = table[(table["cases"] > 0) | published.notna()]

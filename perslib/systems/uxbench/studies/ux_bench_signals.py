@@ -17,15 +17,15 @@ from perslib.errors import NotEnough
 from perslib.judge.extent import FEWEST_REPLIES
 from perslib.report.show.tables import translate_value
 from perslib.stats import SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
-from perslib.systems.uxbench.bench import name_turns, published
+from perslib.systems.uxbench.bench import name_turns, read_ux_table
 from perslib.systems.uxbench.signals import (
     NEGATIVE,
     POSITIVE,
     PRECEDENCE,
     VOTES,
-    Settings,
+    SignalSettings,
     fit_votes,
-    mined,
+    mine_log,
     signals_of,
     weak_labels,
 )
@@ -58,14 +58,14 @@ class Behaviour(NamedTuple):
     """The parts of a log that could not be read: kind, reason, count."""
 
 
-def find_behaviour(corpus: Corpus, log: str = "", settings: Settings = DEFAULT) -> Behaviour:
+def find_behaviour(corpus: Corpus, log: str = "", settings: SignalSettings = DEFAULT) -> Behaviour:
     """Return the signals of a log (a .jsonl or .parquet file, or a folder of them), otherwise of the corpus.
 
     Raise NotEnough if there are no sessions with replies.
     """
     problems: list[tuple[str, str, int]] = []
     if log:
-        mined_log = mined(log, settings=settings)
+        mined_log = mine_log(log, settings=settings)
         replies, session = mined_log.table.assign(at=pd.NaT, assistant=None, score=np.nan), ["record"]
         problems += [("no session", reason, n) for reason, n in mined_log.rejected.items()]
         problems += [("odd", reason, n) for reason, n in mined_log.notes.items()]
@@ -142,7 +142,7 @@ def count_signals(behaviour: Behaviour) -> pd.DataFrame:
     with_signal = with_signal.mask(with_signal.index.isin(PRIMARY_ONLY), as_primary)
     sessions = replies["conversation"].nunique()
     table = with_wilson(table.assign(sessions_percent=100 * with_signal / sessions), "sessions_percent", sessions)
-    of_paper = published("signals").set_index("signal")
+    of_paper = read_ux_table("signals").set_index("signal")
     table["published_percent"] = 100 * of_paper["found"] / of_paper["sessions"]
     table = table[(table["found"] > 0) | table["published_percent"].notna()]
     return table.rename_axis("signal").reset_index()
@@ -256,7 +256,7 @@ def describe_divisions(table: pd.DataFrame, behaviour: Behaviour) -> Iterator[st
 # -- against ratings --------------------------------------------------------------------------------------------------
 
 
-def compare_weak_labels(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
+def compare_weak_labels(corpus: Corpus, settings: SignalSettings = DEFAULT) -> pd.DataFrame:
     """Return the agreement of weak labels with test users' own scores, by minimum weight.
 
     AUROC is for a score of 4 and up. Raise NotEnough if too few replies have ratings.
@@ -296,7 +296,7 @@ def compare_weak_labels(corpus: Corpus, settings: Settings = DEFAULT) -> pd.Data
     return pd.DataFrame(rows)
 
 
-def compare_scores_by_signal(corpus: Corpus, settings: Settings = DEFAULT) -> pd.DataFrame:
+def compare_scores_by_signal(corpus: Corpus, settings: SignalSettings = DEFAULT) -> pd.DataFrame:
     """Return the users' mean score of replies with a signal and its difference from all others.
 
     Intervals are over users. Raise NotEnough if no signal was found.
@@ -357,7 +357,7 @@ def describe_votes(by_signal: pd.DataFrame) -> Iterator[str]:
     )
 
 
-def quote_signals(corpus: Corpus, seed: int = SEED, settings: Settings = DEFAULT) -> pd.DataFrame:
+def quote_signals(corpus: Corpus, seed: int = SEED, settings: SignalSettings = DEFAULT) -> pd.DataFrame:
     """Return replies by signal, at most ten of each, drawn at random: request, beginning of the reply, next message.
 
     Columns: signal, next_message, response, request, assistant, score.

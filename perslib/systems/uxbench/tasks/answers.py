@@ -28,7 +28,7 @@ from perslib.prompts import PromptSettings, prompt
 from perslib.stats import Resamples, wilson
 from perslib.stats.detect.detection import check_labels
 from perslib.systems.uxbench.tasks.cases import Case
-from perslib.systems.uxbench.tasks.judging import judged_by
+from perslib.systems.uxbench.tasks.judging import judge_each_case
 
 #: What a judge of a recovery is shown before the complaint: all, or the failed reply alone.
 JudgeContext = Literal["full", "reference"]
@@ -38,7 +38,7 @@ FEWEST_CASES = 20
 
 
 @dataclass(frozen=True)
-class Reply:
+class TaskReply:
     """A reply, or why there is none; `note` is what was written beside it (thoughts, a critique, a kind of failure)."""
 
     text: str | None
@@ -47,7 +47,7 @@ class Reply:
     error: str | None = None
 
 
-class Replies(Protocol):
+class ReplyMethod(Protocol):
     """Something that replies to a case: `Generation`, `Recovery`."""
 
     @property
@@ -55,12 +55,14 @@ class Replies(Protocol):
         """How tables call it."""
         ...
 
-    async def reply(self, case: Case, ask: Ask) -> Reply:
+    async def reply(self, case: Case, ask: Ask) -> TaskReply:
         """A reply to one case."""
         ...
 
 
-def answered(how: Replies, cases: Sequence[Case], backbone: Backbone, *, progress: bool = True) -> pd.DataFrame:
+def reply_to_cases(
+    how: ReplyMethod, cases: Sequence[Case], backbone: Backbone, *, progress: bool = True
+) -> pd.DataFrame:
     """Replies to all cases, one row each: case, user, scenario, dimension, model, how, reply (null where `error` says why),
     note, finish, and what each answer took.
     """
@@ -80,7 +82,7 @@ def answered(how: Replies, cases: Sequence[Case], backbone: Backbone, *, progres
     return pd.DataFrame(rows).astype({"reply": "str", "error": "str", "note": "str"})
 
 
-def scored_replies(
+def judge_task_replies(
     replies: pd.DataFrame,
     cases: Sequence[Case],
     judge: Judge,
@@ -102,7 +104,7 @@ def scored_replies(
     written = replies["reply"].notna() & (replies["reply"].fillna("").str.strip() != "")
     # Under the cases' own names: by these a judge's examples are told from what it judges.
     own = [_judged_case(known[row.case], str(row.reply), context) for row in replies[written].itertuples()]
-    found = judged_by(judge, own, backbone, progress=progress)
+    found = judge_each_case(judge, own, backbone, progress=progress)
     out = replies.assign(said=pd.NA, p_good=pd.NA, judge_error="no reply", context=context, judge=judge.name)
     for column, name in (("said", "said"), ("p_good", "p_good"), ("judge_error", "error")):
         out.loc[written, column] = found[name].to_numpy(object, na_value=None)
@@ -114,7 +116,7 @@ def _judged_case(case: Case, reply: str, context: JudgeContext) -> Case:
     if not case.complaint:
         return replace(case, reply=reply, gold=None)
     failed: Message = {"role": "assistant", "content": case.reply}
-    before = (*case.said, failed) if context == "full" else (failed,)
+    before = (*case.request_messages, failed) if context == "full" else (failed,)
     return replace(case, history=before, query=case.complaint, reply=reply, complaint="", gold=None)
 
 
@@ -174,7 +176,7 @@ class Generation:
         """How tables call it."""
         return self.system
 
-    async def reply(self, case: Case, ask: Ask) -> Reply:
+    async def reply(self, case: Case, ask: Ask) -> TaskReply:
         """One reply."""
         (answer,) = await ask([self.request(case)], "reply")
         return plain_reply(answer)
@@ -189,12 +191,12 @@ class Generation:
         return self.form.apply(replace(request, messages=[*request.messages, *said]))
 
 
-def plain_reply(answer: Answer) -> Reply:
+def plain_reply(answer: Answer) -> TaskReply:
     """The text of an answer as a reply; an empty one is none."""
     text = answer.text.strip()
     if answer.error is not None or not text:
-        return Reply(None, answer, error=answer.error or "the reply is empty")
-    return Reply(text, answer)
+        return TaskReply(None, answer, error=answer.error or "the reply is empty")
+    return TaskReply(text, answer)
 
 
 Variant = Literal["normal", "baseline", "chain of thought", "failure-aware", "critique"]
@@ -229,7 +231,7 @@ class Recovery:
         """How tables call it."""
         return self.variant if self.layout == "briefed" else f"{self.variant} ({self.layout})"
 
-    async def reply(self, case: Case, ask: Ask) -> Reply:
+    async def reply(self, case: Case, ask: Ask) -> TaskReply:
         """One reply; where the model writes something beside it, that is its note."""
         (answer,) = await ask([self.request(case)], "reply")
         note = VARIANTS[self.variant][1]
@@ -238,12 +240,12 @@ class Recovery:
         data = read_object(answer, "reply")
         text = str(data.get("reply") or "").strip() if data else ""
         if not data or not text:
-            return Reply(None, answer, error=answer.error or "no reply in the answer")
-        return Reply(text, answer, note=str(data.get(note) or "") or None)
+            return TaskReply(None, answer, error=answer.error or "no reply in the answer")
+        return TaskReply(text, answer, note=str(data.get(note) or "") or None)
 
     def request(self, case: Case) -> Request:
         """The question, in its layout."""
-        shown = self.form.cut_history(case.said)
+        shown = self.form.cut_history(case.request_messages)
         request = self.form.make_request(
             VARIANTS[self.variant][0], conversation=shown, failed=case.reply, complaint=case.complaint
         )

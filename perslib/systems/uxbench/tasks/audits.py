@@ -94,7 +94,7 @@ def position_audit(
     return order_effects(choices, unit="user")
 
 
-def _ordered(row: dict[Any, Any], first: str) -> tuple[str, str]:
+def _order_rows(row: dict[Any, Any], first: str) -> tuple[str, str]:
     return (row["reply_a"], row["reply_b"]) if first == "a" else (row["reply_b"], row["reply_a"])
 
 
@@ -107,7 +107,7 @@ def _both(cut: Cut, row: dict[Any, Any], first: str) -> Block:
     own = block.targets[(block.targets["session"] == row["session"]) & (block.targets["turn"] == row["turn"])]
     if len(own) != 1:
         raise DataError(Problem("pairs", f"the corpus has no turn {'/'.join(str(row[c]) for c in TURN)}"))
-    twice = pd.concat([own, own], ignore_index=True).assign(response=list(_ordered(row, first)))
+    twice = pd.concat([own, own], ignore_index=True).assign(response=list(_order_rows(row, first)))
     return replace(block, targets=twice)
 
 
@@ -119,7 +119,7 @@ def _higher(verdicts: Sequence[Verdict]) -> str | None:
     return "tie" if abs(apart) <= 1e-9 else "first" if apart > 0 else "second"
 
 
-def padded(reply: str, language: str, times: float = 1.0) -> str:
+def pad_reply(reply: str, language: str, times: float = 1.0) -> str:
     """The reply with empty words behind it, about `times` its own length of them, at least one paragraph."""
     filler = read_phrases("padding", language)["text"]
     return "\n\n".join([reply, *[filler] * max(1, round(times * len(reply) / len(filler)))])
@@ -144,7 +144,7 @@ def padding_audit(
     """
     blocks = list(select_blocks(corpus, limit=limit, seed=seed)) if blocks is None else blocks
     blocks = [block for block in blocks if len(block)]
-    longer = partial(padded, language=corpus.language, times=times)
+    longer = partial(pad_reply, language=corpus.language, times=times)
     more = [replace(b, targets=b.targets.assign(response=b.targets["response"].map(longer))) for b in blocks]
     if fit:
         fit_judge(judge, corpus, blocks, backbone, progress=progress)

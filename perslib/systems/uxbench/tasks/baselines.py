@@ -3,7 +3,7 @@ request; and a reward model beside them (`out_of_fold`), learned from the same c
 
 Good requests of the published set are half as long again as bad ones, so a judge may be right about the selection of
 cases and know nothing of replies. Each baseline sees one thing only, learns from labelled cases, and predicts cases of
-other users (or sessions): its verdicts are a frame like those of `judged_by`, and go through the same metrics.
+other users (or sessions): its verdicts are a frame like those of `judge_each_case`, and go through the same metrics.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ BASELINES: dict[str, tuple[Callable[[Sequence[Case]], Any], Callable[[], Any]] |
 }
 
 
-def wall(cases: Sequence[Case], names: Sequence[str] = tuple(BASELINES), *, seed: int = SEED) -> pd.DataFrame:
+def judge_with_baselines(
+    cases: Sequence[Case], names: Sequence[str] = tuple(BASELINES), *, seed: int = SEED
+) -> pd.DataFrame:
     """Out-of-fold verdicts of the baselines, one row a baseline and case: judge, case, user, scenario, gold, said, p_good.
 
     A user's cases are in one fold, and gold is spread over folds evenly. The constant answer is the more frequent one of all
@@ -93,7 +95,7 @@ def out_of_fold(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> p
     own, parts = _folds(cases, seed)
     tables = []
     for fold, (train, test) in enumerate(parts):
-        model, unseen = reward.anew().learn([own[i] for i in train]), [own[i] for i in test]
+        model, unseen = reward.copy_unfitted().learn([own[i] for i in train]), [own[i] for i in test]
         found = model.verdicts(unseen).assign(logit=model.logits(unseen), fold=fold)
         tables.append(found.set_axis(test))
     return pd.concat(tables).sort_index()
@@ -125,7 +127,7 @@ def _folds(
 METRICS = ("balanced_accuracy", "good_acc", "bad_acc", "positive_bias", "d_prime", "criterion", "parse_rate")
 
 
-def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame:
+def measure_with_baselines(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame:
     """Measure judges and baselines on their cases, a row each; intervals are over users, where they are known.
 
     Columns: judge, is_baseline, cases, good and bad (how many of them), each of `METRICS` with bounds, and at_learned, the
@@ -150,7 +152,7 @@ def measure_beside_wall(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, seed
 
 
 def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
-    """Which judges of `measure_beside_wall` beat the best baseline, and whose loss is its threshold.
+    """Which judges of `measure_with_baselines` beat the best baseline, and whose loss is its threshold.
 
     Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), has_intervals
     (whether any judge has one), first and rival (the best judge and baseline at learned thresholds, with first_value and rival_value; empty where none gives
@@ -182,7 +184,7 @@ def _most(values: pd.Series) -> str:
     return str(values.idxmax()) if values.notna().any() else ""
 
 
-def against_wall(
+def compare_with_baselines(
     verdicts: pd.DataFrame, baselines: pd.DataFrame, *, unit: str = "case", seed: int = SEED
 ) -> pd.DataFrame:
     """Compare each judge with each baseline on the cases of both, paired: does it beat them all?

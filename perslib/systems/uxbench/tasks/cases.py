@@ -64,7 +64,7 @@ class Case:
         return cls(name, target.request or "", before, target.response, user=target.user, scenario=target.scenario)
 
     @property
-    def said(self) -> list[Message]:
+    def request_messages(self) -> list[Message]:
         """The conversation up to the request."""
         return [*self.history, {"role": "user", "content": self.query}]
 
@@ -72,7 +72,7 @@ class Case:
     def block(self) -> Block:
         """The case as a block with one target and no evidence, for any judge."""
         key = {"user": self.user, "scenario": self.scenario, "session": self.case, "turn": 1}
-        shown = {"task": None, "assistant": None, "prefix": tuple(self.said), "response": self.reply}
+        shown = {"task": None, "assistant": None, "prefix": tuple(self.request_messages), "response": self.reply}
         turns, sessions = _nothing()
         return Block(self.user, self.scenario, {}, turns, sessions, pd.DataFrame([key | shown]), labelled=False)
 
@@ -90,7 +90,7 @@ def name_turns(frame: pd.DataFrame, columns: Sequence[str] = TURN) -> pd.Series:
     return pd.Series(["/".join(map(str, key)) for key in keys], frame.index, dtype="str")
 
 
-def from_frame(frame: pd.DataFrame, place: str = "cases") -> list[Case]:
+def make_cases(frame: pd.DataFrame, place: str = "cases") -> list[Case]:
     """A frame of cases as cases; columns that a case has no place for are left aside."""
     known = [f.name for f in fields(Case)]
     if missing := [c for c in ("case", "query") if c not in frame]:
@@ -121,7 +121,7 @@ def released_cases(corpus: Corpus, task: str) -> list[Case]:
         raise DataError(
             Problem(corpus.name, f"holds no case of {task}"), "Import a released split, or see `judge_cases`."
         )
-    return from_frame(own, f"{corpus.name}: cases")
+    return make_cases(own, f"{corpus.name}: cases")
 
 
 def judge_cases(
@@ -144,13 +144,13 @@ def judge_cases(
         sides = [rng.permutation(gold.index[gold == side]) for side in (GOOD, BAD)]
         each = min(len(side) for side in sides) if limit is None else min(limit // 2, *(len(s) for s in sides))
         gold = gold.loc[np.sort(np.concatenate([side[:each] for side in sides]))]
-    return _of_turns(corpus, _drawn(gold, limit, rng))
+    return _of_turns(corpus, _draw_cases(gold, limit, rng))
 
 
 def eval_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
     """UX Eval from a corpus: requests whose recorded reply was disliked, without that reply."""
     gold = _gold(corpus, GOOD_FROM, BAD_TO)
-    bad = _of_turns(corpus, _drawn(gold[gold == BAD], limit, np.random.default_rng(SEED)))
+    bad = _of_turns(corpus, _draw_cases(gold[gold == BAD], limit, np.random.default_rng(SEED)))
     return [replace(case, reply="", gold=None) for case in bad]
 
 
@@ -164,7 +164,7 @@ def recovery_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
     after = turns[[*TURN, "earlier", "request"]].assign(turn=turns["turn"] - 1)
     known = turns.loc[gold.index[gold == BAD], TURN].reset_index().merge(after.dropna(subset=["request"]), on=TURN)
     said = {row["index"]: "\n".join([*row["earlier"], row["request"]]) for row in known.to_dict("records")}
-    drawn = _drawn(gold.loc[sorted(said)], limit, np.random.default_rng(SEED))
+    drawn = _draw_cases(gold.loc[sorted(said)], limit, np.random.default_rng(SEED))
     return [replace(c, complaint=said[i]) for i, c in zip(drawn.index, _of_turns(corpus, drawn), strict=True)]
 
 
@@ -193,7 +193,7 @@ def _labels(corpus: Corpus) -> npt.NDArray[np.object_]:
     return named.where(named.notna(), corpus.turns["feedback"].reset_index(drop=True)).to_numpy(object)
 
 
-def _drawn(gold: pd.Series, limit: int | None, rng: np.random.Generator) -> pd.Series:
+def _draw_cases(gold: pd.Series, limit: int | None, rng: np.random.Generator) -> pd.Series:
     if limit is None or limit >= len(gold):
         return gold
     return gold.loc[np.sort(rng.permutation(gold.index)[:limit])]
@@ -228,7 +228,7 @@ _WEAK = ("weak_weight", "weak_why")
 
 
 @dataclass(frozen=True)
-class Lesson(Case):
+class WeightedCase(Case):
     """A case to learn from: `weight` scales its loss, `source` says where the label comes from."""
 
     weight: float = 1.0
@@ -240,13 +240,13 @@ class Lesson(Case):
             raise DataError(Problem(f"case {self.case}", f"weight is {self.weight}, expected 0 or more"))
 
 
-def lessons_of(corpus: Corpus) -> list[Lesson]:
+def lessons_of(corpus: Corpus) -> list[WeightedCase]:
     """Every reply of a corpus that has a label, in the order of the corpus.
 
     Scores come first: good from 4 on, else bad. Of a corpus of weak labels (`perslib.systems.uxbench.signals.behavioural`) the
     weights are theirs, and the source is the signal that spoke loudest. Without a score one of `LABELS` decides.
     """
-    found: list[Lesson] = []
+    found: list[WeightedCase] = []
     weak = "weak_weight" in corpus.turns
     columns = [*TURN, "request", "earlier", "response", "score", *(_WEAK if weak else ())]
     rows = corpus.turns[columns].astype({"score": "Float64"}).assign(label=_labels(corpus)).to_dict("records")
@@ -259,7 +259,7 @@ def lessons_of(corpus: Corpus) -> list[Lesson]:
             if gold and isinstance(request, str):
                 name = "/".join(str(row[c]) for c in TURN)
                 found.append(
-                    Lesson(
+                    WeightedCase(
                         name, request, tuple(said), row["response"], gold=gold, user=str(user),
                         scenario=str(scenario), weight=weight, source=source,
                     )
@@ -282,7 +282,7 @@ def _label(row: Mapping[Any, Any], weak: bool) -> tuple[int, str, float]:
     return (GOOD if row["label"] in LABELS[GOOD] else BAD), str(row["label"]), 1.0
 
 
-def labelled(cases: Sequence[Case]) -> list[Case]:
+def select_labelled_cases(cases: Sequence[Case]) -> list[Case]:
     """The cases with a label; an error unless there are good and bad ones."""
     known = [c for c in cases if c.gold is not None]
     good, bad = (sum(c.gold == side for c in known) for side in (GOOD, BAD))
@@ -301,7 +301,7 @@ def goods(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
     return np.array([c.gold == GOOD for c in cases], dtype=bool)
 
 
-def weights(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
+def case_weights(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
     """How much each case counts: a lesson its weight, any other case 1."""
     return np.array([getattr(c, "weight", 1.0) for c in cases], dtype=float)
 

@@ -25,7 +25,7 @@ from perslib.prompts import read_phrases
 from perslib.stats import FEWEST_USERS, SEED, Floats, Resamples, estimate
 from perslib.stats.detect.detection import auroc_under
 from perslib.stats.resample.leave_out import name_bounds
-from perslib.systems.uxbench.tasks.audits import padded
+from perslib.systems.uxbench.tasks.audits import pad_reply
 
 #: The change that is none: chance level.
 HARMLESS = "white space added"
@@ -89,7 +89,7 @@ def _speak_another(target: Target, where: Elsewhere, rng: np.random.Generator) -
 
 
 def _pad(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
-    return padded(target.response, where.language)
+    return pad_reply(target.response, where.language)
 
 
 def _strip(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:

@@ -4,7 +4,7 @@ Binary, or with neutral as a third verdict; asked outright, after weighing in wr
 picturing the user. What cannot be read as a verdict is a verdict all the same: `said` is missing and `error` says why.
 
 `PairJudge` is shown two replies and says which of them would satisfy the user more (UXBench, Table 10). Both are judges as
-any other (`perslib.judge`): they judge a corpus, and any judge judges cases (`judged_by`).
+any other (`perslib.judge`): they judge a corpus, and any judge judges cases (`judge_each_case`).
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ for _name, _options in {
     judge(_name)(lambda settings, name=_name, options=_options: UXJudge(settings, name=name, **options))
 
 
-def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple[Case, ...]:
+def sample_shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple[Case, ...]:
     """Examples drawn by the seed, as many good as bad ones, in mixed order; from a pool that is not judged."""
     rng = np.random.default_rng(seed)
     sides = [[c for c in cases if c.gold == side] for side in (GOOD, BAD)]
@@ -128,7 +128,7 @@ def shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple
     return tuple(drawn[i] for i in rng.permutation(len(drawn)))
 
 
-def judged_by(
+def judge_each_case(
     judge: Judge, cases: Sequence[Case], backbone: Backbone | None = None, *, progress: bool = True
 ) -> pd.DataFrame:
     """Let any judge judge cases, one row a case, in their order; a case is a block with one target.

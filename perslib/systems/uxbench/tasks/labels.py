@@ -76,7 +76,7 @@ def _openings() -> dict[str, tuple[re.Pattern[str], re.Pattern[str] | None]]:
     return found
 
 
-def opening(reply: str) -> str:
+def select_opening(reply: str) -> str:
     """The first two sentences, cut after 120 units."""
     parts = [part for part in _END.split(reply.strip()) if part and part.strip()]
     text = " ".join(part.strip() for part in parts[:SENTENCES])
@@ -86,7 +86,7 @@ def opening(reply: str) -> str:
 
 def label_by_rules(reply: str) -> tuple[str, ...]:
     """All strategies by the cues of `strategies.toml`, Chinese and English alike, in the order in which they occur."""
-    text, places = opening(reply), {}
+    text, places = select_opening(reply), {}
     for name, (cues, blocked) in _openings().items():
         shown = blocked.sub(lambda match: " " * len(match[0]), text) if blocked else text
         if match := cues.search(shown):
@@ -117,7 +117,7 @@ def strategies_of(
     said = complaints or {}
     questions = [
         form.make_request("ux_strategy", complaint=said.get(case, ""), reply=shown) if shown else None
-        for case, shown in zip(replies["case"], map(opening, written))
+        for case, shown in zip(replies["case"], map(select_opening, written))
     ]
     given = label_by_model(questions, {"primary": [*STRATEGIES, OTHER]}, backbone, progress=progress)
     return out.join(given.rename(columns={"primary": "labelled"}).set_index(replies.index))
@@ -176,7 +176,7 @@ GROUP_OF = {domain: group for group, domains in INTENTS.items() for domain in do
 _NAMES = {"scenario": [*SCENARIOS, OTHER], "domain": [*GROUP_OF, OTHER]}
 
 
-class Topic(NamedTuple):
+class RequestTopic(NamedTuple):
     """What a request is about."""
 
     scenario: str
@@ -184,7 +184,7 @@ class Topic(NamedTuple):
     domain: str
 
 
-def label_topic_by_rules(query: str, before: Sequence[str] = ()) -> Topic:
+def label_topic_by_rules(query: str, before: Sequence[str] = ()) -> RequestTopic:
     """The domain whose cues weigh most, and the scenario that cues and domain together speak for.
 
     A cue weighs as many words as it has, or half as many as it has Chinese characters: "write a story" outweighs "story".
@@ -193,7 +193,7 @@ def label_topic_by_rules(query: str, before: Sequence[str] = ()) -> Topic:
     """
     read = [_read(text) for text in (query, *before[::-1])]
     domain, scenario = (next((one[i] for one in read if one[i] != OTHER), OTHER) for i in (0, 1))
-    return Topic(scenario, GROUP_OF.get(domain, OTHER), domain)
+    return RequestTopic(scenario, GROUP_OF.get(domain, OTHER), domain)
 
 
 @lru_cache(maxsize=4_096)
@@ -202,9 +202,9 @@ def _read(query: str) -> tuple[str, str]:
     text = unicodedata.normalize("NFKC", query).casefold()
     if len(text) > MOST_CHARACTERS:
         text = text[: MOST_CHARACTERS // 2] + "\n" + text[-MOST_CHARACTERS // 2 :]
-    found = {name: weighed for name, cues in _cues("domains").items() if (weighed := _weighed(cues, text))[0]}
+    found = {name: weighed for name, cues in _cues("domains").items() if (weighed := _weigh_cases(cues, text))[0]}
     domain = min(found, key=lambda name: (-found[name][0], found[name][1]), default=OTHER)
-    votes = {name: _weighed(cues, text)[0] for name, cues in _cues("scenarios").items()}
+    votes = {name: _weigh_cases(cues, text)[0] for name, cues in _cues("scenarios").items()}
     usual = _usual_scenarios().get(domain, OTHER)
     if usual != OTHER:
         votes[usual] += 1
@@ -212,7 +212,7 @@ def _read(query: str) -> tuple[str, str]:
     return domain, scenario
 
 
-def _weighed(cues: re.Pattern[str], text: str) -> tuple[float, int]:
+def _weigh_cases(cues: re.Pattern[str], text: str) -> tuple[float, int]:
     """What all different cues in a text weigh together, and where the first one is."""
     matches = list(cues.finditer(text))
     weight = sum(len(cue) / 2 if _HAN.search(cue) else len(cue.split()) for cue in {match[0] for match in matches})
@@ -267,12 +267,12 @@ def topics_of(
         label_topic_by_rules(c.query, [str(m["content"]) for m in c.history if m["role"] == "user"]) for c in cases
     ]
     out = pd.DataFrame({"case": [c.case for c in cases], "user": [c.user for c in cases]})
-    out = out.join(pd.DataFrame(by_rules, columns=Topic._fields, dtype="str"))
+    out = out.join(pd.DataFrame(by_rules, columns=RequestTopic._fields, dtype="str"))
     if backbone is None:
         return out
     form = form or PromptSettings()
     questions = [_question(case, form) for case in cases]
     found = label_by_model(questions, _NAMES, backbone, progress=bool(cases))
     intent = found["domain"].map({**GROUP_OF, OTHER: OTHER}).astype("str")
-    of_model = found.assign(intent=intent)[[*Topic._fields]].add_suffix("_labelled")
+    of_model = found.assign(intent=intent)[[*RequestTopic._fields]].add_suffix("_labelled")
     return out.join(of_model.assign(label_error=found["label_error"]))

@@ -82,7 +82,7 @@ class MemoryBank(Baseline):
     async def learn(self, known: Bank, sessions: Sequence[MemorySession], ask: Ask) -> Bank:
         """The days of these sessions at once, then the whole anew."""
         days, lost = await self._days(sessions, ask)
-        return await self._merged(replace(known, days=known.days + days, failed=known.failed + lost), ask)
+        return await self._merge_accounts(replace(known, days=known.days + days, failed=known.failed + lost), ask)
 
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """Portrait, events, pieces, earlier logs, current logs."""
@@ -90,9 +90,9 @@ class MemoryBank(Baseline):
         place = known.place(session.id)
         before = tuple(s.id for s in known.sessions[:place])
         shelf = self.shelf(known, "bank", lambda: self._pieces(known))
-        near = self.nearest(shelf, query, self._kept(known, shelf, place, session.at))
+        near = self.nearest(shelf, query, self._select_remembered(known, shelf, place, session.at))
         whole = next((w for w in reversed(known.wholes) if w.after in before), None)
-        return self.shown(known, session, query, [*_of_whole(whole, before), *near])
+        return self.add_logs_to_pieces(known, session, query, [*_of_whole(whole, before), *near])
 
     def strengthen_pieces(self, store: Store, pieces: Iterable[MemoryPiece], at: str) -> Bank:
         """The memory once these pieces were recalled: each is stronger, and fades from this day on."""
@@ -104,7 +104,7 @@ class MemoryBank(Baseline):
                 counted[piece.id] = Recalls(piece.id, times + 1, at[:10])
         return replace(known, recalls=tuple(counted.values()))
 
-    def _kept(self, known: Bank, shelf: PieceIndex, place: int, at: str) -> np.ndarray:
+    def _select_remembered(self, known: Bank, shelf: PieceIndex, place: int, at: str) -> np.ndarray:
         """Numbers of the pieces on the shelf that are not forgotten by this day."""
         pieces = shelf.pieces[: shelf.before(place)]
         days = np.array([_days(s.at, at) for s in known.sessions], dtype=float)[shelf.places[: len(pieces)]]
@@ -114,13 +114,13 @@ class MemoryBank(Baseline):
             if told := recalls.get(piece.id):
                 days[i], strength[i] = _days(told.last, at), 1 + told.times
         names = [piece.id for piece in pieces]
-        drawn = _drawn(f"{self.seed}/{known.user}", tuple(names), tuple(strength))
+        drawn = _draw_numbers(f"{self.seed}/{known.user}", tuple(names), tuple(strength))
         return np.flatnonzero(drawn <= np.exp(-days / (self.forgetting * strength)))
 
     def general(self, store: Store) -> list[MemoryPiece]:
         """Portrait and events as they stand."""
         known: Bank = self._own(store)
-        return _of_whole(known.wholes[-1] if known.wholes else None, known.heard)
+        return _of_whole(known.wholes[-1] if known.wholes else None, known.session_ids)
 
     def _pieces(self, known: Bank) -> Iterator[Unit]:
         """Exchanges, and after them the summary of their day, session by session; each found by its own text."""
@@ -143,14 +143,14 @@ class MemoryBank(Baseline):
         days = tuple(Day(s.id, s.at, *said[2 * i : 2 * i + 2]) for i, s in enumerate(spoken))
         return days, list_reply_faults(questions, readings)
 
-    async def _merged(self, known: Bank, ask: Ask) -> Bank:
+    async def _merge_accounts(self, known: Bank, ask: Ask) -> Bank:
         """With account and portrait merged anew; where that fails, the ones before stay."""
         last = known.wholes[-1] if known.wholes else OverallSummary("", "", "")
         parts = {
             "summary": ("memorybank_events", [(d.at, d.summary) for d in known.days if d.summary]),
             "portrait": ("memorybank_portrait", [(d.at, d.insight) for d in known.days if d.insight]),
         }
-        after = known.heard[-1] if known.heard else ""
+        after = known.session_ids[-1] if known.session_ids else ""
         questions = {
             key: CheckedQuestion(
                 f"{after}: {key} of the whole",
@@ -168,7 +168,7 @@ class MemoryBank(Baseline):
 
 
 @lru_cache(maxsize=512)
-def _drawn(about: str, pieces: tuple[str, ...], strength: tuple[float, ...]) -> np.ndarray:
+def _draw_numbers(about: str, pieces: tuple[str, ...], strength: tuple[float, ...]) -> np.ndarray:
     """The numbers that pieces are forgotten by, each drawn by itself."""
     return np.array([Random(f"{about}/{p}/{s:.0f}").random() for p, s in zip(pieces, strength, strict=True)])
 

@@ -69,8 +69,8 @@ class SessionStore(Store):
 
     def with_dialogue(self: S, session: MemorySession) -> S:
         """With a session that is over."""
-        heard = self.heard if session.id in self.heard else (*self.heard, session.id)
-        return replace(self._with(self.place(session.id), session), heard=heard)
+        heard = self.session_ids if session.id in self.session_ids else (*self.session_ids, session.id)
+        return replace(self._with(self.place(session.id), session), session_ids=heard)
 
     def _with(self: S, place: int, session: MemorySession) -> S:
         return replace(self, sessions=(*self.sessions[:place], session, *self.sessions[place + 1 :]))
@@ -86,14 +86,14 @@ class Baseline(PromptedMemory):
     looks_up: ClassVar[bool] = True
     """Whether what is recalled depends on the query; where it does not, nobody need think of one."""
 
-    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
+    async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """The logs, as they are."""
         return self._own(store).with_logs(session)
 
-    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Any:
+    async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Any:
         """The dialogue, and what the method makes of it."""
         known = self._own(store)
-        if session.id in known.heard:
+        if session.id in known.session_ids:
             return known
         return await self.learn(known.with_dialogue(session), [session], ask)
 
@@ -153,7 +153,7 @@ class Baseline(PromptedMemory):
 
         return self.find_pieces(store, session, query, f"logs of {before}", logs)
 
-    def shown(
+    def add_logs_to_pieces(
         self, store: SessionStore, session: MemorySession, query: str, found: Sequence[MemoryPiece]
     ) -> list[MemoryPiece]:
         """What was found, then the earlier logs nearest to the query and the logs at hand."""
@@ -161,10 +161,10 @@ class Baseline(PromptedMemory):
 
     def turn(self, session: MemorySession, number: int, turn: Exchange) -> MemoryPiece:
         """One exchange of an earlier dialogue, with its day; turns count from 1."""
-        text = f"[{session.at[:10]}] {self.said(turn)}" if session.at else self.said(turn)
+        text = f"[{session.at[:10]}] {self.format_exchange(turn)}" if session.at else self.format_exchange(turn)
         return MemoryPiece(f"{session.id}/turn_{number}", "turn", text, (session.id,), ((session.id, number),))
 
-    def said(self, turn: Exchange) -> str:
+    def format_exchange(self, turn: Exchange) -> str:
         """What both said."""
         said: str = read_phrases("exchange", self.language)["said"]
         return said.format(user=turn.user, assistant=turn.assistant)
@@ -209,7 +209,7 @@ class UnitRetrieval(Baseline):
         """Units, earlier logs, current logs."""
         past = self._own(store)
         near = self.find_pieces(past, session, query, self.called, partial(self.units, past))
-        return self.shown(past, session, query, near)
+        return self.add_logs_to_pieces(past, session, query, near)
 
 
 class TurnRetrieval(UnitRetrieval):
@@ -221,7 +221,7 @@ class TurnRetrieval(UnitRetrieval):
         """The turns."""
         for place, s in enumerate(past.sessions):
             for n, turn in enumerate(s.turns, start=1):
-                yield place, self.turn(s, n, turn), self.said(turn)
+                yield place, self.turn(s, n, turn), self.format_exchange(turn)
 
 
 class SessionRetrieval(UnitRetrieval):
@@ -233,7 +233,7 @@ class SessionRetrieval(UnitRetrieval):
         """The dialogues."""
         for place, s in enumerate(past.sessions):
             if s.turns:
-                text = "\n".join(map(self.said, s.turns))
+                text = "\n".join(map(self.format_exchange, s.turns))
                 dated = f"[{s.at[:10]}]\n{text}" if s.at else text
                 turns = tuple((s.id, n) for n in range(1, len(s.turns) + 1))
                 yield place, MemoryPiece(f"{s.id}/dialogue", "dialogue", dated, (s.id,), turns), text

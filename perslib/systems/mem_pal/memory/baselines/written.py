@@ -51,7 +51,7 @@ class RecurSum(Baseline):
     kept = Summaries
     looks_up = False
 
-    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
+    async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
         """The log summary, with these logs folded in."""
         known: Summaries = self._own(store)
         place = known.place(session.id)
@@ -60,10 +60,10 @@ class RecurSum(Baseline):
         text, lost = await self._fold_logs(_at(known.of_logs, place), session, ask)
         return replace(known.with_logs(session), of_logs=_then(known.of_logs, place, text), failed=known.failed + lost)
 
-    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
+    async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
         """The dialogue summary, with this dialogue folded in."""
         known: Summaries = self._own(store)
-        if session.id in known.heard:
+        if session.id in known.session_ids:
             return known
         place = known.place(session.id)
         text, lost = await self._fold_dialogue(_at(known.of_dialogues, place), session, ask)
@@ -90,7 +90,7 @@ class RecurSum(Baseline):
         """Both summaries as they stand."""
         known: Summaries = self._own(store)
         latest = {"dialogue_summary": known.of_dialogues[-1:], "log_summary": known.of_logs[-1:]}
-        return [MemoryPiece(f, f, text, known.heard) for f, texts in latest.items() for text in texts if text]
+        return [MemoryPiece(f, f, text, known.session_ids) for f, texts in latest.items() for text in texts if text]
 
     async def _chain(
         self, fold: Any, sessions: Sequence[MemorySession], ask: Ask
@@ -148,7 +148,9 @@ class ConditionMem(UnitRetrieval):
         """The records of all sessions at once."""
         spoken = [s for s in sessions if s.turns]
         requests = (self.render("conditionmem_records", at=s.at or "–", turns=s.exchanges()) for s in spoken)
-        questions = [CheckedQuestion(f"{s.id}: records", request, _noted) for s, request in zip(spoken, requests)]
+        questions = [
+            CheckedQuestion(f"{s.id}: records", request, _read_records) for s, request in zip(spoken, requests)
+        ]
         readings = await ask_and_check(questions, ask)
         records = tuple(
             MemoryPiece(f"{s.id}/record_{i}", "record", text, (s.id,))
@@ -171,7 +173,7 @@ class ConditionMem(UnitRetrieval):
         return list(known.records)
 
 
-def _noted(data: Any) -> ParsedReply[list[str]]:
+def _read_records(data: Any) -> ParsedReply[list[str]]:
     """Records with both halves, circumstances first; one that lacks a half is left out."""
     pairs = [(r["condition"].strip(), r["content"].strip()) for r in data["records"]]
     blank = [i for i, pair in enumerate(pairs, start=1) if not all(pair)]

@@ -80,7 +80,7 @@ async def hear(session: MemorySession, render: Render, ask: Ask) -> Heard:
     of_log = {r.log: r for r in relations}
     wanted = []
     for group in groups:
-        told = [_shown(logs, i, of_log.get(i, Relation(i))) for i in group]
+        told = [_make_log_fields(logs, i, of_log.get(i, Relation(i))) for i in group]
         read = partial(_situation, logs=tuple(group))
         wanted.append(
             CheckedQuestion(f"{session.id}: situation of log {group[0]}", render("h2_situation", logs=told), read)
@@ -132,7 +132,7 @@ def _valid(log: int, named: Sequence[int], shown: range, wrong: list[str]) -> li
 # -- situations ------------------------------------------------------------------------------------------------
 
 
-def _shown(logs: Sequence[Log], i: int, relation: Relation) -> dict[str, Any]:
+def _make_log_fields(logs: Sequence[Log], i: int, relation: Relation) -> dict[str, Any]:
     """A log as a prompt shows it, with both kinds of relations."""
     back = {"caused_by": list(relation.caused_by), "follows": list(relation.follows)}
     return {"id": i, **vars(logs[i]), **back}

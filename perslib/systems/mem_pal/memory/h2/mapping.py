@@ -49,13 +49,13 @@ class OfficialMapping(LongTermMemory):
     def _points(self, store: H2Store) -> np.ndarray:
         return np.asarray(self.memory.space.vectors([o.requirement for o in store.outlines]), dtype=float)
 
-    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
+    async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """As the memory does."""
-        return await self.memory.hear_logs(store, session, ask)
+        return await self.memory.add_logs(store, session, ask)
 
-    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Store:
+    async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Store:
         """As the memory does."""
-        return await self.memory.hear_dialogue(store, session, ask)
+        return await self.memory.add_dialogue(store, session, ask)
 
     def prepare_queries(self, queries: Sequence[str]) -> None:
         """As the memory does."""
@@ -64,9 +64,9 @@ class OfficialMapping(LongTermMemory):
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """What the memory recalls where its outlines stand in those clusters."""
         own: Any = self._own(store)
-        return self.memory.recall(own.clustered(self.placed.get(own.user, {})), session, query, purpose)
+        return self.memory.recall(own.with_clusters(self.placed.get(own.user, {})), session, query, purpose)
 
-    def misplaced(self, store: Store) -> tuple[int, int]:
+    def count_misplaced(self, store: Store) -> tuple[int, int]:
         """How many outlines of the history are looked up in another cluster than their own, and how many there are."""
         own: Any = self._own(store)
         placed = self.placed.get(own.user, {})

@@ -143,7 +143,7 @@ def clusters(points: Points, seed: int = 42) -> list[int]:
     return [place[label] for label in labels.tolist()]
 
 
-def join(points: Points, clustered: Points, labels: Sequence[int]) -> tuple[list[int], Points]:
+def assign_clusters(points: Points, clustered: Points, labels: Sequence[int]) -> tuple[list[int], Points]:
     """Place points one after another in the nearest cluster (Euclidean, the first of equals), moving its centroid.
 
     `labels` are the clusters of the points that are `clustered`, every number up to the largest. Returns the cluster of
@@ -200,18 +200,18 @@ async def _tell(place: str, old: Principle, outlines: Sequence[Outline], render:
     update = "_update" if old.requirement else ""
     known = {"general_requirement": old.requirement} if update else {}
     asked = render(f"h2_requirement{update}", requirements=[o.requirement for o in outlines], **known)
-    requirement, lost = await _said(place, "general_requirement", asked, ask)
+    requirement, lost = await _ask_for_text(place, "general_requirement", asked, ask)
     requirement = requirement or old.requirement
     preferences = [outline.preference for outline in outlines if outline.preference]
     if not requirement or not preferences:
         return Principle(requirement, old.preference), lost
     known = {"principle": old.preference} if update else {}
     asked = render(f"h2_principle{update}", general_requirement=requirement, preferences=preferences, **known)
-    preference, further = await _said(place, "principle", asked, ask)
+    preference, further = await _ask_for_text(place, "principle", asked, ask)
     return Principle(requirement, preference or old.preference), lost + further
 
 
-async def _said(place: str, name: str, request: Any, ask: Ask) -> tuple[str, tuple[str, ...]]:
+async def _ask_for_text(place: str, name: str, request: Any, ask: Ask) -> tuple[str, tuple[str, ...]]:
     """The text of this name in the answer; empty where it failed, and where an update changes nothing."""
 
     def read(data: Any) -> ParsedReply[str]:

@@ -127,7 +127,7 @@ class H2Store(Store):
         known = [snapshot for snapshot in self.snapshots if snapshot.after in before]
         return known[-1].principles if known else ()
 
-    def clustered(self, cluster: Mapping[str, int]) -> H2Store:
+    def with_clusters(self, cluster: Mapping[str, int]) -> H2Store:
         """The same with these outlines, by their ids, in these clusters; others keep theirs."""
         chapters = (
             replace(c, outlines=tuple(replace(o, cluster=cluster.get(o.id, o.cluster)) for o in c.outlines))

@@ -36,7 +36,7 @@ class H2Memory(Recall):
 
     # -- session by session -----------------------------------------------------------------------------------
 
-    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
+    async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Relations, situations, background."""
         known = self._own(store)
         place = known.place(session.id)
@@ -46,17 +46,17 @@ class H2Memory(Recall):
             chapter = replace(chapter, outlines=known.chapters[place].outlines)
         return replace(_with(known, place, chapter), failed=known.failed + heard.failed + lost)
 
-    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
+    async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Outlines, refined; once principles were learned, those that the outlines touch are revised."""
         known = self._own(store)
-        if session.id in known.heard:
+        if session.id in known.session_ids:
             return known
         place = known.place(session.id)
         chapter = known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
         found, lost = await outlines.outline(session, self.render, ask)
         refined, further = await outlines.refine(chapter, found, self.space, self.k, self.render, ask)
         known = _with(known, place, replace(chapter, outlines=refined))
-        known = replace(known, heard=(*known.heard, session.id), failed=known.failed + lost + further)
+        known = replace(known, session_ids=(*known.session_ids, session.id), failed=known.failed + lost + further)
         return (await self._revise(known, place, ask)) if known.snapshots else known
 
     # -- a whole past -----------------------------------------------------------------------------------------
@@ -93,12 +93,12 @@ class H2Memory(Recall):
 
     async def learn(self, store: H2Store, ask: Ask) -> H2Store:
         """Clusters and principles from all outlines so far, in place of those there were."""
-        after = store.heard[-1] if store.heard else ""
+        after = store.session_ids[-1] if store.session_ids else ""
         found = store.outlines
         labels = outlines.clusters(self._points(found), self.seed) if found else []
         members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
         learned = await outlines.write_principles(members, self.seed, self.render, ask)
-        known = store.clustered({o.id: label for o, label in zip(found, labels)})
+        known = store.with_clusters({o.id: label for o, label in zip(found, labels)})
         snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
         lost = tuple(f for _, failed in learned for f in failed)
         return replace(known, snapshots=(snapshot,), failed=known.failed + lost)
@@ -117,12 +117,12 @@ class H2Memory(Recall):
     def _points(self, found: Sequence[Outline]) -> outlines.Points:
         return self.space.vectors([outline.requirement for outline in found])
 
-    def _joined(self, store: H2Store, new: Sequence[Outline]) -> tuple[list[int], H2Store]:
+    def _join_clusters(self, store: H2Store, new: Sequence[Outline]) -> tuple[list[int], H2Store]:
         """The clusters that new outlines join one by one, and the store with them there."""
         old = [outline for outline in store.outlines if outline.cluster is not None]
         labels = [outline.cluster for outline in old if outline.cluster is not None]
-        joined, _ = outlines.join(self._points(new), self._points(old), labels)
-        return joined, store.clustered({o.id: label for o, label in zip(new, joined)})
+        joined, _ = outlines.assign_clusters(self._points(new), self._points(old), labels)
+        return joined, store.with_clusters({o.id: label for o, label in zip(new, joined)})
 
     async def _revise(self, store: H2Store, place: int, ask: Ask) -> H2Store:
         """Principles after the dialogue at this place, whose outlines join clusters one by one."""
@@ -131,7 +131,7 @@ class H2Memory(Recall):
             return await self.learn(store, ask)
         if not new:
             return replace(store, snapshots=(*store.snapshots, Snapshot(name, store.principles)))
-        joined, store = self._joined(store, new)
+        joined, store = self._join_clusters(store, new)
         members = [[o for o in store.outlines if o.cluster == c] for c in range(len(store.principles))]
         hit = {c: [o for o, label in zip(new, joined) if label == c] for c in dict.fromkeys(joined)}
         revised, lost = await outlines.revise(store.principles, hit, members, self.seed, self.render, ask)
@@ -155,15 +155,15 @@ class H2Dialogues(H2Memory):
     preferences = True
     called = "H²Memory{without}, dialogues only"
 
-    async def hear_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
+    async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Logs are left aside."""
         assert isinstance(store, H2Store)
         return store
 
-    async def hear_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
+    async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Its outlines, and the principle they show."""
         assert isinstance(store, H2Store)
-        if session.id in store.heard:
+        if session.id in store.session_ids:
             return store
         return await self._go_on(store, [session], ask)
 
@@ -177,7 +177,7 @@ class H2Dialogues(H2Memory):
         chapters, learned, failed = zip(*told, strict=True) if told else ((), (), ())
         return replace(
             store,
-            heard=(*store.heard, *(session.id for session in sessions)),
+            session_ids=(*store.session_ids, *(session.id for session in sessions)),
             failed=store.failed + tuple(f for lost in failed for f in lost),
             chapters=(*store.chapters, *chapters),
             snapshots=(Snapshot("", (*known, *learned)),),
