@@ -55,7 +55,7 @@ Message = str | tuple[str, str]
 
 
 def list_messages() -> Iterator[tuple[Message, str]]:
-    """Every message of the library, its templates and notebooks, with the file that it is in."""
+    """Yield every message of the library, its templates and notebooks, with the file that it is in."""
     package = Path(__file__).parent
     for file in sorted(package.rglob("*.py")):
         yield from ((m, f"perslib/{file.relative_to(package)}") for m in in_code(file.read_text("utf-8")))
@@ -68,7 +68,7 @@ def list_messages() -> Iterator[tuple[Message, str]]:
 
 
 def in_code(source: str) -> Iterator[Message]:
-    """The literal texts in calls of the functions named in `MESSAGES`."""
+    """Yield the literal texts in calls of the functions named in `MESSAGES`."""
     for function, nodes in texts_in(source):
         if function == "plural" and len(nodes) == 2:
             yield nodes[0].value, nodes[1].value
@@ -77,7 +77,7 @@ def in_code(source: str) -> Iterator[Message]:
 
 
 def texts_in(source: str) -> Iterator[tuple[str, list[Any]]]:
-    """Each call of a function named in `MESSAGES`, with the constants in it that are messages."""
+    """Yield each call of a function named in `MESSAGES`, with the constants in it that are messages."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
@@ -89,7 +89,7 @@ def texts_in(source: str) -> Iterator[tuple[str, list[Any]]]:
 
 
 def literals(node: ast.expr) -> Iterator[ast.Constant]:
-    """The literal texts that an argument can be: itself, or either side of an `if`, `or`, or `and`."""
+    """Yield the literal texts that an argument can be: itself, or either side of an `if`, `or`, or `and`."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value:
         yield node
     elif isinstance(node, ast.IfExp):
@@ -99,7 +99,7 @@ def literals(node: ast.expr) -> Iterator[ast.Constant]:
 
 
 def in_notebook(file: Path) -> Iterator[Message]:
-    """The blocks of Markdown, the texts in code, and the comments behind parameters."""
+    """Yield the blocks of Markdown, the texts in code, and the comments behind parameters."""
     from perslib.report.run.plan import read_notebook
 
     for cell in read_notebook(file).cells:
@@ -112,14 +112,14 @@ def in_notebook(file: Path) -> Iterator[Message]:
 
 
 def comments(source: str) -> Iterator[tuple[tuple[int, int], str]]:
-    """Each comment with the line and column of its `#`."""
+    """Yield each comment with the line and column of its `#`."""
     for token in tokenize.generate_tokens(StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start, token.string.lstrip("# ")
 
 
 def in_template(source: str) -> Iterator[Message]:
-    """The literal texts in `_("…")` and `plural("…", "…", n)` of a page template."""
+    """Yield the literal texts in `_("…")` and `plural("…", "…", n)` of a page template."""
     from jinja2 import Environment
     from jinja2.ext import extract_from_ast
 
@@ -175,7 +175,7 @@ def translate_code(source: str) -> str:
 
 
 def make_catalogue() -> Catalog:
-    """All messages, without translations."""
+    """Return all messages, without translations."""
     found = Catalog(project="perslib", charset="utf-8")
     for message, file in list_messages():
         found.add(message, locations=[(file, None)])  # type: ignore[list-item]

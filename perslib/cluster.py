@@ -38,7 +38,7 @@ WAITING = 4
 
 @contextmanager
 def connect_cluster(scheduler: Scheduler) -> Iterator[Any]:
-    """A client of the cluster; what was opened for it is closed again, what was given is not."""
+    """Open a client of the cluster; what was opened for it is closed again, what was given is not."""
     (distributed,) = import_extra("dask", "Spreading work over processes")
     if isinstance(scheduler, distributed.Client):
         yield scheduler
@@ -60,7 +60,7 @@ def connect_cluster(scheduler: Scheduler) -> Iterator[Any]:
 
 
 def workers_of(client: Any) -> int:
-    """How many worker processes there are now; waits for the first."""
+    """Return how many worker processes there are now; waits for the first."""
     client.wait_for_workers(1, timeout=600)
     return len(client.nthreads())
 
@@ -74,7 +74,7 @@ def spread(
     folder: Path | str | None = None,
     seats: tuple[str, int] | None = None,
 ) -> Iterator[T]:
-    """`function(chunk)` for each chunk, in order.
+    """Yield `function(chunk)` for each chunk, in order.
 
     `folder` must be one that all workers see; none given, a folder in the workspace, emptied at the end. `keys` names
     a chunk by what its result depends on, and results stay in `folder` under it. `seats` = (name, number) lets no more
@@ -107,7 +107,7 @@ def spread(
 
 
 def _take(future: Any, result: Path, given: Path | None, *, keep: bool) -> Any:
-    """What a chunk gave; waits for it."""
+    """Return what a chunk gave; waits for it."""
     if future is not None:
         from distributed import CancelledError, KilledWorker
         from distributed.comm.core import CommClosedError
@@ -134,7 +134,7 @@ def _take(future: Any, result: Path, given: Path | None, *, keep: bool) -> Any:
 def _work(
     function: Path, chunk: Path, result: Path, seats: tuple[str, int] | None, home: str, plugins: list[str]
 ) -> None:
-    """On a worker: one chunk."""
+    """Work on one chunk, on a worker."""
     if str(workspace()) != home:  # a worker that is a thread of the user's process leaves its environment alone
         os.environ.setdefault("PERSLIB_HOME", home)
     with suppress(PerslibError):  # a module that a worker does not have travels with what needs it

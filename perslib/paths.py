@@ -25,7 +25,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def find_bundled(*parts: str) -> Path:
-    """A file or folder that perslib brings along: `prompts`, `notebooks`, `data/sample`.
+    """Return a file or folder that perslib brings along: `prompts`, `notebooks`, `data/sample`.
 
     In a checkout these lie at its top; a wheel carries copies inside the package.
     """
@@ -47,7 +47,7 @@ def read_csv(beside: str, name: str) -> pd.DataFrame:
 
 
 def workspace() -> Path:
-    """The folder the user works in: `$PERSLIB_HOME`, else the nearest folder above that looks like one.
+    """Return the folder the user works in: `$PERSLIB_HOME`, else the nearest folder above that looks like one.
 
     A workspace is recognised by a `.perslib` folder, a `backbones.toml`, or `notebooks` beside `prompts`;
     a notebook started in `notebooks/` therefore finds the same caches and data as a command at the top.
@@ -63,7 +63,7 @@ def workspace() -> Path:
 
 
 def state_folder() -> Path:
-    """The folder for what perslib remembers between runs: answer cache, probes, ledgers."""
+    """Return the folder for what perslib remembers between runs: answer cache, probes, ledgers."""
     return workspace() / ".perslib"
 
 
@@ -82,7 +82,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def scratch(purpose: str, inside: Path | None = None) -> Iterator[Path]:
-    """A temporary folder for as long as it is needed; those that killed processes left are removed on the way.
+    """Make a temporary folder for as long as it is needed; those that killed processes left are removed on the way.
 
     It lies among the system's temporary files, or hidden `inside` another folder. A process holds the lock of its
     folder while it lives, so a lock that can be had is that of a process that is gone.

@@ -102,7 +102,7 @@ class Registry(Generic[T]):
         return register
 
     def __iter__(self) -> Iterator[str]:
-        """The names, in the order of registering."""
+        """Return the names, in the order of registering."""
         use_plugins()
         for module in self._elsewhere:
             importlib.import_module(module)
@@ -116,7 +116,7 @@ class Registry(Generic[T]):
         return name in self._factories or name in tuple(self)
 
     def __getitem__(self, name: str) -> Callable[..., T]:
-        """The factory of this name."""
+        """Return the factory of this name."""
         if name not in self:
             raise UnknownName(self.kind, name, list(self))
         return self._factories[name]
@@ -138,7 +138,9 @@ def select_options(factory: Callable[..., Any], options: Mapping[str, Any]) -> d
 
 
 def check_installed(name: str) -> None:
-    """Raise MissingExtra if something of this name needs packages that are not there; each part of "blinded: BERT" counts."""
+    """Raise MissingExtra if something of this name needs packages that are not there; each part of "blinded: BERT"
+    counts.
+    """
     for part in map(str.strip, name.split(":")):
         if part in _extras:
             require_extra(_extras[part], f"{part!r}")

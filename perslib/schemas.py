@@ -36,7 +36,7 @@ class Schema:
     validator: Draft202012Validator
 
     def at(self, path: Iterable[str | int]) -> dict[str, Any]:
-        """The part of the schema at a path, behind a reference."""
+        """Return the part of the schema at a path, behind a reference."""
         part: Any = self.document
         for key in path:
             part = part[key]
@@ -45,12 +45,12 @@ class Schema:
 
 
 def read_schema(beside: str, name: str, part: str, **formats: Callable[[str], bool]) -> Schema:
-    """The schema in table `part` of a TOML file that lies beside a module; `formats` are checks by name."""
+    """Return the schema in table `part` of a TOML file that lies beside a module; `formats` are checks by name."""
     return make_schema(read_toml(beside, name), part, **formats)
 
 
 def make_schema(tables: Mapping[str, Any], part: str, **formats: Callable[[str], bool]) -> Schema:
-    """The schema in one of several tables that refer to each other."""
+    """Return the schema in one of several tables that refer to each other."""
     document = {**tables, "$ref": f"#/{part}"}
     try:
         validator = Draft202012Validator(document, formats=formats, validate_formats=True, retriever=_refuse_address)
@@ -60,12 +60,12 @@ def make_schema(tables: Mapping[str, Any], part: str, **formats: Callable[[str],
 
 
 def _refuse_address(address: str) -> Any:
-    """A schema is whole: it names no file and no page that would be opened."""
+    """Return a schema is whole: it names no file and no page that would be opened."""
     raise ValueError(f"a schema may refer to its own parts alone, not to {address}")
 
 
 def check(record: Any, schema: Schema, place: str, unknown: Callable[[str], None] | None = None) -> list[Problem]:
-    """What is wrong with a record: one problem a field. `unknown` takes fields that the schema does not name."""
+    """Return what is wrong with a record: one problem a field. `unknown` takes fields that the schema does not name."""
     if not _is_fit(record):
         return list(find_unstorable(record, place))
     try:
@@ -87,7 +87,7 @@ def check(record: Any, schema: Schema, place: str, unknown: Callable[[str], None
 
 
 def _messages(error: ValidationError, record: Any, schema: Schema) -> Iterator[tuple[str, str]]:
-    """The field and what is wrong with it, as a sentence."""
+    """Yield the field and what is wrong with it, as a sentence."""
     *path, last = error.schema_path
     keyword, details = str(last), error.kind.as_dict()
     part, field, value = schema.at(path), "", record
@@ -114,7 +114,7 @@ def _messages(error: ValidationError, record: Any, schema: Schema) -> Iterator[t
 
 
 def _describe_expected(part: Mapping[str, Any], keyword: str, before: str) -> str:
-    """What a part of a schema asks for; nothing where it does not say."""
+    """Return what a part of a schema asks for; nothing where it does not say."""
     if said := part.get("description"):
         return f"{before}{said}"
     asked = part.get(keyword)
@@ -138,13 +138,15 @@ def _format_value(value: Any, part: Mapping[str, Any]) -> str:
 
 
 def show(value: Any, width: int = 60) -> str:
-    """A value as JSON, cut to a width, for a message."""
+    """Return a value as JSON, cut to a width, for a message."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= width else f"{text[:width]}…"
 
 
 def _is_fit(value: Any) -> bool:
-    """Whether a corpus can hold a JSON value; as `unfit` finds it, three to seven times as fast, for every record is asked."""
+    """Return whether a corpus can hold a JSON value; as `find_unstorable` finds it, three to seven times as fast, for every
+    record is asked.
+    """
     kind = type(value)
     if kind is str:
         return value.isascii() or not _HALF.search(value)
@@ -154,7 +156,7 @@ def _is_fit(value: Any) -> bool:
 
 
 def find_unstorable(value: Any, place: str, name: str = "") -> Iterator[Problem]:
-    """What of a JSON value no corpus or table can hold, each with the name of its field."""
+    """Yield what of a JSON value no corpus or table can hold, each with the name of its field."""
     if isinstance(value, str):
         if _HALF.search(value):
             shown = name.encode("utf-8", "backslashreplace").decode()

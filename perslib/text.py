@@ -114,7 +114,9 @@ def mark(message: str) -> str:
 
 @cache
 def _texts(language: str, own: Path) -> dict[str, str]:
-    """Message → text, as the catalogue of perslib has it, and that of the workspace for notebooks of one's own."""
+    """Return the message → text, as the catalogue of perslib has it, and that of the workspace for notebooks of one's
+    own.
+    """
     from babel.messages.pofile import read_po
 
     texts: dict[str, str] = {}

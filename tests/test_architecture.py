@@ -135,6 +135,40 @@ def test_exports_are_listed_and_real(name):
             assert inspect.getdoc(value), f"{name}.{export} has no docstring"
 
 
+#: What the first sentence of a function begins with.
+VERBS = {
+    *["Add", "Answer", "Append", "Ask", "Attach", "Audit", "Await", "Be", "Begin", "Bring", "Build", "Check", "Choose", "Claim", "Clear", "Close", "Collect", "Compare", "Compute", "Correct", "Count", "Delete", "Describe", "Display", "Do", "Draw", "Drop", "Encode", "End", "Estimate", "Fill", "Find", "Fine-tune", "Fit", "Forget", "Fork", "Get", "Give", "Hand", "Have", "Hear", "Hold", "Import", "Index", "Induce", "Join", "Judge", "Keep", "Label", "Lay", "Learn", "Leave", "Let", "Link", "List", "Live", "Load", "Look", "Lower", "Make", "Map", "Mark", "Measure", "Mine", "Name", "Note", "Offer", "Open", "Parse", "Pause", "Place", "Put", "Raise", "Read", "Record", "Refuse", "Register", "Reject", "Remember", "Remove", "Render", "Return", "Run", "Save", "Say", "Score", "Send", "Serve", "Set", "Show", "Simulate", "Split", "Start", "Stop", "Take", "Tell", "Test", "Train", "Translate", "Turn", "Use", "Wait", "Warn", "Work", "Write", "Yield"]
+}  # fmt: skip
+
+
+def functions():
+    """Yield file and node of every function of the package."""
+    for file in MODULES:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield file.relative_to(PACKAGE).as_posix(), node
+
+
+def test_functions_say_what_they_do():
+    """A docstring begins with a verb, but for a property's, and for a command's, which is its help."""
+    named = ("property", "cached_property", "click.")
+    odd = [
+        f"{file}:{node.lineno} {text.split()[0]}"
+        for file, node in functions()
+        if (text := ast.get_docstring(node)) and text.split()[0].strip(".,;:") not in VERBS
+        if node.name != "__init__" and not any(ast.unparse(d).startswith(named) for d in node.decorator_list)
+    ]
+    assert odd == [], "begin with a verb; one that is missing from VERBS is added there"
+
+
+def test_no_function_is_named_by_what_was_done():
+    """No `checked`, `said` or `kept`: a function is named by a verb, mostly with its object."""
+    participles = re.compile(r"_?([a-z]+ed|said|told|heard|shown|given|made|done|known|found|kept|left|drawn|spent)")
+    nouns = {"seed", "need", "feed", "embed", "speed", "proceed"}
+    named = [f"{file} {node.name}" for file, node in functions() if participles.fullmatch(node.name)]
+    assert [name for name in named if name.split("_")[-1].split()[-1] not in nouns] == []
+
+
 def test_a_file_is_one_idea():
     code = [file.relative_to(PACKAGE).as_posix() for file in MODULES if len(file.read_text("utf-8").splitlines()) > 400]
     assert [name for name in code if "words" not in name] == [], "banks of text may be longer than code"

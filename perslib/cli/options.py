@@ -18,7 +18,7 @@ USE = click.option(
 
 
 def escape_for_terminal(text: str) -> str:
-    """Return text that is safe for a terminal: control characters are made visible."""
+    """Return the text that is safe for a terminal: control characters are made visible."""
     from perslib.report.show.words import controls_shown
 
     return controls_shown(text)

@@ -240,7 +240,7 @@ class Corpus:
         """Return the users to learn from and the users to judge; no user is in both.
 
         The split of the data set is used if it has one. Otherwise users that have a block are split at random
-        (`split_users`).
+        (`group_shuffle_split`).
         """
         if shipped := self.meta.get("splits"):
             return {part: list(names) for part, names in shipped.items()}

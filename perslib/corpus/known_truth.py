@@ -23,7 +23,8 @@ def borders(strictness: float, top_shift: float) -> tuple[float, float, float, f
 
 
 def satisfaction_of(replies: pd.DataFrame, users: pd.DataFrame, rng: np.random.Generator) -> np.ndarray:
-    """How satisfied each user is with a reply, 1–5 as a real number: utility and noise against the user's thresholds.
+    """Return how satisfied each user is with a reply, 1–5 as a real number: utility and noise against the user's
+    thresholds.
 
     Rounded, it is the score that the world gives. `replies` has user and utility, `users` is the frame `truth_users`.
     """
@@ -37,7 +38,8 @@ def satisfaction_of(replies: pd.DataFrame, users: pd.DataFrame, rng: np.random.G
 
 
 def rate(corpus: Corpus, scale: Scale = FIVE, seed: int = 42) -> Corpus:
-    """The synthetic corpus as if its users had rated every reply anew on this scale, those of all assistants included.
+    """Return the synthetic corpus as if its users had rated every reply anew on this scale, those of all assistants
+    included.
 
     `candidates` gets score, given and chosen (the best liked of a request), and turns get new scores.
     """
@@ -56,7 +58,7 @@ def rate(corpus: Corpus, scale: Scale = FIVE, seed: int = 42) -> Corpus:
 
 
 def _make_rating_columns(felt: np.ndarray, scale: Scale) -> dict[str, np.ndarray]:
-    """The columns score and given of so much satisfaction, rounded to the scale's steps."""
+    """Return the columns score and given of so much satisfaction, rounded to the scale's steps."""
     given = scale.from_five(felt)
     given = np.rint(given / scale.step) * scale.step if scale.step else given
     columns = {"score": np.rint(scale.to_five(given))}

@@ -85,7 +85,7 @@ def candidates(where: Record, turn: int, rows: list[Row], rated: Any) -> Iterato
 
 
 def problems_of(turns: list[list[Row]]) -> list[Problem]:
-    """Turn numbers that stand twice or are missing, and two chosen replies to one request."""
+    """Return the turn numbers that stand twice or are missing, and two chosen replies to one request."""
     seen: dict[int, str] = {}
     found = []
     for rows in turns:

@@ -51,7 +51,7 @@ from perslib.text import LANGUAGES, translate, using_language
 
 @cache
 def style() -> str:
-    """The styles of the explorer and of what reports show, for one HTML widget."""
+    """Return the styles of the explorer and of what reports show, for one HTML widget."""
     own = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
     return f"{stylesheet()}<style>{own}</style>"
 
@@ -59,7 +59,7 @@ def style() -> str:
 def explore(
     corpus: str | Corpus = "sample/zh", model: str | Backbone = "embedded", language: str = "zh"
 ) -> widgets.Widget:
-    """The explorer of a corpus; `model` answers what is asked, `language` is that of the interface.
+    """Return the explorer of a corpus; `model` answers what is asked, `language` is that of the interface.
 
     As an app it opens the user that its address names: `?user=u007`.
     """
@@ -223,12 +223,12 @@ class Tabs(widgets.Tab):
 
 
 def judge_and_change(looking: ExplorerState) -> widgets.Widget:
-    """The reply and its verdict beside the memory that it comes from."""
+    """Return the reply and its verdict beside the memory that it comes from."""
     judging, change = JudgePanel(looking), EditPanel(looking)
     return columns([judging], [judging.said, heading("Memory (editable)"), change])
 
 
 def _language(language: str) -> tuple[str, str]:
-    """A language under its own name."""
+    """Return a language under its own name."""
     with using_language(language):
         return translate("English"), language

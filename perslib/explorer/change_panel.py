@@ -150,7 +150,7 @@ class EditPanel(widgets.VBox):
         self.effects.value = ""
 
     def _leave(self, change: Any) -> None:
-        """Nothing that was written about one user is offered for the next."""
+        """Clear the fields, so that nothing written about one user is offered for the next."""
         self.text.value = self.name.value = self.saved.value = ""
 
     def _save(self) -> None:
@@ -238,6 +238,6 @@ class StatementRow(widgets.VBox):
 
 
 def _rows(text: str) -> int:
-    """Lines that the text takes in its box; a Chinese character is as wide as two letters."""
+    """Return lines that the text takes in its box; a Chinese character is as wide as two letters."""
     width = sum(2 if ord(c) > 0x2E7F else 1 for c in text)
     return max(1, min(8, -(-width // 66)))

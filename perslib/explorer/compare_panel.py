@@ -41,7 +41,7 @@ _WIDE = "min(46em, 100%)"
 
 
 def compare(looking: ExplorerState) -> widgets.Widget:
-    """The panel that sets verdicts on one turn side by side."""
+    """Return the panel that sets verdicts on one turn side by side."""
     return widgets.VBox([PairPanel(looking), MemoriesPanel(looking), CandidatesPanel(looking)])
 
 
@@ -88,7 +88,7 @@ class SidesPanel(JudgeButtons):
         self.asking.start(judge_sides, show_sides, label)
 
     async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> JudgedSide:
-        """The replies judged as this user with this memory."""
+        """Return the replies judged as this user with this memory."""
         looking = self.looking
         block = replace(looking.corpus.block(user, asked.scenario), targets=asked.targets.assign(user=user))
         memory: UserMemory | None = None
@@ -138,7 +138,7 @@ class PairPanel(SidesPanel):
     # -- what is compared -----------------------------------------------------------------------------------
 
     def _offer(self) -> None:
-        """The memories there are now."""
+        """Offer the memories there are now."""
         options = [(_name_memory(name), name) for name in (*systems(), DRAFT, NONE)]
         for memory in self.memories:
             chosen = memory.value
@@ -166,7 +166,7 @@ class PairPanel(SidesPanel):
         self.judge_sides(chosen, translate("The judge reads the reply twice …"), written=written)
 
     def _lacks(self, chosen: Sequence[tuple[str, str]]) -> str:
-        """What is wrong with the choices; empty when nothing is."""
+        """Return what is wrong with the choices; empty when nothing is."""
         own = self.looking.user
         if self.looking.draft is None and DRAFT in (memory for _, memory in chosen):
             return translate("No memory is being edited. Open one under “Judge and change”.")
@@ -244,7 +244,7 @@ class CandidatesPanel(SidesPanel):
     # -- which replies --------------------------------------------------------------------------------------
 
     def _take(self, file: str) -> None:
-        """Replies from a file; without one, those that the corpus comes with."""
+        """Take replies from a file; without one, those that the corpus comes with."""
         corpus, said = self.looking.corpus, ""
         found = corpus.extras.get("candidates", pd.DataFrame()).reindex(columns=_COLUMNS)
         if file:

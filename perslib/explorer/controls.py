@@ -29,43 +29,43 @@ WINDOW = 5
 
 
 def render_macro(part: str, **values: Any) -> str:
-    """The HTML of a macro of `perslib/report/show/template/explorer.html.j2`."""
+    """Return the HTML of a macro of `perslib/report/show/template/explorer.html.j2`."""
     return fill(part, "explorer.html.j2", **values)
 
 
 def div(kind: str, said: object, role: str = "") -> str:
-    """Text of one kind: `small`, `empty`, `nowhere` (what is wrong with it), `part` (a heading) …"""
+    """Return the text of one kind: `small`, `empty`, `nowhere` (what is wrong with it), `part` (a heading) …"""
     return render_macro("div", kind=kind, text=str(said), role=role)
 
 
 def line(said: str, kind: str = "said") -> str:
-    """What came of an action, as a line that screen readers speak."""
+    """Return what came of an action, as a line that screen readers speak."""
     return render_macro("line", text=said, kind=kind)
 
 
 def reply_place(session: str, turn: int) -> str:
-    """Where a reply stands in its scenario, in words."""
+    """Return where a reply stands in its scenario, in words."""
     return translate("session {session}, reply {turn}", session=session, turn=turn + 1)
 
 
 def heading(said: str) -> widgets.HTML:
-    """The heading of a part of a panel; translated here."""
+    """Return the heading of a part of a panel; translated here."""
     return widgets.HTML(f"<h3 class='pl-h'>{translate(said)}</h3>")
 
 
 def bar(*children: widgets.Widget) -> widgets.HBox:
-    """Widgets in a row that wraps."""
+    """Return widgets in a row that wraps."""
     return widgets.HBox(children).add_class("pl-bar")
 
 
 def columns(left: list[widgets.Widget], right: list[widgets.Widget]) -> widgets.HBox:
-    """A panel in two columns, one under the other on a narrow screen."""
+    """Return a panel in two columns, one under the other on a narrow screen."""
     both = [widgets.VBox(left).add_class("pl-left"), widgets.VBox(right).add_class("pl-right")]
     return widgets.HBox(both).add_class("pl-columns")
 
 
 def make_field(kind: Callable[..., W], label: str = "", hint: str = "", width: str = "", **further: Any) -> W:
-    """A field with its whole description; texts are translated here. The `width` is one of CSS."""
+    """Return a field with its whole description; texts are translated here. The `width` is one of CSS."""
     texts = {name: translate(text) for name, text in (("description", label), ("placeholder", hint)) if text}
     layout = {"width": width} if width else {}
     return kind(**texts, style={"description_width": "initial"}, layout=layout, **further)
@@ -74,7 +74,7 @@ def make_field(kind: Callable[..., W], label: str = "", hint: str = "", width: s
 def button(
     looking: ExplorerState, label: str, act: Callable[[], object], icon: str = "", tip: str = "", **further: Any
 ) -> widgets.Button:
-    """A button as wide as its label, with texts translated here; its errors are shown at the top."""
+    """Return a button as wide as its label, with texts translated here; its errors are shown at the top."""
     texts = {name: translate(text) for name, text in (("description", label), ("tooltip", tip)) if text}
     made = widgets.Button(**texts, icon=icon, layout={"width": "auto"}, **further)
     made.on_click(looking.report_errors(lambda _: act()))
@@ -88,7 +88,7 @@ def watch(looking: ExplorerState, field: widgets.Widget, act: Callable[[Any], ob
 
 
 def failure(error: Exception | str) -> str:
-    """What went wrong, as a sentence: our own errors say it themselves, others by their kind too."""
+    """Return what went wrong, as a sentence: our own errors say it themselves, others by their kind too."""
     what = str(error) if isinstance(error, (PerslibError, str)) else repr(error)
     return translate("This did not work: {what}", what=what)
 
@@ -107,7 +107,7 @@ class RequestStatus(widgets.HBox):
         self.add_class("pl-asking")
 
     def start(self, method: Method[T], done: Callable[[T], None], label: str, asks: bool = True) -> Future[T] | None:
-        """Work on the method and hand its result to `done`; what was asked before is given up.
+        """Start the method and hand its result to `done`; what was asked before is given up.
 
         `label` says what is done, in the researcher's words. What asks no model says nothing of its cost. Returns the work,
         for whoever goes on from there.
@@ -192,7 +192,7 @@ def _make_stop_note() -> str:
 
 
 def _way_back() -> Callable[[Callable[[], None]], None]:
-    """How a thread hands something to whoever called this: on its event loop, or at once where there is none."""
+    """Return how a thread hands something to whoever called this: on its event loop, or at once where there is none."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:

@@ -180,7 +180,7 @@ class JudgePanel(JudgeButtons):
             self.changing.start(would_change, show_changes, translate("What would change the verdict …"), asks=False)
 
     def _offer(self, edits: Sequence[Mapping[str, Any]]) -> list[widgets.Widget]:
-        """A button for each edit of the memory that would change the verdict."""
+        """Return a button for each edit of the memory that would change the verdict."""
         looking = self.looking
 
         def edit(id: str, what: str) -> None:
@@ -222,7 +222,7 @@ class JudgePanel(JudgeButtons):
 
 
 def _last_edit(draft: Draft) -> str:
-    """What was done to a memory last, and to which of its statements."""
+    """Return what was done to a memory last, and to which of its statements."""
     what, statement = draft.made
     return f"{statement} {name_of(f'made {what}')}".strip() if draft.is_changed else translate("as built")
 
@@ -231,7 +231,7 @@ def _last_edit(draft: Draft) -> str:
 
 
 def pool_with_history(verdict: Verdict, counts: Sequence[int]) -> tuple[tuple[float, ...] | None, float | None]:
-    """The distribution pooled with the user's own past scores, and its mean; without either, none."""
+    """Return the distribution pooled with the user's own past scores, and its mean; without either, none."""
     if verdict.p is None or not sum(counts):
         return None, None
     key = {"user": "", "scenario": ""}
@@ -242,12 +242,12 @@ def pool_with_history(verdict: Verdict, counts: Sequence[int]) -> tuple[tuple[fl
 
 
 def shares_of(label: str, verdict: Verdict) -> Shares:
-    """A row of a table of distributions."""
+    """Return a row of a table of distributions."""
     return label, verdict.p, verdict.score
 
 
 def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, counts: Sequence[int] | None = None) -> str:
-    """A verdict as the explorer shows it; `counts` of the user's past scores, else those of the memory."""
+    """Return a verdict as the explorer shows it; `counts` of the user's past scores, else those of the memory."""
     pooled = pool_with_history(verdict, counts or (memory.counts if memory else ()))
     rows = [
         shares_of(translate("as the judge gives it"), verdict),

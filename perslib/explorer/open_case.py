@@ -41,17 +41,17 @@ PARTS = 3
 
 
 def keys_of(turns: pd.DataFrame) -> list[Key]:
-    """The keys of turns, in their order."""
+    """Return the keys of turns, in their order."""
     return [(*key, int(turn)) for *key, turn in turns[TURN].itertuples(index=False, name=None)]
 
 
 def select_by_keys(turns: pd.DataFrame, keys: Container[Key | None]) -> pd.DataFrame:
-    """Those turns that have one of these keys."""
+    """Return those turns that have one of these keys."""
     return turns[[key in keys for key in keys_of(turns)]]
 
 
 def file_of(corpus: str) -> str:
-    """The name of a file of lines about the corpus of this name."""
+    """Return the name of a file of lines about the corpus of this name."""
     return re.sub(r"[^\w.-]+", "_", corpus) + ".jsonl"
 
 
@@ -69,11 +69,11 @@ class Journal:
                     self._seen.add((fact["shown"], (user, scenario, session, int(turn))))
 
     def has(self, what: What, key: Key) -> bool:
-        """Whether it was shown."""
+        """Return whether it was shown."""
         return (what, key) in self._seen
 
     def note(self, what: What, key: Key) -> None:
-        """It is shown now."""
+        """Note that it is shown now."""
         if self.has(what, key):
             return
         self._seen.add((what, key))
@@ -94,7 +94,7 @@ class AtOnce:
     why: dict[str, Any]
 
     async def would_change(self, ask: Ask) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """What would change the verdict: changes of the reply, and edits of the memory."""
+        """Return what would change the verdict: changes of the reply, and edits of the memory."""
         changes = await list_changes(self.judge, self.block, ask)
         return changes, await find_edits(self.judge, self.block, self.memory.statements, ask)
 
@@ -143,7 +143,7 @@ class ExplorerState(HasTraits):
             super().notify_change(change)
 
     def report_errors(self, callback: Callable[[Any], object]) -> Callable[[Any], None]:
-        """The callback of a widget; its error is shown at the top, where Jupyter and Voilà would show nothing.
+        """Return the callback of a widget; its error is shown at the top, where Jupyter and Voilà would show nothing.
 
         What one callback sets off is part of it: an error in there ends the whole.
         """
@@ -166,7 +166,7 @@ class ExplorerState(HasTraits):
 
     @contextmanager
     def pause_field_events(self) -> Iterator[None]:
-        """Fields that get their values in this block get them from the program: nobody who watches them acts."""
+        """Let the program set fields in this block without anybody who watches them acting."""
         before, self.is_filling = self.is_filling, True
         try:
             yield
@@ -252,13 +252,13 @@ class ExplorerState(HasTraits):
     # -- memories and judges ----------------------------------------------------------------------------------
 
     def memory_system(self, name: str | None = None) -> MemorySystem:
-        """The memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
+        """Return the memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
         look = self.extent
         system = make_memory(name or self.system, self.prompts, evidence=look.evidence, budget=look.budget)
         return Taught(system, self) if system.learns else system
 
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
-        """The personal judge with this memory, as the studies ask it on this backbone."""
+        """Return the personal judge with this memory, as the studies ask it on this backbone."""
         given = None if memory is None else FixedSystem(memory)
         return Personal(given, self.extent.make_settings(self.prompts, written=written), name="personal")
 
@@ -277,7 +277,9 @@ class ExplorerState(HasTraits):
         return AtOnce(judge, block, verdict, memory, await take_apart(judge, block, ask, said))
 
     async def teach(self, learner: L, user: str, ask: Ask) -> L:
-        """The judge or memory once it has learned from the train users but this one; of one name, the first that did."""
+        """Return the judge or memory once it has learned from the train users but this one; of one name, the first that
+        did.
+        """
         key, train = self._lesson(learner, user)
         if key not in self._taught:
             with warnings.catch_warnings():
@@ -288,14 +290,16 @@ class ExplorerState(HasTraits):
         return found
 
     def _lesson(self, learner: Judge | MemorySystem, user: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Who teaches it for this user, and by what it is known: of train users those of the other parts, so that few are taught."""
+        """Return who teaches it for this user, and by what it is known: of train users those of the other parts, so
+        that few are taught.
+        """
         train = self.corpus.split().get("train", [])
         part = train.index(user) % PARTS if user in train else None
         teachers = tuple(name for i, name in enumerate(train) if part is None or i % PARTS != part)
         return (type(learner).__name__, learner.name, *teachers), teachers
 
     def must_learn(self, name: str) -> bool:
-        """Whether a memory has yet to learn from other users before it can be built: seconds, the first time."""
+        """Return whether a memory has yet to learn from other users before it can be built: seconds, the first time."""
         system = None if name.startswith(EDITED) else make_memory(name, self.prompts)
         if system is None or not system.learns:
             return False
@@ -303,11 +307,11 @@ class ExplorerState(HasTraits):
         return self._lesson(learner, self.user)[0] not in self._taught
 
     def statement_judge(self) -> FromStatements:
-        """The judge from statements, before it is taught; the memory of preferences is read off what it learns."""
+        """Return the judge from statements, before it is taught; the memory of preferences is read off what it learns."""
         return FromStatements(language=self.prompts)
 
     def make_open_block(self) -> Block | None:
-        """The block with nothing to judge but the open reply, recorded or pasted."""
+        """Return the block with nothing to judge but the open reply, recorded or pasted."""
         target = self.target
         return self.block.with_replies(target.session, target.turn, [target.response]) if target else None
 
@@ -320,25 +324,27 @@ class ExplorerState(HasTraits):
         self.gold_shown += 1
 
     def is_gold_shown(self, key: Key | None = None) -> bool:
-        """Whether the user's own score of this turn (the open one) was shown, now or in an earlier session."""
+        """Return whether the user's own score of this turn (the open one) was shown, now or in an earlier session."""
         key = key or self.key
         return key is not None and self.journal.has("gold", key)
 
     @observe("opened", "past_in_view")
     def _note_the_past(self, change: Mapping[str, Any]) -> None:
-        """Whoever sees how a user scored in a scenario has not judged its replies blindly from then on."""
+        """Note the scenario as seen: its replies are not judged blindly from now on."""
         if self.past_in_view:
             for scenario in self.scenarios[self.user]:
                 if scenario != self.scenario:
                     self.journal.note("past", (self.user, scenario, "", -1))
 
     def is_label_seen(self, key: Key | None = None) -> bool:
-        """Whether the user's score of this turn could be seen: asked for, or as part of the past of another target."""
+        """Return whether the user's score of this turn could be seen: asked for, or as part of the past of another
+        target.
+        """
         key = key or self.key
         return key is not None and (self.is_gold_shown(key) or self.journal.has("past", (*key[:2], "", -1)))
 
     def is_verdict_shown(self, key: Key | None = None) -> bool:
-        """Whether a verdict on the recorded reply of this turn was shown, now or in an earlier session."""
+        """Return whether a verdict on the recorded reply of this turn was shown, now or in an earlier session."""
         key = key or self.key
         return key is not None and self.journal.has("verdict", key)
 
@@ -349,7 +355,7 @@ class ExplorerState(HasTraits):
         self.verdict = verdict
 
     def gold(self) -> tuple[int | None, str | None]:
-        """The user's score and reason of the open turn, once gold is shown."""
+        """Return the user's score and reason of the open turn, once gold is shown."""
         if self.key is None or not self.is_gold_shown():
             return None, None
         row = select_by_keys(self.corpus.turns, [self.key]).iloc[0]
@@ -363,7 +369,7 @@ class Taught(MemorySystem):
         self.system, self.looking, self.name = system, looking, system.name
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
-        """The system's own memory."""
+        """Return the system's own memory."""
         if isinstance(self.system, Preferences):
             judge = await self.looking.teach(self.looking.statement_judge(), block.user, ask)
             return await Preferences(self.system.language, most=self.system.most, judge=judge).build(block, ask, judged)

@@ -13,7 +13,9 @@ from perslib.explorer.open_case import ExplorerState, keys_of
 
 
 def rated_turns(looking: ExplorerState) -> pd.DataFrame:
-    """The user's rated turns that may be seen, in the order of time: of the target scenario only once gold is shown."""
+    """Return the user's rated turns that may be seen, in the order of time: of the target scenario only once gold is
+    shown.
+    """
     turns = _turns_of(looking.corpus, looking.user)
     shown = turns["key"].map(lambda key: looking.journal.has("gold", key))
     seen = (turns["scenario"] != looking.scenario) | shown
@@ -29,7 +31,7 @@ def _turns_of(corpus: Corpus, user: str) -> pd.DataFrame:
 
 @cache
 def population(corpus: Corpus) -> tuple[float, pd.DataFrame]:
-    """Everybody's mean score, and per scenario the mean and the middle half of the users' means."""
+    """Return everybody's mean score, and per scenario the mean and the middle half of the users' means."""
     rated = corpus.turns[corpus.turns["score"].notna()].astype({"score": float})
     by_scenario = rated.groupby("scenario", sort=False)["score"]
     of_users = rated.groupby(["scenario", "user"], sort=False)["score"].mean().groupby("scenario", sort=False)
@@ -38,7 +40,7 @@ def population(corpus: Corpus) -> tuple[float, pd.DataFrame]:
 
 
 def over_time_html(looking: ExplorerState) -> str:
-    """The user's scores, reply by reply."""
+    """Return the user's scores, reply by reply."""
     rated = rated_turns(looking)
     if rated.empty:
         return render_macro("past", groups=[], searched=False)
@@ -49,7 +51,7 @@ def over_time_html(looking: ExplorerState) -> str:
 
 
 def by_scenario_html(looking: ExplorerState) -> str:
-    """The user's mean in each scenario, beside the mean of all users and the middle half of them."""
+    """Return the user's mean in each scenario, beside the mean of all users and the middle half of them."""
     own = rated_turns(looking).astype({"score": float}).groupby("scenario")["score"].agg(["mean", "size"])
     _, levels = population(looking.corpus)
     levels = levels.assign(own=own["mean"], turns=own["size"]).fillna({"turns": 0})
@@ -60,7 +62,7 @@ def by_scenario_html(looking: ExplorerState) -> str:
 
 
 def past_html(looking: ExplorerState, wanted: str = "") -> str:
-    """Past turns grouped by score, the best first; with words to search for, the turns that hold all of them."""
+    """Return past turns grouped by score, the best first; with words to search for, the turns that hold all of them."""
     found, searched = rated_turns(looking), bool(wanted.strip())
     if searched:
         read = found[["request", "response", "reason", "scenario"]].fillna("")

@@ -43,12 +43,13 @@ from perslib.text import current_language, join, mark, paragraph, translate
 
 
 def ratings_file(corpus: str) -> Path:
-    """Where ratings of the corpus of this name are kept."""
+    """Return where ratings of the corpus of this name are kept."""
     return workspace() / "ratings" / file_of(corpus)
 
 
 def sample_turns_to_rate(corpus: Corpus, size: int, seed: int) -> list[Key]:
-    """Turns drawn evenly from all users and scenarios, whatever they were scored (`perslib.replay.stratified_set`).
+    """Return turns drawn evenly from all users and scenarios, whatever they were scored
+    (`perslib.replay.stratified_set`).
 
     They come in random order, so that a rater who stops early has rated a sample all the same.
     """
@@ -57,7 +58,7 @@ def sample_turns_to_rate(corpus: Corpus, size: int, seed: int) -> list[Key]:
 
 
 def next_unrated(turns: Sequence[Key], rated: Container[Key], after: Key | None) -> Key | None:
-    """The first turn behind `after` that is not rated, beginning anew at the end; None when all are."""
+    """Return the first turn behind `after` that is not rated, beginning anew at the end; None when all are."""
     start = turns.index(after) + 1 if after in turns else 0
     return next((key for key in [*turns[start:], *turns[:start]] if key not in rated), None)
 
@@ -164,7 +165,7 @@ class RatePanel(widgets.VBox):
     # -- showing --------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
-        """The open turn, with the rating it has: the recorded reply, whatever was pasted elsewhere."""
+        """Show the open turn, with the rating it has: the recorded reply, whatever was pasted elsewhere."""
         self._open, block = self.looking.key, self.looking.block
         key = self._open
         done = sum(k in self._own for k in self._turns)
@@ -250,7 +251,7 @@ def _nothing_here() -> str:
 
 
 def _read_name() -> str:
-    """The name that was entered last."""
+    """Return the name that was entered last."""
     return _name_file().read_text(encoding="utf-8").strip() if _name_file().is_file() else ""
 
 
@@ -263,7 +264,7 @@ def _name_file() -> Path:
 
 @cache
 def scale(language: str) -> dict[int, str]:
-    """What each score means, in the words that judges are given."""
+    """Return what each score means, in the words that judges are given."""
     text = find_bundled("prompts", language, "_scale.md").read_text(encoding="utf-8")
     return {int(s): meaning for s, meaning in re.findall(r"^([1-5]) = (.+)$", text, re.MULTILINE)}
 
@@ -308,7 +309,7 @@ class Form(widgets.VBox):
         self.note.value = rating["note"] if rating else ""
 
     def _offer_reasons(self) -> None:
-        """A reason goes with 3 or less, and with nothing else."""
+        """Offer reasons for scores of 3 or less, and for no others."""
         self.reason.disabled = self.score.value is None or self.score.value > 3
         if self.reason.disabled:
             self.reason.value = None

@@ -37,7 +37,7 @@ METRICS = {
 
 
 def unreadable(error: Exception) -> str:
-    """What to do about a file of ratings that cannot be read."""
+    """Return what to do about a file of ratings that cannot be read."""
     return translate("The file of ratings cannot be read; nothing is saved until it is repaired. {what}", what=error)
 
 
@@ -64,7 +64,7 @@ class RaterAgreement(widgets.VBox):
         self.table.value = ""
 
     def update(self) -> None:
-        """The tables of now."""
+        """Show the tables as they are now."""
         own = self._ratings()
         if own is None:
             return
@@ -97,7 +97,7 @@ class RaterAgreement(widgets.VBox):
     # -- what is shown --------------------------------------------------------------------------------------
 
     def _ratings(self) -> pd.DataFrame | None:
-        """The rater's blind ratings of this corpus; None, and a word about it, where there are none."""
+        """Return the rater's blind ratings of this corpus; None, and a word about it, where there are none."""
         try:
             found = read_ratings(self.path)
         except (DataError, OSError) as error:
@@ -122,7 +122,7 @@ class RaterAgreement(widgets.VBox):
         return "\n".join(div("small", text, "status") for text, holds in said.items() if holds)
 
     def _agreement(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
-        """The rater, the users and the judge, each against each."""
+        """Return the rater, the users and the judge, each against each."""
         corpus = self.looking.corpus
         how: dict[str, Any] = {"metrics": list(METRICS)}
         found = {translate("You and the users' own labels"): agreement(own, corpus, **how)}
@@ -138,7 +138,7 @@ class RaterAgreement(widgets.VBox):
         return table_html(widen(rows, [about, "turns", "users"], "metric", digits=3, zero=False))
 
     def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
-        """Every turn with all opinions of it, where they differ most first."""
+        """Return every turn with all opinions of it, where they differ most first."""
         both = with_gold(own, self.looking.corpus, ["raw"])
         if judged is not None:
             both = both.merge(judged[[*TURN, "raw"]].rename(columns={"raw": "said"}), on=TURN, how="left")

@@ -81,7 +81,7 @@ class Rating:
 
 
 def rater(name: str) -> str:
-    """How tables call a person, so that no one takes them for a judge: `rater: Ann`."""
+    """Return how tables call a person, so that no one takes them for a judge: `rater: Ann`."""
     return f"rater: {name}"
 
 
@@ -107,7 +107,8 @@ def save_rating(path: str | Path, rating: Rating) -> Rating:
 
 
 def read_ratings(path: str | Path, *, blind: bool = True) -> pd.DataFrame:
-    """The ratings as verdicts that `agreement` takes: judge is `rater: NAME`, raw the score; one row a rater and turn.
+    """Return the ratings as verdicts that `agreement` takes: judge is `rater: NAME`, raw the score; one row a rater and
+    turn.
 
     The last rating of a rater on a turn counts. With `blind`, ratings made after the user's own score or a verdict
     was shown are left out first, so that an earlier blind one is heard. Further columns: note, at, gold_shown,
@@ -126,7 +127,7 @@ def read_ratings(path: str | Path, *, blind: bool = True) -> pd.DataFrame:
 
 
 def _read(path: Path) -> tuple[list[Rating], list[str]]:
-    """The ratings in their order, and the places of lines cut short; an error names all lines that say nothing."""
+    """Return the ratings in their order, and the places of lines cut short; an error names all lines that say nothing."""
     ratings, problems, torn = [], [], []
     for place, said, line in json_lines(path.read_bytes() if path.exists() else b"", path.name):
         if isinstance(said, Problem):

@@ -22,7 +22,7 @@ from perslib.text import translate
 
 
 def make_user_panel(looking: ExplorerState) -> widgets.Widget:
-    """The panel to look at a user with."""
+    """Return the panel to look at a user with."""
     profile, course, levels, past = (widgets.HTML() for _ in range(4))
     search = make_field(widgets.Text, "Search", "words in request, reply or reason", "100%")
 
@@ -44,7 +44,7 @@ def make_user_panel(looking: ExplorerState) -> widgets.Widget:
 
 
 def side_by_side(looking: ExplorerState) -> list[widgets.Widget]:
-    """The memory that is open, as it grows with the sessions read, beside a second one that is chosen here."""
+    """Return the memory that is open, as it grows with the sessions read, beside a second one that is chosen here."""
     one, other = widgets.HTML(), widgets.HTML()
     memories: dict[str, UserMemory | None] = {"one": None, "other": None}
     sessions = make_field(widgets.IntSlider, "Sessions read", width="22em", min=0, continuous_update=False)
@@ -92,31 +92,31 @@ def side_by_side(looking: ExplorerState) -> list[widgets.Widget]:
 
 
 def systems() -> list[str]:
-    """The memory systems one can choose, those edited by hand last."""
+    """Return the memory systems one can choose, those edited by hand last."""
     return [*dict.fromkeys(["measured", *memory]), *(f"{EDITED} {name}" for name in saved_names())]
 
 
 def system_name(name: str) -> str:
-    """How a memory system is called."""
+    """Return how a memory system is called."""
     if name.startswith(EDITED):
         return translate("edited: {name}", name=name.removeprefix(EDITED).strip())
     return name_of(f"memory: {name}").removeprefix("memory: ")
 
 
 def needs_no_model(name: str) -> bool:
-    """Whether a memory is there at once, without a model."""
+    """Return whether a memory is there at once, without a model."""
     return name in FREE or name.startswith(EDITED)
 
 
 def list_past_sessions(looking: ExplorerState) -> pd.DataFrame:
-    """The sessions of the user's history, in the order of time: its memory grows with them."""
+    """Return the sessions of the user's history, in the order of time: its memory grows with them."""
     own = looking.block.evidence[["user", "scenario", "session"]].drop_duplicates(ignore_index=True)
     dated = own.merge(looking.corpus.sessions[[*own, "started_at"]], "left", on=[*own])
     return dated.sort_values("started_at", kind="stable", ignore_index=True)[[*own]]
 
 
 def build_now(looking: ExplorerState, name: str, sessions: int | None = None) -> UserMemory:
-    """The memory of this name, which asks no model; of the first so many sessions only."""
+    """Return the memory of this name, which asks no model; of the first so many sessions only."""
     block = looking.block
     if sessions is not None:
         read = list_past_sessions(looking).head(sessions)
@@ -137,7 +137,7 @@ def build_asking(asking: RequestStatus, name: str, done: Callable[[UserMemory], 
 
 
 def borrow(looking: ExplorerState, user: str) -> UserMemory:
-    """The preferences of another user in the place of the open one's; the turns behind them are not this user's."""
+    """Return the preferences of another user in the place of the open one's; the turns behind them are not this user's."""
     there = looking.scenarios[user]
     block = looking.corpus.block(user, looking.scenario if looking.scenario in there else there[0])
     memory = compute(partial(looking.memory_system("preferences").build, block))
@@ -147,12 +147,12 @@ def borrow(looking: ExplorerState, user: str) -> UserMemory:
 
 
 def not_built(name: str) -> str:
-    """What to do for a memory that a model has to write."""
+    """Return what to do for a memory that a model has to write."""
     return translate("The {memory} is written by the model: press Build.", memory=system_name(name))
 
 
 def missing_memory(memory: UserMemory | None) -> str:
-    """Why there is no statement to show."""
+    """Return why there is no statement to show."""
     if memory is None:
         return translate("The memory is not built yet: wait a moment, or press Build at the top.")
     if memory.error:
@@ -165,7 +165,7 @@ def missing_memory(memory: UserMemory | None) -> str:
 
 
 def memory_html(looking: ExplorerState, memory: UserMemory | None, beside: UserMemory | None = None) -> str:
-    """A memory statement by statement; each opens the turns it was drawn from.
+    """Return a memory statement by statement; each opens the turns it was drawn from.
 
     Statements that the memory `beside` it lacks are marked.
     """

@@ -62,7 +62,9 @@ class UsersPanel(widgets.VBox):
 
     @property
     def system(self) -> str:
-        """The memory whose statements are shown: the chosen one, unless it asks a model or would learn for some users anew."""
+        """The memory whose statements are shown: the chosen one, unless it asks a model or would learn for some users
+        anew.
+        """
         name, looking = self.looking.system, self.looking
         return name if needs_no_model(name) and not isinstance(looking.memory_system(name), Taught) else "measured"
 
@@ -116,7 +118,7 @@ class UsersPanel(widgets.VBox):
         )
 
     async def _statements(self, name: str, ask: Ask) -> Statements:
-        """What this memory says of every user, from all scenarios but the first that the user has."""
+        """Return what this memory says of every user, from all scenarios but the first that the user has."""
         looking, system = self.looking, self.looking.memory_system(name)
         found: Statements = dict.fromkeys(self.table["user"], ())
         for user, own in looking.scenarios.items():
@@ -134,7 +136,9 @@ def rater_table(corpus: Corpus) -> pd.DataFrame:
 
 @cache
 def judge_errors(corpus: Corpus) -> pd.Series:
-    """Return the learned judge's mean error by user; empty where nothing can be learned, without users who have no history."""
+    """Return the learned judge's mean error by user; empty where nothing can be learned, without users who have no
+    history.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewTrainUsers)  # said beside its verdicts

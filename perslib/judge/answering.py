@@ -212,7 +212,7 @@ class Guarded(OnAnotherJudge):
         self._guard.fit(train, train.users["user"])
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """The judge's verdicts, but for replies that do not answer."""
+        """Return the judge's verdicts, but for replies that do not answer."""
         verdicts = await self.judge_itself.judge(block, ask)
         rated = block.evidence["score"].dropna()
         lowest = float(rated.min()) if len(rated) else 1.0

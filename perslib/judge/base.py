@@ -85,7 +85,7 @@ SPENT = ("tokens_in", "tokens_cached", "tokens_out", "seconds", "cost")
 
 
 def sum_spent(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """What verdicts took together; None where none of them says."""
+    """Return what verdicts took together; None where none of them says."""
     given = {name: [getattr(verdict, name) for verdict in verdicts] for name in SPENT}
     known = {name: [value for value in values if value is not None] for name, values in given.items()}
     return {name: sum(values) if values else None for name, values in known.items()}
@@ -110,7 +110,7 @@ class Judge(ABC):
 
     @abstractmethod
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One verdict for each target of the block, in order."""
+        """Return one verdict for each target of the block, in order."""
 
 
 class OnAnotherJudge(Judge):
@@ -143,17 +143,17 @@ class Computed(Judge):
 
     @abstractmethod
     def scores(self, block: Block) -> Sequence[float | None] | pd.Series:
-        """One score a target, real-valued where the method gives real values; None or NaN is unscored."""
+        """Return one score a target, real-valued where the method gives real values; None or NaN is unscored."""
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """The scores as verdicts."""
+        """Return the scores as verdicts."""
         unscored = Verdict(mode="computed", error=f"no score: {self.lack}")
         scores = pd.Series(self.scores(block), dtype=float)
         return [unscored if isnan(s) else Verdict(raw=s, mode="computed") for s in scores]
 
 
 def like_for_like(judges: Iterable[Judge]) -> pd.DataFrame:
-    """What each judge sees, one a row; judges with the same marks can be compared like for like."""
+    """Return what each judge sees, one a row; judges with the same marks can be compared like for like."""
     rows = [{"judge": judge.name, **vars(judge.inputs)} for judge in judges]
     return pd.DataFrame(rows, columns=["judge", *vars(JudgeInputs())])
 
@@ -172,7 +172,7 @@ def make_verdict_frame(
     verdicts: Sequence[Sequence[Verdict]],
     candidates: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Verdicts as the documented frame; reasons under the labels of the corpus' language.
+    """Return verdicts as the documented frame; reasons under the labels of the corpus' language.
 
     `candidates` says of each target, block by block, whose reply it holds; None are the recorded replies.
     """
@@ -193,7 +193,7 @@ class VerdictRows:
         self._frame = GrowingFrame()
 
     def add(self, found: tuple[Block, Sequence[Verdict]], candidates: Iterable[str | None] = RECORDED) -> None:
-        """A block and its verdicts, a row a target."""
+        """Add a block and its verdicts, a row a target."""
         block, verdicts = found
         if len(verdicts) != len(block):
             raise PerslibError(
@@ -207,7 +207,7 @@ class VerdictRows:
             self._settle()
 
     def make_verdict_frame(self) -> pd.DataFrame:
-        """All rows; to be called once, at the end."""
+        """Return all rows; to be called once, at the end."""
         self._settle()
         return self._frame.frame()
 

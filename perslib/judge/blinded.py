@@ -30,7 +30,7 @@ class Blinded(OnAnotherJudge):
         await super().fit(replace(train, turns=self._blank(train.turns)), ask)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """The judge's verdicts on replies that it cannot read."""
+        """Return the judge's verdicts on replies that it cannot read."""
         targets = self._blank(block.targets)
         targets["prefix"] = [self._blank_messages(prefix) for prefix in targets["prefix"]]
         return await self.judge_itself.judge(

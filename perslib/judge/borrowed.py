@@ -20,7 +20,7 @@ class Borrowed(OnAnotherJudge):
         self.lender = lender
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """The judge's verdicts on the same replies."""
+        """Return the judge's verdicts on the same replies."""
         return await self.judge_itself.judge(self.lender.lend(block), ask)
 
 

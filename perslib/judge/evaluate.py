@@ -39,7 +39,7 @@ def evaluate(
     blocks: Sequence[Block] | None = None,
     **shown: Unpack[WorkOptions],
 ) -> pd.DataFrame:
-    """The judge's verdicts on the replies of a split (None for all users) or of the `users` named.
+    """Return the judge's verdicts on the replies of a split (None for all users) or of the `users` named.
 
     A judge that learns is fitted first, on the train users less those that are judged. With a `limit` that
     many turns are drawn at random, as many of each user, the same for every judge. `blocks` are judged instead where they
@@ -64,7 +64,7 @@ def _judge_one_by_one(
     pairs: Sequence[tuple[str, str]],
     **shown: Unpack[WorkOptions],
 ) -> pd.DataFrame:
-    """Each block is cut when its turn comes, by whoever judges it, and forgotten then."""
+    """Return each block is cut when its turn comes, by whoever judges it, and forgotten then."""
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, **shown)
     replies, rows = corpus.turns.groupby(BLOCK).size(), VerdictRows(judge, corpus, backbone)
     total = int(replies.reindex(pairs, fill_value=0).sum())
@@ -113,7 +113,7 @@ def _learn(
 def judge_blocks(
     judge: Judge, blocks: Sequence[Block], backbone: Backbone | None = None, **shown: Unpack[WorkOptions]
 ) -> list[Sequence[Verdict]]:
-    """The verdicts of a judge that knows what it has to know, block by block and target by target."""
+    """Return the verdicts of a judge that knows what it has to know, block by block and target by target."""
     verdicts: list[Sequence[Verdict]] = []
     _each(judge.judge, blocks, verdicts.append, judge, backbone, sum(map(len, blocks)), **shown)
     return verdicts
@@ -128,7 +128,7 @@ def select_blocks(
     seed: int = 42,
     has_score: bool = False,
 ) -> Iterator[Block]:
-    """The blocks to judge; with a `limit`, so many turns at random, as many of each user.
+    """Return the blocks to judge; with a `limit`, so many turns at random, as many of each user.
 
     With `has_score` they are drawn among the turns that the user rated, where there are any: agreement needs both scores.
     """
@@ -141,7 +141,7 @@ def select_blocks(
 
 
 def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> list[tuple[str, str]]:
-    """The blocks of a split or of these users, by user and scenario."""
+    """Return the blocks of a split or of these users, by user and scenario."""
     users = None if users is None else list(users)
     for user in users or ():
         corpus.profile(user)  # an error if there is no such user
@@ -153,7 +153,7 @@ def _pairs(corpus: Corpus, split: str | None, users: Iterable[str] | None) -> li
 
 
 def _nothing_to_judge(corpus: Corpus, users: Iterable[str] | None) -> NotEnough:
-    """Why no reply of these users can be judged, and what to do."""
+    """Return why no reply of these users can be judged, and what to do."""
     sessions = corpus.sessions
     if users is not None:
         sessions = sessions[sessions["user"].isin(list(users))]
@@ -178,7 +178,7 @@ def _nothing_to_judge(corpus: Corpus, users: Iterable[str] | None) -> NotEnough:
 def _sample_targets(
     corpus: Corpus, pairs: Sequence[tuple[str, str]], limit: int, seed: int, has_score: bool
 ) -> Iterator[Block]:
-    """This many turns at random, as many of each user; where a user has too few, more of the others.
+    """Yield this many turns at random, as many of each user; where a user has too few, more of the others.
 
     A user's turns come from as few scenarios as hold them, since a memory is built for each.
     """
@@ -208,7 +208,7 @@ def _each(
     total: int,
     **shown: Unpack[WorkOptions],
 ) -> None:
-    """What the method finds for each item, to `sink` as it comes."""
+    """Hand what the method finds for each item to `sink` as it comes."""
     if backbone is None or not judge.inputs.model:
         if judge.inputs.model:
             raise NotEnough(

@@ -39,11 +39,13 @@ class StudyScope:
         return self.evidence == "full"
 
     def make_settings(self, language: str, *, written: bool = False) -> JudgeSettings:
-        """How the judges are asked."""
+        """Return how the judges are asked."""
         return JudgeSettings(language, written, window=self.window, use_likeliest_digit=self.is_short)
 
     def parts(self, corpus: Corpus) -> tuple[StudyScope, StudyScope]:
-        """For replies and for whole sessions: where these are rated, one judgment in `A_SESSION` is of a session."""
+        """Return the scopes for replies and for whole sessions: where these are rated, one judgment in `A_SESSION` is
+        of a session.
+        """
         if self.turns is None or corpus.sessions["satisfaction"].isna().all():
             return self, self
         sessions = self.turns // A_SESSION
@@ -59,7 +61,7 @@ class StudyScope:
 def choose_scope(
     model: Backbone | None, limit: int, usual: int = 300, look: int = 3, corpus: Corpus | None = None
 ) -> StudyScope:
-    """What `limit` means for a backbone: that many replies, -1 all of them, 0 what suits the backbone.
+    """Return what `limit` means for a backbone: that many replies, -1 all of them, 0 what suits the backbone.
 
     How the backbone is asked is no matter of `limit`. Most are asked as published: a window of five messages, the
     published evidence, and `usual` replies where nothing else is said. One that is asked briefly (see `prompts` in
@@ -100,12 +102,14 @@ def require_replies(replies: int) -> None:
 
 
 def split_names(text: str) -> list[str]:
-    """What a text lists, separated by commas: `"learned, nearest"` → learned and nearest; nothing for an empty one."""
+    """Return what a text lists, separated by commas: `"learned, nearest"` → learned and nearest; nothing for an empty
+    one.
+    """
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def whole_numbers(text: str, parameter: str, remedy: str = "") -> list[int]:
-    """The numbers, 1 or more, that a parameter's text lists, in order, each once."""
+    """Return the numbers, 1 or more, that a parameter's text lists, in order, each once."""
     found = split_names(text)
     if not found or not all(part.isdecimal() and int(part) for part in found):
         raise DataError(Problem(parameter, f"is {text!r}, expected whole numbers such as 5, 10, 20"), remedy)

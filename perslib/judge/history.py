@@ -40,7 +40,7 @@ Rounding = Literal["half up", "half even"] | None
 
 
 def round_to_scale(scores: npt.ArrayLike, how: Rounding) -> Scores:
-    """Scores on the scale: rounded as asked, then clipped to 1–5; NaN stays NaN."""
+    """Return scores on the scale: rounded as asked, then clipped to 1–5; NaN stays NaN."""
     values = np.asarray(scores, float)
     if how is not None:
         values = np.floor(values + 0.5) if how == "half up" else np.rint(values)
@@ -48,12 +48,12 @@ def round_to_scale(scores: npt.ArrayLike, how: Rounding) -> Scores:
 
 
 def history_scores(block: Block) -> Scores:
-    """The user's scores in the other scenarios, in the order of the evidence; unrated turns are left out."""
+    """Return the user's scores in the other scenarios, in the order of the evidence; unrated turns are left out."""
     return block.evidence["score"].dropna().to_numpy(float)
 
 
 def majority(scores: Scores) -> float:
-    """The most frequent score; of several, the lowest."""
+    """Return the most frequent score; of several, the lowest."""
     values, counts = np.unique(scores, return_counts=True)
     return float(values[counts.argmax()])
 
@@ -78,7 +78,7 @@ class _Statistic(Computed):
         """Return the scores that count for this block."""
 
     def scores(self, block: Block) -> Sequence[float | None]:
-        """The same score for each target."""
+        """Return the same score for each target."""
         known = self.select_scores(block)
         value = float(round_to_scale(STATISTICS[self.statistic](known), self.rounded)) if len(known) else None
         return [value] * len(block)
@@ -118,7 +118,7 @@ class UserCdfByHash(Computed):
     inputs = JudgeInputs(history=True)
 
     def scores(self, block: Block) -> Sequence[float | None]:
-        """Sorted history, read off at the targets' hashed places."""
+        """Return sorted history, read off at the targets' hashed places."""
         history, n = np.sort(history_scores(block)), len(block)
         if not len(history):
             return [None] * n
@@ -134,7 +134,7 @@ class UserCdfByHash(Computed):
 def list_training_blocks(
     train: Corpus, has_history: bool = True, min_sessions: int | None = None
 ) -> Iterator[tuple[Block, list[Target], Scores]]:
-    """The train users' blocks, with a rated history or of all; of each, the rated targets and their scores.
+    """Yield the train users' blocks, with a rated history or of all; of each, the rated targets and their scores.
 
     `min_sessions` says how many sessions a user needs in other scenarios, if not as many as those to be judged.
     """
@@ -147,7 +147,7 @@ def list_training_blocks(
 
 
 def train_scores(train: Corpus) -> dict[str, Scores]:
-    """Scenario → scores of the train users' target replies (those of scenarios that make a block)."""
+    """Return scenario → scores of the train users' target replies (those of scenarios that make a block)."""
     turns = train.turns.dropna(subset=["score"])
     usable = pd.MultiIndex.from_tuples(train.block_ids(), names=BLOCK)
     turns = turns[pd.MultiIndex.from_frame(turns[BLOCK]).isin(usable)]
@@ -203,7 +203,7 @@ class Constant(Computed):
         self.name = f"constant {self.score:g}"
 
     def scores(self, block: Block) -> Sequence[float | None]:
-        """The constant."""
+        """Return the constant."""
         return [self.score] * len(block)
 
 
@@ -218,7 +218,7 @@ class Random(TrainStatistic):
     name = "random"
 
     def scores(self, block: Block) -> Sequence[float | None]:
-        """One draw a target."""
+        """Return one draw a target."""
         pool = np.sort(self.select_scores(block))
         return [float(pool[self._draw(target) % len(pool)]) if len(pool) else None for target in block]
 
@@ -252,7 +252,7 @@ class NoTextControl(Computed):
             self.model = make_pipeline(DictVectorizer(sparse=False), StandardScaler(), ridge).fit(facts, scores)
 
     def scores(self, block: Block) -> Sequence[float | None]:
-        """One prediction a target."""
+        """Return one prediction a target."""
         if self.model is None:
             return [None] * len(block)
         found: Sequence[float] = np.clip(self.model.predict(self._facts(block, block)), 1, 5) if len(block) else []
@@ -265,12 +265,14 @@ class NoTextControl(Computed):
 
 
 def controls(seed: int = 42) -> list[Judge]:
-    """The five that every table of agreement carries: constant 4, random, user mean, user median, level with place."""
+    """Return the five that every table of agreement carries: constant 4, random, user mean, user median, level with
+    place.
+    """
     return [Constant(4), Random(seed), UserMean(), UserMedian(), NoTextControl()]
 
 
 def history_baselines(rounded: Rounding = None) -> list[Judge]:
-    """PersTurnBench's baselines without a reply; `rounded="half up"` gives the published scores."""
+    """Return PersTurnBench's baselines without a reply; `rounded="half up"` gives the published scores."""
     return [
         PopulationStatistic("mean", rounded),
         PopulationStatistic("majority"),
@@ -300,7 +302,7 @@ class Nearest(Judge):
         self._retrieval = Retrieval(form)
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One verdict a target, citing the turns its score is the mean of."""
+        """Return one verdict a target, citing the turns its score is the mean of."""
         return [self._verdict(found) for found in self._retrieval.anchors(block, self.k)]
 
     def _verdict(self, found: Sequence[Anchor]) -> Verdict:
@@ -313,5 +315,5 @@ class Nearest(Judge):
 
 
 def nearest_baselines(rounded: Rounding = None) -> list[Judge]:
-    """k = 6 weighted, k = 1 and k = 3; `rounded="half even"` gives the published scores."""
+    """Return k = 6 weighted, k = 1 and k = 3; `rounded="half even"` gives the published scores."""
     return [Nearest(6, True, rounded=rounded), Nearest(1, False, rounded=rounded), Nearest(3, False, rounded=rounded)]

@@ -125,5 +125,5 @@ def make_judges(
 
 
 def asks_model(name: str) -> bool:
-    """Whether the judge of this name asks a model."""
+    """Return whether the judge of this name asks a model."""
     return is_memory(name) or make_judge(name).inputs.model

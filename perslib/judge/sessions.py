@@ -32,7 +32,8 @@ MESSAGE, CONVERSATION = 400, 12_000
 
 
 def by_session(corpus: Corpus) -> Corpus:
-    """The corpus with one turn a session, scored by the session's satisfaction (rounded in `score`, halves to even).
+    """Return the corpus with one turn a session, scored by the session's satisfaction (rounded in `score`, halves to
+    even).
 
     Sessions in which nobody replied are no turn; scores and reasons of single replies are not in it.
     """
@@ -66,8 +67,9 @@ def by_session(corpus: Corpus) -> Corpus:
 
 
 def arrange_by_rating_level(corpus: Corpus) -> Corpus:
-    """The corpus as its people rated it: every reply where they rated several to a request, and by session where they
-    rated whole conversations and no single reply."""
+    """Return the corpus as its people rated it: every reply where they rated several to a request, and by session where
+    they rated whole conversations and no single reply.
+    """
     corpus = by_reply(corpus)
     if corpus.turns["score"].notna().any() or corpus.sessions["satisfaction"].isna().all():
         return corpus
@@ -78,7 +80,7 @@ def arrange_by_rating_level(corpus: Corpus) -> Corpus:
 
 
 def format_conversation(messages: Sequence[dict[str, str]], language: str) -> str:
-    """A conversation as one text."""
+    """Return a conversation as one text."""
     speakers = read_phrases("speakers", language)
     return "\n".join(
         line
@@ -88,7 +90,7 @@ def format_conversation(messages: Sequence[dict[str, str]], language: str) -> st
 
 
 def conversation(target: Target) -> list[dict[str, str]]:
-    """The messages of a session that `by_session` made a target; of any other target, those up to its reply."""
+    """Return the messages of a session that `by_session` made a target; of any other target, those up to its reply."""
     found: list[tuple[str, list[str]]] = []
     roles = {heading: role for language in LANGUAGES for role, heading in read_phrases("speakers", language).items()}
     for line in target.response.split("\n"):
@@ -150,7 +152,7 @@ class SessionJudge(AskingJudge):
 
 
 def session_judges(settings: JudgeSettings | None = None, memory: MemorySystem | None = None) -> list[Judge]:
-    """The rows of Table 7: direct, calibrated, structured memory, calibrated memory, task-guarded.
+    """Return the rows of Table 7: direct, calibrated, structured memory, calibrated memory, task-guarded.
 
     Without a `memory` of one's own it is the structured one over all sessions that a budget of tokens holds,
     since the published cut of 200 characters leaves little of a conversation.

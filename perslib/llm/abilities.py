@@ -162,7 +162,7 @@ def save_probe(probe: Probe) -> None:
 
 
 def _form(rung: ReplyFormat, schema: Mapping[str, Any]) -> str:
-    """The name of a form of replies."""
+    """Return the name of a form of replies."""
     return rung if rung != "schema" else f"schema {json.dumps(schema)}"
 
 

@@ -73,7 +73,7 @@ def backbone(
     client: AsyncOpenAI | None = None,
     **overrides: Any,
 ) -> Backbone:
-    """The backbone called `name` in `backbones.toml`, with fields of its entry replaced by keyword.
+    """Return the backbone called `name` in `backbones.toml`, with fields of its entry replaced by keyword.
 
     `cache` is a policy — use, refresh (ask anew, keep the new answer), off, only (never call) — or a cache.
     `scheduler` spreads every stage that asks it over a Dask cluster: an address such as `tcp://10.0.0.1:8786`, a
@@ -149,16 +149,16 @@ class Backbone:
     # -- asking ---------------------------------------------------------------------------------------------
 
     def ask(self, question: Asked, *, stage: str = "ask", **settings: Any) -> Answer:
-        """The answer to one question; `settings` are fields of `Request`, such as `temperature=0`."""
+        """Return the answer to one question; `settings` are fields of `Request`, such as `temperature=0`."""
         return self.ask_many([_request(question, settings)], stage=stage, progress=False)[0]
 
     async def ask_async(self, question: Asked, *, stage: str = "ask", **settings: Any) -> Answer:
-        """`ask`, awaited; works in any event loop."""
+        """Return `ask`, awaited; works in any event loop."""
         one = partial(_ask_all, [_request(question, settings)], stage)
         return (await self.work_async([one], progress=False))[0][0]
 
     def ask_many(self, questions: Iterable[Asked], *, stage: str = "ask", **shown: Unpack[WorkOptions]) -> list[Answer]:
-        """The answers to many questions, in their order.
+        """Return the answers to many questions, in their order.
 
         Calls start in that order, so requests with a common beginning meet the endpoint's prefix cache when
         they stand next to each other; equal requests are asked once. One bad answer raises nothing, it says
@@ -169,18 +169,18 @@ class Backbone:
         return self.work([partial(_ask_all, requests, stage)], **shown)[0]
 
     def work(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
-        """What methods return, in their order; they are worked on side by side.
+        """Return what methods return, in their order; they are worked on side by side.
 
         A method is an async function of `ask` (`perslib.llm.request`), begun when there is room for its questions.
         """
         return event_loop.run_on_loop(self._all(methods, **shown))
 
     async def work_async(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
-        """`work`, awaited; works in any event loop."""
+        """Return `work`, awaited; works in any event loop."""
         return await event_loop.wait_for(self._all(methods, **shown))
 
     def map(self, method: Each[X, T], items: Iterable[X], **shown: Unpack[WorkOptions]) -> list[T]:
-        """`work` on `method(item, ask)` of each item; with a scheduler, on the machines of a cluster."""
+        """Return `work` on `method(item, ask)` of each item; with a scheduler, on the machines of a cluster."""
         results: list[T] = []
         self.each(method, items, results.append, **shown)
         return results
@@ -188,7 +188,7 @@ class Backbone:
     def each(
         self, method: Each[X, T], items: Iterable[X], sink: Callable[[T], object], **shown: Unpack[WorkOptions]
     ) -> None:
-        """`map` that keeps nothing: each result goes to `sink`, in the order of items, as soon as it is its turn."""
+        """Do as `map`, but keep nothing: each result goes to `sink`, in the order of items, as soon as it is its turn."""
         if self.scheduler is not None:
             self._spread(method, items, sink, **shown)
         else:
@@ -231,7 +231,7 @@ class Backbone:
         totals: Mapping[str, int] | None = None,
         cap: float | None = None,
     ) -> None:
-        """`each` on a cluster."""
+        """Do as `each`, on a cluster."""
         if cap is not None:
             raise BackboneError(
                 "A spending cap cannot be kept by several workers at once: leave the cap out, or the scheduler.",
@@ -254,7 +254,7 @@ class Backbone:
                 shown.move(len(found), took.total.calls)
 
     def digest(self, question: Asked) -> str:
-        """Content address of a question put to this backbone: all that can change the answer, and no more."""
+        """Return the content address of a question put to this backbone: all that can change the answer, and no more."""
         return CachedAnswers(self.abilities, self.cache).address(_request(question, {}))
 
     # -- what the endpoint can do ---------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class Backbone:
         return found
 
     def rung(self, schema: Mapping[str, Any]) -> ReplyFormat:
-        """The form in which a reply with this schema is asked for first."""
+        """Return the form in which a reply with this schema is asked for first."""
         return self.abilities.rung(schema)
 
     @property
@@ -291,7 +291,8 @@ class Backbone:
 def dry_run(
     of: Backbone | BackboneEntry | str, cache: Cache | Policy = "off", usual: Usual = lambda question: None
 ) -> Backbone:
-    """Return a backbone that asks nobody and counts: its ledger then holds what the same work would take, stage by stage.
+    """Return a backbone that asks nobody and counts: its ledger then holds what the same work would take, stage by
+    stage.
 
         dry = dry_run("embedded")
         dry.map(method, items)
@@ -315,20 +316,20 @@ def _request(question: Asked, settings: Mapping[str, Any]) -> Request:
 
 
 async def _ask_all(requests: Sequence[Request], stage: str, ask: Ask) -> list[Answer]:
-    """Questions as a method."""
+    """Return questions as a method."""
     return list(await ask(requests, stage))
 
 
 def _map(
     method: Each[X, T], entry: BackboneEntry, cache: Cache, patience: RetryPolicy, forced: bool, items: list[X]
 ) -> tuple[list[T], dict[str, Any]]:
-    """On a worker, with its share of the endpoint: what the method returns for each item, and what that cost."""
+    """Return, on a worker with its share of the endpoint, what the method returns for each item, and what that cost."""
     model = Backbone(entry, cache, None, patience, forced=forced)
     return model.map(method, items, progress=False), model.ledger.as_dict()
 
 
 def share(entry: BackboneEntry, workers: int) -> tuple[BackboneEntry, int]:
-    """A worker's part of an endpoint, and how many workers may have one at a time.
+    """Return a worker's part of an endpoint, and how many workers may have one at a time.
 
     All parts together are never more than the whole; with more workers than calls in flight, some wait.
     """

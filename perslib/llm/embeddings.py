@@ -76,7 +76,7 @@ def _model() -> Any:
 
 
 def _check_processor() -> None:
-    """The engine would not raise on a processor that it was not built for, it would end the process."""
+    """Raise on a processor that the engine was not built for, where it would end the process."""
     try:
         about = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -86,7 +86,7 @@ def _check_processor() -> None:
 
 
 def is_available() -> bool:
-    """Whether the engine runs on this machine."""
+    """Return whether the engine runs on this machine."""
     try:
         _model()
     except BackboneError:
@@ -95,7 +95,7 @@ def is_available() -> bool:
 
 
 def encode(texts: list[str], kind: Literal["query", "passage"]) -> npt.NDArray[np.float32]:
-    """One vector of 384 numbers a text."""
+    """Return one vector of 384 numbers a text."""
     # The engine is C: a NUL would end the text there.
     given = [text[:CHARACTERS].replace("\0", " ").encode("utf-8", "replace").decode() for text in texts]
     with _lock:
@@ -104,7 +104,7 @@ def encode(texts: list[str], kind: Literal["query", "passage"]) -> npt.NDArray[n
 
 
 def _one_thread_in_a_fork() -> None:
-    """A forked child has none of the engine's threads and would wait for them for ever: it works with one."""
+    """Work with one thread in a forked child, which would wait for the engine's other threads for ever."""
     global _lock
     _lock = threading.Lock()
     if _model.cache_info().currsize:
@@ -134,13 +134,13 @@ class Embedder(Protocol):
     name: str
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
-        """One row a text. A `query` looks for passages; models that know the difference treat them apart."""
+        """Return one row a text. A `query` looks for passages; models that know the difference treat them apart."""
 
 
 def embedder(
     name: str = "embedded", *, cache: Cache | Policy = "use", patience: RetryPolicy | None = None, **overrides: Any
 ) -> Embedder:
-    """The embedder called `name`; `overrides` are fields of an endpoint's entry, above all `model`."""
+    """Return the embedder called `name`; `overrides` are fields of an endpoint's entry, above all `model`."""
     if name == "auto":
         name = "embedded" if is_available() else "tfidf"
     if name == "tfidf":
@@ -167,7 +167,7 @@ class CachedEmbedder:
         return f"Embedder({self.name!r})"
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
-        """One row a text, of length one; equal texts are encoded once."""
+        """Return one row a text, of length one; equal texts are encoded once."""
         texts = _check_texts(texts)
         about = {"embedding": self.name, "at": self._address, "kind": kind}
         keys = [digest({**about, "text": text}) for text in texts]
@@ -224,7 +224,7 @@ class CharacterTfidf:
         self._vectorizer: Any = None
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
-        """One row a text; the first texts given fix which runs count, and how much."""
+        """Return one row a text; the first texts given fix which runs count, and how much."""
         texts = _check_texts(texts)
         if not texts:
             return np.zeros((0, 0), np.float32)
@@ -273,7 +273,7 @@ class EmbeddingEndpoint:
         return self._clients[os.getpid()]
 
     def encode(self, texts: list[str], kind: Kind) -> Vectors:
-        """The vectors as the endpoint gives them; on the background loop too, which waits meanwhile."""
+        """Return the vectors as the endpoint gives them; on the background loop too, which waits meanwhile."""
         if not event_loop.is_on_background_loop():
             return event_loop.run_on_loop(self._ask(texts, self._client))
         with ThreadPoolExecutor(1) as aside:
@@ -284,7 +284,7 @@ class EmbeddingEndpoint:
         raise BackboneError(f"In a dry run backbone {self.entry.name!r} is not asked.", backbone=self.entry.name)
 
     async def _ask_on_own_loop(self, texts: list[str]) -> Vectors:
-        """On a loop of its own, with a connection of its own."""
+        """Ask on a loop of its own, with a connection of its own."""
         transport = Transport(self.entry)
         try:
             return await self._ask(texts, Client(transport, self._patience))
@@ -316,7 +316,7 @@ def _read(reply: dict[str, Any], wanted: int) -> _Encoded:
 
 
 def unit(vectors: npt.ArrayLike) -> Vectors:
-    """Rows scaled to length one; a row of zeros stays as it is."""
+    """Return rows scaled to length one; a row of zeros stays as it is."""
     rows = np.asarray(vectors, dtype=np.float32)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(length > 0, length, 1), dtype=np.float32)

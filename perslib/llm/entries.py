@@ -31,7 +31,7 @@ class Prices:
     cached: float | None = None
 
     def cost(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
-        """(fresh · input + cached · cached + out · output) / 10⁶; `tokens_cached` is part of `tokens_in`."""
+        """Return (fresh · input + cached · cached + out · output) / 10⁶; `tokens_cached` is part of `tokens_in`."""
         cached = self.input if self.cached is None else self.cached
         fresh = tokens_in - tokens_cached
         return (fresh * self.input + tokens_cached * cached + tokens_out * self.output) / 1e6
@@ -99,11 +99,11 @@ class BackboneEntry:
         return self.prompts == "short" or (self.prompts == "auto" and self.kind == "embedded")
 
     def cost(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float | None:
-        """Cost of one call; None when the entry has no prices."""
+        """Return the cost of one call; None when the entry has no prices."""
         return None if self.prices is None else self.prices.cost(tokens_in, tokens_cached, tokens_out)
 
     def key(self) -> str | None:
-        """The key, read from the environment at this moment; held by nothing. None when none is needed."""
+        """Return the key, read from the environment at this moment; held by nothing. None when none is needed."""
         if not self.key_env:
             return None
         key = os.environ.get(self.key_env, "").strip()
@@ -123,7 +123,7 @@ class BackboneEntry:
 
 
 def entries() -> dict[str, BackboneEntry]:
-    """All backbones by name, ours overridden field by field by the user's `backbones.toml`."""
+    """Return all backbones by name, ours overridden field by field by the user's `backbones.toml`."""
     theirs = workspace() / "backbones.toml"
     tables = _read(OURS)
     if theirs.is_file() and theirs.resolve() != OURS.resolve():
@@ -133,7 +133,7 @@ def entries() -> dict[str, BackboneEntry]:
 
 
 def entry(name: str, **overrides: Any) -> BackboneEntry:
-    """The entry called `name`, with single fields replaced."""
+    """Return the entry called `name`, with single fields replaced."""
     known = entries()
     if name not in known:
         raise UnknownName("backbone", name, known)
@@ -165,7 +165,7 @@ def restore_entry(record: Any, place: str) -> BackboneEntry:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """The checked tables of one file."""
+    """Return the checked tables of one file."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
@@ -185,7 +185,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _unsendable(value: Any, place: str) -> list[Problem]:
-    """What JSON does not have: names that are no texts, not-a-number, infinity, dates, bytes, objects."""
+    """Return what JSON does not have: names that are no texts, not-a-number, infinity, dates, bytes, objects."""
     if isinstance(value, Mapping):
         wrong = [Problem(place, f"has a name that is no text: {name!r}") for name in value if not isinstance(name, str)]
         return wrong or [own for name, part in value.items() for own in _unsendable(part, f"{place}.{name}")]
@@ -203,7 +203,7 @@ _MAY_BE_NONE = {field.name for field in fields(BackboneEntry) if field.default i
 
 
 def _check_entry(table: Mapping[str, Any], place: str, problems: list[Problem]) -> dict[str, Any]:
-    """The fields of one table in the types of `BackboneEntry`; what is wrong goes to `problems`."""
+    """Return the fields of one table in the types of `BackboneEntry`; what is wrong goes to `problems`."""
     prices = table.get("prices")
     plain = {name: value for name, value in table.items() if value is not None or name not in _MAY_BE_NONE}
     if isinstance(prices, Prices):

@@ -29,7 +29,7 @@ LAST_WORDS = 2.0
 
 
 def background() -> asyncio.AbstractEventLoop:
-    """The loop, started on first use."""
+    """Return the loop, started on first use."""
     global _loop
     with _lock:
         if _loop is None:
@@ -72,12 +72,12 @@ async def wait_for(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def run_in_thread(size: int, work: Callable[..., T], *given: Any) -> T:
-    """`work(*given)`; in a thread of its own where the `size` of what it reads would hold up the loop."""
+    """Return `work(*given)`; in a thread of its own where the `size` of what it reads would hold up the loop."""
     return work(*given) if size < HEAVY else await asyncio.to_thread(work, *given)
 
 
 def is_on_background_loop() -> bool:
-    """Whether this runs on the background loop, as methods that ask a model do."""
+    """Return whether this runs on the background loop, as methods that ask a model do."""
     try:
         return asyncio.get_running_loop() is _loop
     except RuntimeError:
@@ -124,7 +124,7 @@ def _at_exit() -> None:
 
 
 def _after_fork() -> None:
-    """A forked child has the loop's memory but not its thread: it starts anew."""
+    """Start anew in a forked child, which has the loop's memory but not its thread."""
     global _loop, _lock
     _loop, _lock = None, threading.Lock()
     _closing.clear()

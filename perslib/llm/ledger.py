@@ -54,7 +54,7 @@ class Spending:
 
     @classmethod
     def of(cls, answer: Answer) -> Spending:
-        """What one answer took."""
+        """Return what one answer took."""
         unreadable = int(answer.mode == "unscored" and not answer.is_made_up)
         failed = {"unreadable": unreadable, "errors": int(answer.error is not None) - unreadable}
         if answer.cached or answer.error == NOT_IN_CACHE:
@@ -108,7 +108,7 @@ class Ledger:
                 self._stages[stage] = self._stages.get(stage, Spending()) + spent
 
     def stage(self, name: str) -> Spending:
-        """What a stage took so far."""
+        """Return what a stage took so far."""
         return self.stages.get(name, Spending())
 
     @property
@@ -123,18 +123,18 @@ class Ledger:
         return sum(self.stages.values(), Spending())
 
     def table(self) -> pd.DataFrame:
-        """One row a stage and a last one for the total; an unknown cost is missing, not 0."""
+        """Return one row a stage and a last one for the total; an unknown cost is missing, not 0."""
         rows = {**self.stages, "total": self.total}
         frame = pd.DataFrame([{"stage": name, **asdict(spending)} for name, spending in rows.items()])
         return frame.astype({"stage": "str", "seconds": "float64", "cost": "Float64"})
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        """Stage → sums, as plain data."""
+        """Return the stage → sums, as plain data."""
         return {name: asdict(spending) for name, spending in self.stages.items()}
 
     @classmethod
     def from_dict(cls, stages: Mapping[str, Mapping[str, Any]]) -> Ledger:
-        """The inverse of `as_dict`; sums it does not know are left out."""
+        """Return the inverse of `as_dict`; sums it does not know are left out."""
         known = {"cost", *_COUNTS}
         return cls({name: Spending(**{k: s[k] for k in known & s.keys()}) for name, s in stages.items()})
 
@@ -148,7 +148,7 @@ class Ledger:
 
 
 def describe_spending(spending: Spending) -> str:
-    """One short line: `120 calls, 30 hits, 2 unreadable, 51.2k tokens, $0.0312`."""
+    """Return one short line: `120 calls, 30 hits, 2 unreadable, 51.2k tokens, $0.0312`."""
     names = ("hits", "unreadable", "errors", "retries")
     counts = [f"{getattr(spending, name):,} {name}" for name in names if getattr(spending, name)]
     cost = "unpriced"
@@ -161,7 +161,7 @@ def describe_spending(spending: Spending) -> str:
 
 
 def _short(count: int) -> str:
-    """51234 → 51.2k."""
+    """Return 51234 → 51.2k."""
     for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
         if count >= size:
             return f"{count / size:.1f}{unit}"

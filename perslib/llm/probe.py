@@ -88,7 +88,9 @@ async def probe_endpoint(backbone: str, endpoint: str, model: str, send: Send, m
 
 
 def pace_of(answers: Sequence[Answer]) -> list[float] | None:
-    """Seconds that a token of a prompt takes, and one of a reply, from some answers; None where none says what it took."""
+    """Return seconds that a token of a prompt takes, and one of a reply, from some answers; None where none says what
+    it took.
+    """
     from scipy.optimize import nnls
 
     took = [[a.tokens_in, a.tokens_out, a.seconds] for a in answers if a.seconds and a.tokens_in + a.tokens_out]
@@ -99,7 +101,9 @@ def pace_of(answers: Sequence[Answer]) -> list[float] | None:
 
 
 def estimate_seconds(entry: BackboneEntry, tokens_in: int, tokens_out: int, calls: int) -> float | None:
-    """How long these calls take at the pace of the backbone's latest answers, else of its probe; None without either."""
+    """Return how long these calls take at the pace of the backbone's latest answers, else of its probe; None without
+    either.
+    """
     cache = Cache(policy="only")
     records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
     found = read_probe(entry)
@@ -110,25 +114,25 @@ def estimate_seconds(entry: BackboneEntry, tokens_in: int, tokens_out: int, call
 
 
 def _object(reply: Answer | None) -> dict[str, Any] | None:
-    """The JSON object that a reply is."""
+    """Return the JSON object that a reply is."""
     found = json_or(reply.text, None) if reply else None
     return found if isinstance(found, dict) else None
 
 
 def _is_cut_json(reply: Answer | None) -> bool:
-    """Whether a reply is the beginning of an object: held to JSON, a small model may find no end."""
+    """Return whether a reply is the beginning of an object: held to JSON, a small model may find no end."""
     return reply is not None and reply.finish == "length" and reply.text.startswith("{")
 
 
 def _repeats(first: str | None, second: str | None, other: str | None) -> bool | None:
-    """Whether a seed repeats a reply; None where all replies are equal."""
+    """Return whether a seed repeats a reply; None where all replies are equal."""
     if None in (first, second, other) or first != second:
         return False
     return True if other != first else None
 
 
 async def _context(models: Listing, model: str) -> int | None:
-    """The context length that the list of models gives for this one (vLLM, llama.cpp, OpenRouter …)."""
+    """Return the context length that the list of models gives for this one (vLLM, llama.cpp, OpenRouter …)."""
     try:
         listed = (await models()).get("data")
     except Exception:  # a nicety: an endpoint without the list is not at fault

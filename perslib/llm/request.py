@@ -83,7 +83,7 @@ class Request:
 
     @classmethod
     def of(cls, what: Request | str | Sequence[Message]) -> Request:
-        """A request from what people like to write: a text, a list of messages, or a request."""
+        """Return a request from what people like to write: a text, a list of messages, or a request."""
         return what if isinstance(what, Request) else cls(what)  # type: ignore[arg-type]
 
     @property
@@ -143,12 +143,12 @@ class Answer:
         return self.error is None
 
     def to_record(self) -> dict[str, Any]:
-        """The answer as plain JSON data, for the cache."""
+        """Return the answer as plain JSON data, for the cache."""
         return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Answer:
-        """An answer read from the cache; fields of other versions are ignored or defaulted."""
+        """Return an answer read from the cache; fields of other versions are ignored or defaulted."""
         known = {name: record[name] for name in _FIELDS if name in record}
         known.update(cached=True, retries=0, earlier=tuple(record.get("earlier") or ()))
         if known.get("logprobs"):
@@ -158,7 +158,7 @@ class Answer:
         return cls(**known)
 
     def with_(self, **changes: Any) -> Answer:
-        """A copy with some fields changed."""
+        """Return a copy with some fields changed."""
         return replace(self, **changes)
 
 
@@ -237,7 +237,7 @@ _KINDS |= {"seconds": (int, float), "cost": (int, float, NoneType)}
 
 
 def check_stored_answer(record: Any) -> str | None:
-    """Why a value from the cache is not a stored answer; None where it is one, or a part of one."""
+    """Return why a value from the cache is not a stored answer; None where it is one, or a part of one."""
     if not isinstance(record, dict):
         return f"expected an object, found {repr(record)[:40]}"
     for name, kind in _KINDS.items():
@@ -249,7 +249,7 @@ def check_stored_answer(record: Any) -> str | None:
 
 
 def _is_token(found: Any) -> bool:
-    """Whether it is a `TokenLogprob`, as JSON gives it back."""
+    """Return whether it is a `TokenLogprob`, as JSON gives it back."""
     try:
         pairs = [*found.get("top", []), [found["token"], found["logprob"]]]
         return all(isinstance(text, str) and isinstance(value, int | float) for text, value in pairs)
@@ -258,7 +258,7 @@ def _is_token(found: Any) -> bool:
 
 
 def json_or(text: str, otherwise: Any) -> Any:
-    """What a text is as JSON, or something else where it is none."""
+    """Return what a text is as JSON, or something else where it is none."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -273,7 +273,7 @@ def plain_number(value: Any) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """JSON with the replacement character in place of every half of a character (an unpaired surrogate)."""
+    """Return JSON with the replacement character in place of every half of a character (an unpaired surrogate)."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
@@ -285,7 +285,7 @@ _ESCAPE = re.compile(
 
 
 def digest(parts: Mapping[str, Any]) -> str:
-    """SHA-256 of the parts in canonical JSON: sorted keys, shortest numbers (1.0 is 1), no NaN, text as it is.
+    """Return SHA-256 of the parts in canonical JSON: sorted keys, shortest numbers (1.0 is 1), no NaN, text as it is.
 
     In the sense of RFC 8785 (JSON canonicalization), for the values that occur in requests.
     """

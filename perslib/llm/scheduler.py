@@ -88,7 +88,7 @@ class QuestionScheduler(Generic[T]):
     async def _ask(
         self, asking: _Asking, requests: Sequence[Request], stage: str = "ask", rank: int = 0
     ) -> list[Answer]:
-        """What a method calls as `ask`: what the cache has, then what the workers bring."""
+        """Return what a method calls as `ask`: what the cache has, then what the workers bring."""
         keys = [self.cached.address(request) for request in requests]
         stored, ours = self._claim(dict(zip(keys, requests)), stage)
         answers: list[Answer | asyncio.Future[Answer]] = []
@@ -115,7 +115,7 @@ class QuestionScheduler(Generic[T]):
         return self.account.count(answer.with_(cached=True, retries=0), stage)
 
     def _queue_question(self, question: QueuedRequest, is_ours: bool) -> asyncio.Future[Answer]:
-        """The answer to come; where an equal question is on its way, the one that it gets."""
+        """Return the answer to come; where an equal question is on its way, the one that it gets."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         if question.key not in self._waiting:
             if is_ours:
@@ -149,7 +149,7 @@ class QuestionScheduler(Generic[T]):
             self._look()
 
     async def _answer_questions(self) -> None:
-        """A worker: one question after another."""
+        """Answer one question after another, as a worker."""
         while True:
             self._idle += 1
             self._look()

@@ -66,7 +66,7 @@ class Account:
             )
 
     async def is_spent(self) -> bool:
-        """Whether the cap is reached; where only calls under way may reach it, wait and see."""
+        """Return whether the cap is reached; where only calls under way may reach it, wait and see."""
         while self.cap is not None and self._sum_cost() + self._cost_under_way() >= self.cap:
             if not self._under_way:
                 return True
@@ -86,7 +86,9 @@ class Account:
         return self.ledger.total.cost or 0.0
 
     def _cost_under_way(self) -> float:
-        """Calls under way count with the mean cost of those that ended, and before one has, with what they may cost."""
+        """Return calls under way count with the mean cost of those that ended, and before one has, with what they may
+        cost.
+        """
         if self._ended:
             return len(self._under_way) * (self._sum_cost() - self._spent_before) / self._ended
         return sum(self._under_way)

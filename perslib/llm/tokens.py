@@ -15,7 +15,7 @@ USUAL_REPLY = 256
 
 
 def count_tokens(text: str, languages: Collection[str] = ()) -> int:
-    """Tokens of a text, roughly: ¾ a Chinese, Japanese or Korean character, ½ a character of other scripts
+    """Return tokens of a text, roughly: ¾ a Chinese, Japanese or Korean character, ½ a character of other scripts
     beyond ASCII, ¼ an ASCII character. Tokenizers differ by a third either way; this is for planning.
 
     `languages` are those that the model reads, where that is known: one that reads English only takes two tokens for
@@ -29,7 +29,7 @@ def count_tokens(text: str, languages: Collection[str] = ()) -> int:
 
 
 def tokens_of_messages(messages: Iterable[Message], languages: Collection[str] = ()) -> int:
-    """Tokens of a conversation, with four a message for its frame."""
+    """Return tokens of a conversation, with four a message for its frame."""
     return sum(
         4 + count_tokens(m["content"] if isinstance(m["content"], str) else str(m["content"]), languages)
         for m in messages

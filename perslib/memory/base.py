@@ -95,31 +95,31 @@ class UserMemory:
         return ", ".join(part for part in (self.system, self.update, lack) if part)
 
     def select_statements(self, target: Target) -> tuple[Statement, ...]:
-        """The statements that bear on this reply: here, all."""
+        """Return the statements that bear on this reply: here, all."""
         return self.statements
 
     def recall(self, target: Target) -> list[dict[str, Any]] | str:
-        """What a judge of this reply is shown."""
+        """Return what a judge of this reply is shown."""
         return [{"id": s.id, "field": s.field, "text": s.text, "task": s.task} for s in self.select_statements(target)]
 
     def list_cited_turns(self, target: Target) -> tuple[str, ...]:
-        """Ids of the turns that what is shown for this reply rests on."""
+        """Return ids of the turns that what is shown for this reply rests on."""
         return tuple(dict.fromkeys(turn for statement in self.select_statements(target) for turn in statement.turns))
 
     def describe_target(self, target: Target) -> str | None:
-        """What the memory says of this very reply, where it says anything; shown after the reply."""
+        """Return what the memory says of this very reply, where it says anything; shown after the reply."""
         return None
 
     def with_statements(self, statements: Sequence[Statement]) -> UserMemory:
-        """The same memory saying this instead."""
+        """Return the same memory saying this instead."""
         return replace(self, statements=tuple(statements))
 
     def scale(self, statement: Statement, by: float) -> Statement:
-        """The statement so many times as strong (negative: turned round); one without points stays as it is."""
+        """Return the statement so many times as strong (negative: turned round); one without points stays as it is."""
         return statement
 
     def explain_effect(self, statement: Statement) -> str:
-        """How a statement that a person wrote is understood, where that matters."""
+        """Return how a statement that a person wrote is understood, where that matters."""
         return ""
 
 
@@ -139,11 +139,11 @@ class MemorySystem(ABC):
 
     @abstractmethod
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
-        """The memory of a block's user, from its evidence and from replies `judged` since, if any."""
+        """Return the memory of a block's user, from its evidence and from replies `judged` since, if any."""
 
 
 def select_profile_fields(profile: Mapping[str, Any], fields: Literal["published", "all", "none"]) -> dict[str, Any]:
-    """The part of a profile that is shown: the published six fields, all, or none."""
+    """Return the part of a profile that is shown: the published six fields, all, or none."""
     check_names("part of the profile", fields, ["published", "all", "none"])
     if fields == "none":
         return {}
@@ -151,7 +151,7 @@ def select_profile_fields(profile: Mapping[str, Any], fields: Literal["published
 
 
 def score_counts(evidence: pd.DataFrame) -> Counts:
-    """How many rated turns have each score."""
+    """Return how many rated turns have each score."""
     scores = evidence["score"].dropna().astype(int)
     return as_counts((scores == s).sum() for s in range(1, 6))
 
@@ -168,7 +168,7 @@ M = TypeVar("M", bound=UserMemory)
 def make_counts_memory(
     kind: type[M], block: Block, judged: pd.DataFrame | None, system: str, **more: Any
 ) -> tuple[M, pd.DataFrame]:
-    """A memory with the user's score counts alone, and the turns behind it; replies judged since count too."""
+    """Return a memory with the user's score counts alone, and the turns behind it; replies judged since count too."""
     known = block.evidence if judged is None else pd.concat([block.evidence, judged], ignore_index=True)
     update = "" if judged is None else f"with {len(judged)} judged replies"
     return kind(block.user, block.scenario, system, score_counts(known), update=update, **more), known
@@ -185,13 +185,13 @@ class Citations:
 
 
 def turns_by_id(block: Block) -> dict[str, dict[Any, Any]]:
-    """The rows of a block's evidence by the ids under which they are cited."""
+    """Return the rows of a block's evidence by the ids under which they are cited."""
     keys = zip(block.evidence["scenario"], block.evidence["session"], block.evidence["turn"], strict=True)
     return dict(zip((turn_id(*key) for key in keys), block.evidence.to_dict("records"), strict=True))
 
 
 def resolve_citations(cited: Iterable[str], block: Block, memory: UserMemory | None = None) -> Citations:
-    """What these names stand for in the block's evidence and the memory; ids of statements in either case."""
+    """Return what these names stand for in the block's evidence and the memory; ids of statements in either case."""
     statements = {s.id: s for s in memory.statements} if memory else {}
     turns = turns_by_id(block)
     said: list[Statement | str] = []
@@ -241,7 +241,7 @@ class RecordingSystem(OnAnother):
         self.notes: dict[Key, BuildRecord] = {}
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
-        """The system's own memory."""
+        """Return the system's own memory."""
         answered: list[Answer] = []
         seconds, begun, open_ = 0.0, perf_counter(), 0
 
@@ -262,9 +262,9 @@ class RecordingSystem(OnAnother):
         return memory
 
     def handed_over(self) -> dict[Key, BuildRecord]:
-        """The notes since they were last handed over; they are here no more."""
+        """Return the notes since they were last handed over; they are here no more."""
         return {key: self.notes.pop(key) for key in list(self.notes)}
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy for another process starts without notes."""
+        """Return a copy for another process starts without notes."""
         return {**self.__dict__, "notes": {}}

@@ -46,7 +46,7 @@ class Lender:
         self._of_user = self._counts.groupby("user").sum()
 
     def lend(self, block: Block) -> Block:
-        """The block with evidence of somebody else; profile and replies to judge stay."""
+        """Return the block with evidence of somebody else; profile and replies to judge stay."""
         if self.whose == "nothing":
             return replace(block, evidence=block.evidence.iloc[:0], sessions=block.sessions.iloc[:0])
         rng = np.random.default_rng([self.seed, *f"{block.user}\0{block.scenario}".encode()])
@@ -69,14 +69,14 @@ class Lender:
         return self._take(block, str(order.index[0]))
 
     def _shares_elsewhere(self, block: Block) -> pd.DataFrame:
-        """Shares of scores of each other user in the scenarios that are not judged."""
+        """Return shares of scores of each other user in the scenarios that are not judged."""
         here = self._counts[self._counts.index.get_level_values("scenario") == block.scenario].droplevel("scenario")
         counts = self._of_user.sub(here, fill_value=0).drop(index=block.user, errors="ignore").sort_index()
         counts = counts[counts.sum(axis=1) > 0]
         return counts.div(counts.sum(axis=1), axis=0)
 
     def _take(self, block: Block, user: str) -> Block:
-        """The block with all that this user did in other scenarios."""
+        """Return the block with all that this user did in other scenarios."""
         return _as_own(
             block,
             {
@@ -86,7 +86,7 @@ class Lender:
         )
 
     def _pool(self, block: Block, users: Sequence[str], rng: np.random.Generator) -> Block:
-        """The block with sessions of all others, as many as it takes to have the user's number of rated turns."""
+        """Return the block with sessions of all others, as many as it takes to have the user's number of rated turns."""
         turns = self._parts["evidence"]
         others = turns[turns["user"].isin(users) & (turns["scenario"] != block.scenario)]
         rated = others.dropna(subset="score").groupby(SESSION).size().sample(frac=1, random_state=rng)
@@ -99,7 +99,7 @@ class Lender:
 
 
 def _as_own(block: Block, parts: Mapping[str, pd.DataFrame]) -> Block:
-    """The block with these turns, sessions and logs as its user's own."""
+    """Return the block with these turns, sessions and logs as its user's own."""
     frames = {}
     for part, rows in parts.items():
         own = getattr(block, part)
@@ -111,7 +111,7 @@ def _as_own(block: Block, parts: Mapping[str, pd.DataFrame]) -> Block:
 
 
 def _deal_out(evidence: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """The turns with their scores, and the reasons of these, dealt out anew over the rated ones."""
+    """Return the turns with their scores, and the reasons of these, dealt out anew over the rated ones."""
     rated = np.flatnonzero(evidence["score"].notna())
     columns = [name for name in ("score", "reason", "given") if name in evidence]
     dealt = evidence.copy()
@@ -122,7 +122,7 @@ def _deal_out(evidence: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 
 def _shares(evidence: pd.DataFrame) -> np.ndarray:
-    """Shares of the scores 1 to 5."""
+    """Return shares of the scores 1 to 5."""
     scores = evidence["score"].dropna().astype(int).to_numpy()
     counts = np.bincount(scores, minlength=6)[1:6].astype(float)
     return counts / max(counts.sum(), 1.0)
@@ -136,5 +136,5 @@ class BorrowedMemory(OnAnother):
         self.lender = lender
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
-        """The system's memory of the borrowed evidence."""
+        """Return the system's memory of the borrowed evidence."""
         return await self.system.build(self.lender.lend(block), ask, judged)

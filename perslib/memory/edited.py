@@ -58,7 +58,7 @@ class Draft:
 
     @classmethod
     def of(cls, memory: UserMemory) -> Draft:
-        """A draft of a memory as it was built."""
+        """Return a draft of a memory as it was built."""
         return cls(memory, tuple(DraftStatement(s) for s in memory.statements), memory.counts)
 
     @property
@@ -72,18 +72,18 @@ class Draft:
         return self.make_draft_memory(self._list_statements())
 
     def make_draft_memory(self, statements: Sequence[Statement]) -> UserMemory:
-        """The memory with these statements; marked as edited if that is not what was built."""
+        """Return the memory with these statements; marked as edited if that is not what was built."""
         as_built = tuple(statements) == self.built.statements and self.counts == self.built.counts
         name = self.built.system if as_built else f"{self.built.system}, {EDITED}"
         return replace(self.built.with_statements(statements), counts=self.counts, system=name)
 
     def without(self, id: str) -> UserMemory:
-        """The memory but for one statement."""
+        """Return the memory but for one statement."""
         self._at(id)
         return self.make_draft_memory([s for s in self._list_statements() if s.id != id])
 
     def edit(self, id: str, text: str) -> Draft:
-        """Other words for a statement; it keeps the turns it rests on. No words take it back to what was built."""
+        """Return other words for a statement; it keeps the turns it rests on. No words take it back to what was built."""
         place = self._at(id)
         line = self.lines[place]
         built = {s.id: s.text for s in self.built.statements}.get(id)
@@ -96,7 +96,7 @@ class Draft:
         return self._with(place, line, "edited")
 
     def add(self, text: str, field: str = "user_specific_requirements") -> Draft:
-        """A statement of one's own, at the end; it rests on no turn."""
+        """Return a statement of one's own, at the end; it rests on no turn."""
         if not text.strip():
             return self
         taken = {line.statement.id for line in self.lines}
@@ -105,12 +105,12 @@ class Draft:
         return self._next("added", line.statement.id, lines=(*self.lines, line))
 
     def scale(self, id: str, by: float) -> Draft:
-        """A preference so many times as strong: 0.5 is weaker, 2 stronger, −1 turned round."""
+        """Return a preference so many times as strong: 0.5 is weaker, 2 stronger, −1 turned round."""
         points = self.lines[self._at(id)].statement.points
         return self if points is None else self.weigh(id, points * by)
 
     def weigh(self, id: str, points: float) -> Draft:
-        """A preference that is worth so many points; one edit, however often it is moved."""
+        """Return a preference that is worth so many points; one edit, however often it is moved."""
         place = self._at(id)
         now = self.lines[place].statement
         built = next((s for s in self.built.statements if s.id == id and s.trait == now.trait and s.points), now)
@@ -126,19 +126,19 @@ class Draft:
         return replace(drafted, before=self.before) if is_same else drafted
 
     def remove(self, id: str) -> Draft:
-        """A statement less; one that was built is better switched off."""
+        """Return a statement less; one that was built is better switched off."""
         place = self._at(id)
         return self._next("removed", id, lines=self.lines[:place] + self.lines[place + 1 :])
 
     def switch(self, id: str, on: bool) -> Draft:
-        """A statement on or off."""
+        """Return a statement on or off."""
         place = self._at(id)
         line = self.lines[place]
         what = "switched on" if on else "switched off"
         return self if line.on == on else self._with(place, replace(line, on=on), what)
 
     def move(self, id: str, by: int) -> Draft:
-        """A statement up (negative) or down."""
+        """Return a statement up (negative) or down."""
         place = self._at(id)
         to = min(max(place + by, 0), len(self.lines) - 1)
         if to == place:
@@ -148,7 +148,7 @@ class Draft:
         return self._next("moved", id, lines=tuple(lines))
 
     def shift_scores(self, by: int = 1) -> Draft:
-        """What if the user had scored every past reply this much lower (or, with a negative number, higher)?"""
+        """Return what if the user had scored every past reply this much lower (or, with a negative number, higher)?"""
         counts = [0] * 5
         for k, n in enumerate(self.counts):
             counts[min(max(k - by, 0), 4)] += n
@@ -158,7 +158,7 @@ class Draft:
         return self._next("stricter" if by > 0 else "milder", "", counts=moved)
 
     def undo(self) -> Draft:
-        """The draft before the last edit; the first one is its own."""
+        """Return the draft before the last edit; the first one is its own."""
         return self.before or self
 
     def _list_statements(self) -> tuple[Statement, ...]:
@@ -174,7 +174,7 @@ class Draft:
         return self._next(what, line.statement.id, lines=lines)
 
     def _next(self, what: str, id: str, **changed: Any) -> Draft:
-        """The draft after an edit of this statement."""
+        """Return the draft after an edit of this statement."""
         return replace(self, **changed, before=self, made=(what, id))
 
 
@@ -189,21 +189,21 @@ class FixedSystem(MemorySystem):
         self.memory, self.name = memory, memory.system
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
-        """The memory; it is this user's and no one else's."""
+        """Return the memory; it is this user's and no one else's."""
         if block.user != self.memory.user:
             raise DataError(f"This memory is of user {self.memory.user}, and {block.user} is judged")
         return self.memory
 
 
 def drafts_folder(name: str) -> Path:
-    """Where the edited memories of this name are kept."""
+    """Return where the edited memories of this name are kept."""
     if not _NAME.match(name):
         raise DataError(Problem("name of the edited memory", f"{name!r}: use letters, digits, spaces, - and _ only"))
     return workspace() / "memories" / name
 
 
 def saved_names() -> list[str]:
-    """The names under which edited memories were saved."""
+    """Return the names under which edited memories were saved."""
     folder = workspace() / "memories"
     return sorted(p.name for p in folder.iterdir() if any(p.glob("*.json"))) if folder.is_dir() else []
 
@@ -234,7 +234,7 @@ def save_draft(draft: Draft, name: str) -> Path:
 
 
 def read_draft(name: str, block: Block) -> Draft | None:
-    """The draft saved under this name for the block's user and scenario; None where there is none."""
+    """Return the draft saved under this name for the block's user and scenario; None where there is none."""
     path = _path(name, block.user, block.scenario)
     if not path.is_file():
         return None
@@ -259,13 +259,13 @@ class EditedSystem(OnAnother):
         self.saved = name
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
-        """The saved memory, fixed as it is; else the other system's."""
+        """Return the saved memory, fixed as it is; else the other system's."""
         draft = read_draft(self.saved, block)
         return await self.system.build(block, ask, judged) if draft is None else draft.memory
 
 
 def _path(name: str, user: str, scenario: str) -> Path:
-    """One file a block: readable where names allow it, never the same for two blocks."""
+    """Return one file a block: readable where names allow it, never the same for two blocks."""
     plain = re.sub(r"[^\w-]+", "_", f"{user}__{scenario}")[:80]
     mark = hashlib.sha256(f"{user}\0{scenario}".encode()).hexdigest()[:8]
     return drafts_folder(name) / f"{plain}-{mark}.json"
@@ -288,7 +288,7 @@ def _draft(record: dict[str, Any], block: Block) -> Draft:
 
 
 def make_value(kind: Any, data: Any) -> Any:
-    """A value of a type hint from JSON data: dataclasses from objects, tuples from lists, the rest as it is."""
+    """Return a value of a type hint from JSON data: dataclasses from objects, tuples from lists, the rest as it is."""
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
         return kind(**{f.name: make_value(hints[f.name], data[f.name]) for f in fields(kind) if f.name in data})

@@ -55,23 +55,23 @@ def _log(count: float) -> float:
 
 
 def _times(expression: re.Pattern[str], text: str) -> float:
-    """How often an expression is in a text, on the scale of logarithms."""
+    """Return how often an expression is in a text, on the scale of logarithms."""
     return _log(len(expression.findall(text)))
 
 
 def _has(expression: re.Pattern[str], text: str) -> float:
-    """1 where an expression is in a text, else 0."""
+    """Return 1 where an expression is in a text, else 0."""
     return float(bool(expression.search(text)))
 
 
 def tokens(text: str) -> list[str]:
-    """Characters of Chinese, words and numbers of anything else, in lower case."""
+    """Return characters of Chinese, words and numbers of anything else, in lower case."""
     return _TOKEN.findall(text.lower())
 
 
 @lru_cache(maxsize=2_000)
 def _pairs(text: str) -> frozenset[int]:
-    """Neighbouring tokens of a text, as hashes of themselves (ints are small to keep)."""
+    """Return neighbouring tokens of a text, as hashes of themselves (ints are small to keep)."""
     found = tokens(text)
     return frozenset(map(hash, pairwise(found))) if len(found) > 1 else frozenset(map(hash, found))
 
@@ -150,31 +150,31 @@ class TurnContext:
     replies: tuple[str, ...]
 
     def __hash__(self) -> int:
-        """Of what nearly always tells turns apart: a whole conversation is long to go through."""
+        """Return a hash of what nearly always tells turns apart: a whole conversation is long to go through."""
         return hash((self.reply, self.request, self.session, self.scenario))
 
 
 @lru_cache(maxsize=KEPT)
 def measure_traits(said: TurnContext) -> np.ndarray:
-    """The features of one turn, in the order of `NAMES`."""
+    """Return the features of one turn, in the order of `NAMES`."""
     found = {**_reply(said.reply), **_request(said.request), **_between(said)}
     return np.array([found[name] for name in NAMES])
 
 
 def read_block_turns(block: Block) -> tuple[list[TurnContext], list[TurnContext]]:
-    """The turns of a block as they were said: those of the evidence, row by row, and the targets."""
+    """Return the turns of a block as they were said: those of the evidence, row by row, and the targets."""
     return read_evidence_turns(block.evidence), [read_target_turn(target) for target in block]
 
 
 def read_evidence_turns(turns: pd.DataFrame) -> list[TurnContext]:
-    """Turns of a block's evidence as they were said, row by row."""
+    """Return turns of a block's evidence as they were said, row by row."""
     before = list_messages_before(turns, sys.maxsize)
     names = ("request", "response", "task", "assistant", "scenario", "session")
     return list(map(_make_context, *(turns[name].to_numpy(object) for name in names), before))
 
 
 def read_target_turn(target: Target) -> TurnContext:
-    """A target as it was said."""
+    """Return a target as it was said."""
     where = target.task, target.assistant, target.scenario, target.session
     return _make_context(target.request, target.response, *where, target.prefix)
 
@@ -182,7 +182,7 @@ def read_target_turn(target: Target) -> TurnContext:
 def _make_context(
     request: Any, reply: str, task: Any, assistant: Any, scenario: str, session: str, prefix: Sequence[Message]
 ) -> TurnContext:
-    """A turn as it was said after these messages; a request is the last of them."""
+    """Return a turn as it was said after these messages; a request is the last of them."""
     asked, replies = (tuple([m["content"] for m in prefix if m["role"] == role]) for role in ("user", "assistant"))
     before = asked[:-1] if isinstance(request, str) else asked
     return TurnContext(_text(request), reply, _text(task), _text(assistant), scenario, session, before, replies)

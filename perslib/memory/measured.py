@@ -51,13 +51,13 @@ class MeasuredMemory(UserMemory):
     """Statement → the trait that it is about."""
 
     def with_statements(self, statements: Sequence[Statement]) -> MeasuredMemory:
-        """A trait whose statement is gone is neither told of a reply nor counted for its score."""
+        """Return a trait whose statement is gone is neither told of a reply nor counted for its score."""
         gone = set(self.trait_of) - {s.id for s in statements}
         traits = self.traits and self.traits.without({self.trait_of[id] for id in gone})
         return replace(self, statements=tuple(statements), traits=traits)
 
     def describe_target(self, target: Target) -> str | None:
-        """How this reply stands in the traits that the statements name, and the score they speak for.
+        """Return how this reply stands in the traits that the statements name, and the score they speak for.
 
         None where there is no such trait.
         """
@@ -140,8 +140,9 @@ class Traits:
         self.told = [(names[i], int(i)) for i in worth[:SAID_AT_MOST]]
 
     def _says(self, name: str, i: int) -> bool:
-        """Whether a trait is worth a sentence: beyond one standard error of no correlation, in whose direction the
-        weight points and the sentence as well, with a difference that shows in its numbers."""
+        """Return whether a trait is worth a sentence: beyond one standard error of no correlation, in whose direction
+        the weight points and the sentence as well, with a difference that shows in its numbers.
+        """
         beyond = abs(self.correlations[i]) > 1 / np.sqrt(len(self.scores))
         if TRAITS[name] == "hidden" or not beyond or self.correlations[i] * self.weights[i] <= 0:
             return False
@@ -149,19 +150,19 @@ class Traits:
         return (high - low) * self.correlations[i] > 0 and _format_compared(name, high) != _format_compared(name, low)
 
     def score(self, values: Array) -> float:
-        """What the traits of a reply speak for, on the scale 1 to 5."""
+        """Return what the traits of a reply speak for, on the scale 1 to 5."""
         z = np.clip((values - self._mean) / self._spread, -3, 3)
         return float(np.clip(self.scores.mean() + z @ self.weights, 1, 5))
 
     def without(self, names: Collection[str]) -> Traits:
-        """The same with these traits neither told nor weighed."""
+        """Return the same with these traits neither told nor weighed."""
         kept = copy(self)
         kept.told = [(name, i) for name, i in self.told if name not in names]
         kept.weights = np.where([name in names for name in TRAITS], 0.0, self.weights)
         return kept
 
     def contrast(self, i: int, name: str) -> tuple[float, float, int]:
-        """Where a trait differs: for a mark, the mean score with and without it; else its mean in high and low."""
+        """Return where a trait differs: for a mark, the mean score with and without it; else its mean in high and low."""
         if TRAITS[name] == "mark":
             there = self.values[:, i] > 0.5
             return float(self.scores[there].mean()), float(self.scores[~there].mean()), 0
@@ -170,13 +171,13 @@ class Traits:
         return float(self.values[high, i].mean()), float(self.values[~high, i].mean()), cut
 
     def find_extreme_turns(self, i: int) -> list[int]:
-        """The turns that say most of a trait: far from the mean in trait and score at once, as the weight says."""
+        """Return the turns that say most of a trait: far from the mean in trait and score at once, as the weight says."""
         off = self._z[:, i] * (self.scores - self.scores.mean()) * np.sign(self.correlations[i])
         return sorted(int(k) for k in np.argsort(-off, kind="stable")[:CITED])
 
 
 def split_scores(scores: Array) -> int:
-    """The score from which on the user's scores are high: what splits them most evenly; 4 where all are alike."""
+    """Return the score from which on the user's scores are high: what splits them most evenly; 4 where all are alike."""
     cuts = [int(s) for s in np.unique(scores)[1:]]
     return min(cuts, key=lambda s: abs((scores >= s).mean() - 0.5), default=4)
 
@@ -186,10 +187,10 @@ def _measure_turns(said: list[TurnContext]) -> Array:
 
 
 def _format_compared(trait: str, value: float) -> str:
-    """What is compared in a sentence: for a mark mean scores, else the trait itself."""
+    """Return what is compared in a sentence: for a mark mean scores, else the trait itself."""
     return f"{value:.1f}" if TRAITS[trait] == "mark" else _format_trait(trait, value)
 
 
 def _format_trait(trait: str, value: float) -> str:
-    """A trait's value for reading: logs as the numbers they stand for, shares in per cent."""
+    """Return a trait's value for reading: logs as the numbers they stand for, shares in per cent."""
     return f"{value:.0%}" if TRAITS[trait] == "share" else f"{np.expm1(value):.0f}"

@@ -40,11 +40,11 @@ class PreferenceMemory(UserMemory):
     """Trait → a low and a high value of it, as features have them."""
 
     def with_statements(self, statements: Sequence[Statement]) -> PreferenceMemory:
-        """The memory saying this instead; where words do not say what trait and points say, the words count."""
+        """Return the memory saying this instead; where words do not say what trait and points say, the words count."""
         return replace(self, statements=tuple(map(self._understand, statements)))
 
     def scale(self, statement: Statement, by: float) -> Statement:
-        """The statement so many times as strong, in new words."""
+        """Return the statement so many times as strong, in new words."""
         if statement.points is None:
             return statement
         ends = [None if end is None else end * by for end in (statement.points_low, statement.points_high)]
@@ -53,7 +53,7 @@ class PreferenceMemory(UserMemory):
         return replace(scaled, text=self.word(scaled))
 
     def explain_effect(self, statement: Statement) -> str:
-        """What a sentence that somebody wrote counts as, or that it has no effect."""
+        """Return what a sentence that somebody wrote counts as, or that it has no effect."""
         phrases = read_phrases("preferences", self.language)
         if statement.field != "preference" or statement.text == self.word(statement):
             return ""
@@ -61,7 +61,7 @@ class PreferenceMemory(UserMemory):
         return str(phrases["effect"].format(words=words) if words else phrases["no_effect"])
 
     def word(self, statement: Statement) -> str:
-        """Trait, direction and strength in words; nothing without points."""
+        """Return the trait, direction and strength in words; nothing without points."""
         trait, points = statement.trait, statement.points
         if trait is None or points is None:
             return ""
@@ -85,7 +85,7 @@ class PreferenceMemory(UserMemory):
         return str(text + phrases["between"].format(least=least, most=most) + uncertain)
 
     def _understand(self, statement: Statement) -> Statement:
-        """A statement of a preference whose trait and points are those of its words."""
+        """Return a statement of a preference whose trait and points are those of its words."""
         if statement.text == self.word(statement) or statement.field == "unknown":
             return statement
         found = understand(statement.text, self.language)
@@ -94,7 +94,9 @@ class PreferenceMemory(UserMemory):
 
 
 def show_value(trait: str, value: float) -> str:
-    """A trait's value for reading: counts as the numbers they stand for, shares in per cent, ratios with a times sign."""
+    """Return a trait's value for reading: counts as the numbers they stand for, shares in per cent, ratios with a times
+    sign.
+    """
     kind = KINDS.get(trait, "mark")
     if kind == "count":
         count = float(np.expm1(max(value, 0.0)))
@@ -120,7 +122,9 @@ def understand(text: str, language: str = "en") -> tuple[str, float] | None:
 
 
 def find_traits(text: str) -> list[tuple[str, int]]:
-    """Return the traits that a text has words for, each with 1 for more of it or -1 for less, in the order of the words."""
+    """Return the traits that a text has words for, each with 1 for more of it or -1 for less, in the order of the
+    words.
+    """
     sentence = text.lower()
     found = [(match.start(), trait, sign) for trait, sign, cue in _cues() if (match := cue.search(sentence))]
     return [(trait, sign) for _, trait, sign in sorted(found)]
@@ -147,7 +151,7 @@ def _is_negated(sentence: str) -> bool:
 
 
 def _most_similar(text: str, language: str) -> tuple[str, int] | None:
-    """The trait of replies whose name is much nearer to a text than names are to it on average."""
+    """Return the trait of replies whose name is much nearer to a text than names are to it on average."""
     if not is_available():
         return None
     named = read_phrases("traits", language)

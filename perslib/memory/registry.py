@@ -42,7 +42,7 @@ memory("scores")(ScoreCountSystem)
 
 
 def is_memory(name: str) -> bool:
-    """Whether a memory goes by this name; memories edited by hand do."""
+    """Return whether a memory goes by this name; memories edited by hand do."""
     return name in memory or name.startswith(EDITED)
 
 

@@ -44,12 +44,12 @@ class TextForm:
     """keep this many n-grams, the most frequent in the block's history"""
 
     def of_turns(self, turns: pd.DataFrame) -> list[str]:
-        """The text of each turn of a history."""
+        """Return the text of each turn of a history."""
         past = (turns[name].fillna("").to_numpy(object) for name in ("task", "request", "response"))
         return list(map(self.text, *past))
 
     def of_target(self, target: Target) -> str:
-        """What is looked up for a target."""
+        """Return what is looked up for a target."""
         return self.text(target.task or "", target.request or "", target.response)
 
 
@@ -65,13 +65,13 @@ class DialogueTextForm(TextForm):
     query: int = 8
 
     def of_turns(self, turns: pd.DataFrame) -> list[str]:
-        """The text of each turn of a history."""
+        """Return the text of each turn of a history."""
         said = zip(turns["task"].fillna(""), list_messages_before(turns, self.record))
         tasks = ["\n".join([task, *(m["content"] for m in before)]) for task, before in said]
         return super().of_turns(turns.assign(task=tasks))
 
     def of_target(self, target: Target) -> str:
-        """What is looked up for a target."""
+        """Return what is looked up for a target."""
         request = target.request or ""
         return "\n".join([*(m["content"] for m in target.window(self.query)), request, request])
 
@@ -111,12 +111,12 @@ class Anchor:
 
 
 def select_rated_turns(block: Block) -> pd.DataFrame:
-    """The rated turns of the block's evidence, in its order."""
+    """Return the rated turns of the block's evidence, in its order."""
     return block.evidence[block.evidence["score"].notna().to_numpy()].reset_index(drop=True)
 
 
 def list_messages_before(turns: pd.DataFrame, messages: int) -> list[tuple[Message, ...]]:
-    """The last messages of its session before the reply of each turn, the request included."""
+    """Return the last messages of its session before the reply of each turn, the request included."""
     said: dict[tuple[str, str], list[Message]] = {}
     found = []
     columns = (turns[name].to_numpy(object) for name in ("scenario", "session", "earlier", "request", "response"))
@@ -130,7 +130,7 @@ def list_messages_before(turns: pd.DataFrame, messages: int) -> list[tuple[Messa
 
 
 def turn_id(scenario: str, session: str, turn: int) -> str:
-    """How verdicts cite a turn of the user's history: `scenario/session/turn`."""
+    """Return how verdicts cite a turn of the user's history: `scenario/session/turn`."""
     return f"{scenario}/{session}/{turn}"
 
 
@@ -143,11 +143,11 @@ class Retrieval:
         self._ngrams = _Ngrams((), form.ngrams)
 
     def history(self, block: Block) -> pd.DataFrame:
-        """The turns among which it finds."""
+        """Return the turns among which it finds."""
         return select_rated_turns(block) if self.among == "rated" else block.evidence.reset_index(drop=True)
 
     def similarities(self, block: Block) -> Values:
-        """Cosine of each target (row) with each turn of `history(block)` (column)."""
+        """Return the cosine of each target (row) with each turn of `history(block)` (column)."""
         history, targets = self.form.of_turns(block.evidence), [self.form.of_target(t) for t in block]
         # Those that are not rated are counted all the same: they are targets of the user's other blocks.
         kept = block.evidence["score"].notna() | (self.among == "all")
@@ -161,7 +161,9 @@ class Retrieval:
         return np.round(product.toarray(), 12)
 
     def nearest(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[list[tuple[int, float]]]:
-        """For each target the places of k turns in `history(block)`, chosen by `select_nearest`, and their similarities."""
+        """Return for each target the places of k turns in `history(block)`, chosen by `select_nearest`, and their
+        similarities.
+        """
         history = self.history(block)
         if history.empty:
             return [[] for _ in block]
@@ -175,7 +177,7 @@ class Retrieval:
         ]
 
     def anchors(self, block: Block, k: int = 6, strategy: Strategy = "topk") -> list[tuple[Anchor, ...]]:
-        """k turns of `history(block)` for each target, chosen by `select_nearest`."""
+        """Return k turns of `history(block)` for each target, chosen by `select_nearest`."""
         if block.evidence.empty:
             return [()] * len(block)
         history = self.history(block)
@@ -192,7 +194,7 @@ class Retrieval:
 
 
 def select_nearest(similarity: Values, scores: Places | Values, k: int, strategy: Strategy = "topk") -> list[int]:
-    """Places of k turns; of equally similar ones the earlier in the history comes first. No score: NaN.
+    """Return places of k turns; of equally similar ones the earlier in the history comes first. No score: NaN.
 
     `topk`             the most similar.
     `boundary_paired`  max(1, ⌊k/2⌋) most similar with a score ≤ 3, then the most similar with ≥ 4;
@@ -237,7 +239,7 @@ class _Ngrams:
 
 
 def _count(texts: list[str], low: int, high: int) -> sparse.csr_array:
-    """scikit-learn's `char_wb` counts: in lower case, each word between blanks, no n-gram across words."""
+    """Return scikit-learn's `char_wb` counts: in lower case, each word between blanks, no n-gram across words."""
     words = [[f" {word} " for word in text.lower().split()] for text in texts]
     stream = "".join(word for text in words for word in text).encode("utf-32-le", "surrogatepass")
     letters, code = np.unique(np.frombuffer(stream, dtype="<u4"), return_inverse=True)
@@ -263,7 +265,7 @@ def _count(texts: list[str], low: int, high: int) -> sparse.csr_array:
 
 
 def _pack_digits(digits: Sequence[tuple[Places, int]]) -> Places:
-    """One number for each row of digits, in the order of the rows; each digit comes with its base."""
+    """Return one number for each row of digits, in the order of the rows; each digit comes with its base."""
     packed, bound = np.zeros(len(digits[0][0]), np.int64), 1
     for digit, base in digits:
         if bound * base >= 2**63:  # too many letters for 64 bits: number the beginnings that occur
@@ -275,7 +277,7 @@ def _pack_digits(digits: Sequence[tuple[Places, int]]) -> Places:
 
 
 def _idf(counts: sparse.csr_array, max_features: int | None) -> Values:
-    """ln((1 + n)/(1 + df)) + 1 for the n-grams of the history; 0 for those it lacks or that were cut."""
+    """Return ln((1 + n)/(1 + df)) + 1 for the n-grams of the history; 0 for those it lacks or that were cut."""
     found = np.bincount(counts.indices, minlength=counts.shape[1])
     kept = np.flatnonzero(found)
     if max_features is not None and len(kept) > max_features:
@@ -288,7 +290,7 @@ def _idf(counts: sparse.csr_array, max_features: int | None) -> Values:
 
 
 def weigh_rows(counts: sparse.csr_array, idf: Values, sublinear: bool) -> sparse.csr_array:
-    """TF-IDF rows of length 1; a text with no known n-gram is all zeros."""
+    """Return TF-IDF rows of length 1; a text with no known n-gram is all zeros."""
     weights = (1 + np.log(counts.data) if sublinear else counts.data) * idf[counts.indices]
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     length = np.sqrt(np.bincount(row, weights * weights, counts.shape[0]))

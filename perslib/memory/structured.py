@@ -46,7 +46,7 @@ class PromptTurns:
 
 
 def select_prompt_turns(rated: pd.DataFrame, evidence: str = "published", budget: int = 6000) -> PromptTurns:
-    """The part of the turns that a memory is built from, cut to size."""
+    """Return the part of the turns that a memory is built from, cut to size."""
     check_names("evidence", evidence, ["published", "full"])
     if evidence == "published":
         return _cut(rated.merge(published_sessions(rated)), MESSAGE)
@@ -64,7 +64,7 @@ def select_prompt_turns(rated: pd.DataFrame, evidence: str = "published", budget
 
 
 def published_sessions(rated: pd.DataFrame) -> pd.DataFrame:
-    """All sessions if there are at most eight, else the first ones of each scenario, as many of each."""
+    """Return all sessions if there are at most eight, else the first ones of each scenario, as many of each."""
     sessions = rated[SESSION].drop_duplicates()
     if len(sessions) <= SESSIONS:
         return sessions
@@ -114,7 +114,7 @@ def _turn(number: int, row: dict[Any, Any], request: int, response: int) -> dict
 
 
 def truncate_text(text: str, most: int) -> str:
-    """The beginning of a text, with an ellipsis where something was cut off."""
+    """Return the beginning of a text, with an ellipsis where something was cut off."""
     return text if len(text) <= most else text[:most] + "…"
 
 
@@ -178,7 +178,9 @@ class Structured(MemorySystem):
 
 
 def statements_of(answer: Answer, ids: Sequence[str]) -> list[Statement]:
-    """The statements in an answer to `memory_build` or `memory_unrated`; turn numbers become ids, others are marked unfounded."""
+    """Return the statements in an answer to `memory_build` or `memory_unrated`; turn numbers become ids, others are
+    marked unfounded.
+    """
     written = answer.data or {}
     found: list[tuple[str, str | None, dict[str, Any]]] = []
     for name in (*_SINGLE, "user_specific_requirements", "preferred_response_format"):

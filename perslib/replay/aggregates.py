@@ -29,7 +29,7 @@ SATISFIED = 4
 def summarize_candidates(
     verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFrame | None = None
 ) -> pd.DataFrame:
-    """One row a judge, backbone and candidate.
+    """Return one row a judge, backbone and candidate.
 
     - candidate; turns (scored), unscored (judged without a score: in no average, and counted here), users, tasks,
       blocks (a block is one user's turns in one scenario)
@@ -50,7 +50,7 @@ def summarize_candidates(
 def _summaries(
     verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None
 ) -> Iterator[tuple[CandidateScores, list[dict[str, Any]]]]:
-    """Each judge's scores, and the rows of its candidates."""
+    """Yield each judge's scores, and the rows of its candidates."""
     for of in by_judge(verdicts, score, inclusion):
         yield of, [{**of.judged_by, "candidate": c, **_row(of, i)} for i, c in enumerate(of.candidates)]
 
@@ -84,7 +84,7 @@ def _row(of: CandidateScores, place: int) -> dict[str, Any]:
 
 
 def official_interval(user_means: Mapping[str, float] | pd.Series) -> tuple[float, float]:
-    """The published 95 % interval of the user macro, number for number.
+    """Return the published 95 % interval of the user macro, number for number.
 
     `random.Random(42).choice` over the sorted users, as many as there are, 1,000 times; of the sorted means those at
     2.5 % and 97.5 %.
@@ -101,7 +101,7 @@ def official_interval(user_means: Mapping[str, float] | pd.Series) -> tuple[floa
 def summarize_rank_sets(
     verdicts: pd.DataFrame, score: str = SCORE, *, inclusion: pd.DataFrame | None = None, seed: int = SEED
 ) -> pd.DataFrame:
-    """The summary of each candidate with the ranks that the data do not rule out, the highest user macro first.
+    """Return the summary of each candidate with the ranks that the data do not rule out, the highest user macro first.
 
     All paired differences of the user macro are tested at once (`perslib.stats.rank_sets`), a judge after another. A
     candidate without any score has no rank, is not tied for first, and rules out no rank of others.
@@ -172,7 +172,7 @@ def leaderboard(
 
 
 def prediction_powered(verdicts: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
-    """Each candidate's mean score by people, with the judge's help: `perslib.stats.ppi_mean`, clustered by user.
+    """Return each candidate's mean score by people, with the judge's help: `perslib.stats.ppi_mean`, clustered by user.
 
     `labels` holds people's scores in the column `score` by candidate and the keys of a turn (without `candidate`, as in
     the turns of a corpus, they are on the recorded replies); which replies were rated must have been left to chance.

@@ -67,12 +67,12 @@ class Candidate:
                 raise DataError(Problem(name, f"is {value}, expected 1 or more"))
 
     def name_with(self, backbone: str) -> str:
-        """The candidate's name with this backbone."""
+        """Return the candidate's name with this backbone."""
         usual = backbone if self.shows.name == "prefix" else f"{backbone} · {self.shows.name}"
         return self.name or usual
 
     async def reply(self, block: Block, ask: Ask) -> list[dict[str, Any]]:
-        """What it answers to the targets of a block: one row of the replies frame each, who answers left out."""
+        """Return what it answers to the targets of a block: one row of the replies frame each, who answers left out."""
         given = self.shows.hide_labels(block)
         settings = {name: getattr(self, name) for name in ("temperature", "max_tokens", "seed")}
         requests, rows = [], []
@@ -97,7 +97,7 @@ class Candidate:
 def generate_replies(
     candidate: Candidate, corpus: Corpus, replay_turns: pd.DataFrame, backbone: Backbone, **display: Unpack[Display]
 ) -> pd.DataFrame:
-    """A candidate's replies to the replayed turns: the replies frame, in the order of `replay_turns`.
+    """Return a candidate's replies to the replayed turns: the replies frame, in the order of `replay_turns`.
 
     A turn that got no reply keeps its row, and `error` says why. `records` lists the user's earlier turns that the
     system message rests on. `cap` bounds what the backbone may cost; what was answered is kept in the cache.
@@ -117,7 +117,7 @@ def generate_replies(
 
 
 def family_of(model: str) -> str | None:
-    """The family that a model's name begins with: `Qwen/Qwen3-8B` → qwen, `gpt-5.5` → gpt."""
+    """Return the family that a model's name begins with: `Qwen/Qwen3-8B` → qwen, `gpt-5.5` → gpt."""
     first = re.search(r"[^\W\d_]+", model.rsplit("/", 1)[-1])
     return first[0].lower() if first else None
 
@@ -137,7 +137,7 @@ def _read_answer(answer: Answer) -> dict[str, Any]:
 
 
 def remove_code_fence(text: str) -> str:
-    """A reply without the code fence around all of it; fences within, and ones that end earlier, stay."""
+    """Return a reply without the code fence around all of it; fences within, and ones that end earlier, stay."""
     lines = text.strip().split("\n")
     opening = re.fullmatch(r"(`{3,}|~{3,})[^`\n]*", lines[0])
     if opening is None or len(lines) < 2 or lines[-1].strip() != opening[1]:

@@ -66,16 +66,18 @@ class Context:
         self.language, self.prompts = language, prompts
 
     def hide_labels(self, block: Block) -> Block:
-        """The block without labels and recorded replies; of the profile six fields where it is shown, else nothing."""
+        """Return the block without labels and recorded replies; of the profile six fields where it is shown, else
+        nothing.
+        """
         fields: Literal["published", "none"] = "published" if self.sees_profile else "none"
         return replace(block.hide_labels(), profile=select_profile_fields(block.profile, fields))
 
     async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
-        """What is shown for each target of the block."""
+        """Return what is shown for each target of the block."""
         return [ContextMessage()] * len(block)
 
     def render_message(self, name: str, **fields: Any) -> ContextMessage:
-        """What a prompt of this name says."""
+        """Return what a prompt of this name says."""
         request = prompt(name, self.language, self.prompts).render(**fields)
         if [message["role"] for message in request.messages] != ["system"]:
             raise PromptError(f"{request.prompt}: the conversation follows, so this prompt has # system alone")
@@ -100,7 +102,7 @@ class TaskContext(Context):
     name = "task"
 
     async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
-        """The task of each target's session."""
+        """Return the task of each target's session."""
         return [
             self.render_message("candidate_task", task=t.task) if t.task else ContextMessage(memory="no task")
             for t in block
@@ -115,7 +117,7 @@ class Profile(Context):
     sees_profile = True
 
     async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
-        """The same for all targets."""
+        """Return the same for all targets."""
         known = any(value not in (None, "", [], ()) for value in block.profile.values())
         shown = (
             self.render_message("candidate_profile", profile=block.profile)

@@ -42,7 +42,7 @@ def judge_candidates(
     fit: bool = True,
     **shown: Unpack[WorkOptions],
 ) -> pd.DataFrame:
-    """The judge's verdicts on the replies of all candidates, one row a reply, in the order of `replies`.
+    """Return the judge's verdicts on the replies of all candidates, one row a reply, in the order of `replies`.
 
     What has no reply is unscored and says why. The judge is frozen: fitted on train users, its memory built from the
     user's other scenarios and fixed, so that no verdict depends on which candidates stand beside. With `fit` off, a
@@ -82,7 +82,8 @@ def judge_recorded_replies(
     most: int | None = None,
     fit: bool = True,
 ) -> pd.DataFrame:
-    """The judge's verdicts on the recorded replies of the blocks of these turns, as `judge_candidates` gives them.
+    """Return the judge's verdicts on the recorded replies of the blocks of these turns, as `judge_candidates` gives
+    them.
 
     All of them, as published; with `most` so many a block, drawn at random, the replayed ones first. `fit` is off
     for a judge that `judge_candidates` has just fitted.
@@ -100,13 +101,13 @@ def judge_recorded_replies(
 
 
 def _draw(replayed: Bools, most: int) -> Ints:
-    """At most this many turns of a block, in order: those that are replayed, then others at random."""
+    """Return at most this many turns of a block, in order: those that are replayed, then others at random."""
     lot = np.random.default_rng(SEED).permutation(len(replayed))
     return np.sort(lot[np.argsort(~replayed[lot], kind="stable")][:most])
 
 
 def calibrate_on_reference(verdicts: pd.DataFrame, reference: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """The verdicts with `real` (the mean of the distribution where there is one, else the score) and a column a
+    """Return the verdicts with `real` (the mean of the distribution where there is one, else the score) and a column a
     calibration by the recorded replies' scores."""
     new, old = (v.assign(real=v["expected"].fillna(v["raw"])) for v in (verdicts, reference))
     return calibrate_verdicts(new, histories(corpus), CALIBRATIONS, reference=old, score="real")
@@ -115,7 +116,7 @@ def calibrate_on_reference(verdicts: pd.DataFrame, reference: pd.DataFrame, corp
 def judged_by_themselves(
     replies: pd.DataFrame, verdicts: pd.DataFrame, judge_models: Mapping[str, str] | None = None
 ) -> list[tuple[str, str]]:
-    """Candidates whose own model is the judge: pairs of candidate and judge.
+    """Return candidates whose own model is the judge: pairs of candidate and judge.
 
     A backbone goes by its name and by the model behind it, where `judge_models` (name → model) says which, be it the
     judge's or a candidate's: `Qwen/Qwen3-8B` is `qwen3-8b`. A candidate without a backbone, one from a file, goes by
@@ -141,5 +142,5 @@ def judged_by_themselves(
 
 
 def _bare(model: str) -> str:
-    """A model's name without whose it is: `Qwen/Qwen3-8B` → qwen3-8b."""
+    """Return a model's name without whose it is: `Qwen/Qwen3-8B` → qwen3-8b."""
     return model.rsplit("/", 1)[-1].strip().casefold()

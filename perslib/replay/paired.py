@@ -70,7 +70,7 @@ def compare_candidate_scores(
 
 
 def list_turn_differences(verdicts: pd.DataFrame, candidate: str, other: str) -> pd.DataFrame:
-    """By how much the candidate's score is above the other's on each common turn: keys and `difference`.
+    """Return by how much the candidate's score is above the other's on each common turn: keys and `difference`.
 
     What `perslib.stats.users_needed` reads; with several judges, one after another, named.
     """
@@ -103,7 +103,7 @@ def _pair(of: CandidateScores, candidate: str, other: str, seed: int) -> dict[st
 
 
 def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], score: str = SCORE) -> pd.DataFrame:
-    """How much more each judge gives its own family than judges of other families give the same replies.
+    """Return how much more each judge gives its own family than judges of other families give the same replies.
 
     `families` maps candidates, and backbones or judges, to families; see `perslib.stats.own_family_preference`.
 

@@ -28,7 +28,7 @@ _KINDS: dict[str, Any] = {"text": str, "integer": int, "real": (int, float)}
 
 
 def read_replies(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame:
-    """Candidates' replies from a JSONL file: the replies frame.
+    """Return Candidates' replies from a JSONL file: the replies frame.
 
     Reads published response files (`candidate_model`, `candidate_response`, …; scored ones, too) and plain lines with
     candidate, user, scenario, session, turn, response. Of further keys the documented columns are kept (`ORIGIN`:
@@ -62,13 +62,13 @@ def read_replies(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame
 
 
 def _whose(line: PublishedLine) -> str:
-    """Whose reply it is; a name in `candidate_name`, a key of ours, stays as it is."""
+    """Return whose reply it is; a name in `candidate_name`, a key of ours, stays as it is."""
     name: str = line.said["candidate"]
     return name if line.record.get("candidate_name") else _candidate(name, _context(line))
 
 
 def _candidate(name: str, context: str) -> str:
-    """The model, and with it the context where that is more than prefix (`model (tfidf)`).
+    """Return the model, and with it the context where that is more than prefix (`model (tfidf)`).
 
     Published files of one model in several contexts all name the model alone, and would be taken for one candidate. A
     name that says the context already stays (`model · tfidf`).
@@ -78,13 +78,13 @@ def _candidate(name: str, context: str) -> str:
 
 
 def _context(line: PublishedLine) -> str:
-    """What the candidate was shown beside the prefix; "recorded" where the line does not say."""
+    """Return what the candidate was shown beside the prefix; "recorded" where the line does not say."""
     mode = line.said.get("context")
     return CONTEXTS.get(mode, mode) if isinstance(mode, str) and mode else "recorded"
 
 
 def _origin(line: PublishedLine) -> Record:
-    """How the reply came about, as far as the line says."""
+    """Return how the reply came about, as far as the line says."""
     origin: Record = {"context": _context(line)}
     snippets = line.record.get("dialogue_memory_top_k")
     if isinstance(snippets, int) and snippets > 0:
@@ -102,7 +102,7 @@ def _origin(line: PublishedLine) -> Record:
 
 
 def _source(shown: Any) -> str | None:
-    """The id of a turn that a candidate was shown; None where the line does not tell it."""
+    """Return the id of a turn that a candidate was shown; None where the line does not tell it."""
     match shown:
         case {"source_task": str(scenario), "source_file": str(session), "turn_idx": int(turn)}:
             return turn_id(scenario, session.removesuffix(".json"), turn)
@@ -170,7 +170,7 @@ _GENERIC = "generic_llm_judge:"
 
 
 def read_scored(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame:
-    """A judge's scores of candidates' replies from a published file, calibrated or not: the verdicts frame.
+    """Return a judge's scores of candidates' replies from a published file, calibrated or not: the verdicts frame.
 
     `raw` is `pred_score_raw`, else `pred_score`. Where a line names a `calibration_method`, its `pred_score` stands in
     the column of that name (`reference_cdf`; the published rule for it is our `cdf_pooled`), with the column
@@ -183,7 +183,8 @@ def read_scored(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame:
 
 
 def read_predictions(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame:
-    """A published evaluator's or baseline's scores of the recorded replies: the verdicts frame, `candidate` missing.
+    """Return a published evaluator's or baseline's scores of the recorded replies: the verdicts frame, `candidate`
+    missing.
 
     `judge` is the `baseline_name`, else "structured memory" or "no memory"; `backbone` the model behind it, missing for
     baselines that ask none. All else is as in `read_scored`.
@@ -221,7 +222,7 @@ def _verdict(line: PublishedLine) -> Record:
 
 
 def _judge(line: PublishedLine) -> Record:
-    """Which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
+    """Return which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
     said = line.said
     model, baseline, memory = said.get("model"), line.record.get("baseline_name"), said.get("memory_model")
     remembers = bool(line.record.get("with_memory", memory not in (None, "none")))

@@ -88,7 +88,7 @@ def read_lines(
 def keep_last(
     rows: Sequence[Record], lines: Sequence[PublishedLine], keys: Sequence[str], *, strict: bool = False
 ) -> pd.DataFrame:
-    """The rows that lines were made to, each turn's added; of rows that agree in `keys` the last.
+    """Return the rows that lines were made to, each turn's added; of rows that agree in `keys` the last.
 
     `attrs["left_out"]` lists the others; with `strict` they are an error.
     """
@@ -104,7 +104,7 @@ def keep_last(
 
 
 def _rename_fields(record: Record) -> Record:
-    """What a line says under our names, the parts of its turn as texts; what it has no key for is not there."""
+    """Return what a line says under our names, the parts of its turn as texts; what it has no key for is not there."""
     said = {}
     for column, names in NAMES.items():
         if there := [record[name] for name in names if name in record]:
@@ -120,14 +120,14 @@ def _rename_fields(record: Record) -> Record:
 
 
 def _other_turn(record: Record, turn: Turn) -> str | None:
-    """What is wrong where a line's `sample_id` is that of another turn."""
+    """Return what is wrong where a line's `sample_id` is that of another turn."""
     sample, own = record.get("sample_id"), sample_id(*turn)
     is_other = isinstance(sample, str) and _SAMPLE.fullmatch(sample) and sample != own
     return f"is about {own}, but its sample_id is {sample!r}" if is_other else None
 
 
 def _unlike(record: Record, turn: Turn, target: Target | None) -> str | None:
-    """How a line differs from the corpus that it claims to be about."""
+    """Return how a line differs from the corpus that it claims to be about."""
     if target is None:
         return f"{sample_id(*turn)} is not in the corpus"
     said, prefix = record.get("source_assistant_reply"), record.get("dialogue_prefix")
@@ -152,19 +152,19 @@ def _message(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def targets_of(corpus: Corpus, user: str, scenario: str) -> dict[tuple[str, int], Target]:
-    """Session and turn → the corpus's turn with all that was said before it; empty where there is no such block."""
+    """Return session and turn → the corpus's turn with all that was said before it; empty where there is no such block."""
     if user not in set(corpus.users["user"]) or scenario not in corpus.scenarios:
         return {}
     return {(target.session, target.turn): target for target in corpus.block(user, scenario)}
 
 
 def sample_id(user: str, scenario: str, session: str, turn: int) -> str:
-    """The published name of a turn."""
+    """Return the published name of a turn."""
     return f"{user}__{scenario}__{session}.json__turn_{turn}"
 
 
 def read_turns(path: Path | str, corpus: Corpus) -> pd.DataFrame:
-    """The replay set in a file, in the order of its lines; everything that is wrong with its lines is one error.
+    """Return the replay set in a file, in the order of its lines; everything that is wrong with its lines is one error.
 
     A line has user, scenario, session and turn (in JSONL the published names do, too), and may have `inclusion`,
     the probability that the turn was drawn, above 0: then all lines have it, for it is their weight. Further fields
@@ -181,7 +181,8 @@ def read_turns(path: Path | str, corpus: Corpus) -> pd.DataFrame:
 
 
 def read_labels(path: Path | str) -> pd.DataFrame:
-    """People's scores of candidates' replies, from CSV or JSONL lines of candidate, the keys of a turn, and score.
+    """Return People's scores of candidates' replies, from CSV or JSONL lines of candidate, the keys of a turn, and
+    score.
 
     Columns: user, scenario, session, turn, candidate, gold.
     """

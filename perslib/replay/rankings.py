@@ -27,7 +27,7 @@ def ranking_views(
     inclusion: pd.DataFrame | None = None,
     seed: int = SEED,
 ) -> pd.DataFrame:
-    """How alike different views rank the candidates: Kendall's τ-b of their user macros, every two views a row.
+    """Return how alike different views rank the candidates: Kendall's τ-b of their user macros, every two views a row.
 
     A view is one judge and backbone with one score column of `scores` (one column a calibrator), for each frame of a
     mapping (one frame a replay set).
@@ -51,7 +51,7 @@ def view_means(
     *,
     inclusion: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """The user macro of each candidate (rows) in each view (columns), as `ranking_views` compares them."""
+    """Return the user macro of each candidate (rows) in each view (columns), as `ranking_views` compares them."""
     views = _views(verdicts, scores, inclusion)
     return pd.DataFrame({name: means.mean() for name, means in views}).rename_axis("candidate")
 
@@ -59,7 +59,7 @@ def view_means(
 def _views(
     verdicts: pd.DataFrame | Mapping[str, pd.DataFrame], scores: Sequence[str], inclusion: pd.DataFrame | None
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each way to rank by its name, with the users' means of each candidate."""
+    """Yield each way to rank by its name, with the users' means of each candidate."""
     found: list[tuple[dict[str, str], pd.DataFrame]] = []
     for label, frame in (verdicts if isinstance(verdicts, Mapping) else {"": verdicts}).items():
         for score in scores:
@@ -75,7 +75,7 @@ def _views(
 def against_truth(
     scored: pd.DataFrame, truth: pd.DataFrame, *, true_score: str = "expected", seed: int = SEED
 ) -> pd.DataFrame:
-    """How well a replay ranks the candidates against their true satisfaction, where a synthetic world knows it.
+    """Return how well a replay ranks the candidates against their true satisfaction, where a synthetic world knows it.
 
     Verdicts and a frame of the truth (candidate, the keys of a turn, `true_score`) are compared by user macros
     over the replies that have both, one row a judge, τ with its interval over resampled users.
@@ -100,7 +100,7 @@ def against_truth(
 
 
 def _resample_macros(means: pd.DataFrame, weights: Floats) -> Floats:
-    """Resampled user macros, candidates × resamples, from the users' means."""
+    """Return resampled user macros, candidates × resamples, from the users' means."""
     values = means.to_numpy().T
     return ratio(np.nan_to_num(values) @ weights, np.isfinite(values) @ weights)
 
@@ -114,7 +114,7 @@ def _bound(taus: Floats) -> dict[str, float]:
 
 
 def _compare(a: Floats, b: Floats, candidates: Sequence[str]) -> dict[str, Any]:
-    """How alike two rankings are: τ, and who is first and last in each."""
+    """Return how alike two rankings are: τ, and who is first and last in each."""
     ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
     compared = int(ranked.sum())
     found: dict[str, Any] = {"candidates": compared, **_bound(tau(*signs_of_pairs(a.T, b.T)))}
@@ -126,7 +126,7 @@ def _compare(a: Floats, b: Floats, candidates: Sequence[str]) -> dict[str, Any]:
 
 
 def _first(means: Floats, ranked: np.ndarray, candidates: Sequence[str]) -> list[str]:
-    """Who has the highest mean; several where the highest are equal."""
+    """Return who has the highest mean; several where the highest are equal."""
     top = np.max(means, where=ranked, initial=-np.inf)
     return [c for c, m, r in zip(candidates, means, ranked, strict=True) if r and m > top - EXACT]
 
@@ -135,7 +135,7 @@ def _first(means: Floats, ranked: np.ndarray, candidates: Sequence[str]) -> list
 
 
 def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -> pd.DataFrame:
-    """The turns on which one judge's scores of the candidates lie furthest apart.
+    """Return the turns on which one judge's scores of the candidates lie furthest apart.
 
     One row a turn: user, scenario, session, turn; spread (highest − lowest score over the candidates), deviation
     (their standard deviation), mean; lowest, highest; best, worst (tuples of candidates: several where they are
@@ -173,7 +173,7 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
 
 
 def scores_of_one_judge(verdicts: pd.DataFrame, score: str = SCORE) -> CandidateScores:
-    """One judge's scores; an error where the verdicts are of none or of several."""
+    """Return one judge's scores; an error where the verdicts are of none or of several."""
     judges = list(by_judge(verdicts, score))
     if len(judges) == 1:
         return judges[0]

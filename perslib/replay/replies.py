@@ -25,7 +25,7 @@ NAMED = 3
 
 
 def originals(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
-    """The replies that the users were given, as the candidate `original`."""
+    """Return the replies that the users were given, as the candidate `original`."""
     turns = known_turns(corpus, replay_turns)
     said = turns[TURN].merge(corpus.turns[[*TURN, "response"]], on=TURN, how="left", validate="1:1")
     return _blanks(coerce(said.assign(candidate=ORIGINAL, context="recorded"), "replies"))
@@ -34,7 +34,7 @@ def originals(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
 def select_recorded_replies(
     replies: pd.DataFrame | Iterable[Mapping[str, Any]], replay_turns: pd.DataFrame
 ) -> pd.DataFrame:
-    """Recorded replies, from a frame or records with `candidate`, the keys of the turn and `response`.
+    """Return recorded replies, from a frame or records with `candidate`, the keys of the turn and `response`.
 
     Columns that the replies frame does not know are left out (a synthetic corpus keeps the truth there), and so are
     replies to turns that are not replayed: `attrs["left_out"]` says how many. `align_replies` says what is missing.
@@ -56,7 +56,8 @@ def select_recorded_replies(
 
 
 def align_replies(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool = False) -> pd.DataFrame:
-    """Replies that can be compared: each candidate has one row for each replayed turn, in the order of the turns.
+    """Return replies that can be compared: each candidate has one row for each replayed turn, in the order of the
+    turns.
 
     Anything else is an error that names the turns. With `common` the turns stay that all candidates have, and replies
     to others are left out; `attrs["left_out"]` says how many of the replayed turns are. A candidate's empty replies stay
@@ -90,7 +91,7 @@ def align_replies(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: 
 
 
 def check_single(replies: pd.DataFrame) -> None:
-    """An error where a candidate has two replies to a turn, or two candidates have one name."""
+    """Raise an error where a candidate has two replies to a turn, or two candidates have one name."""
     problems = []
     for name, own in replies.groupby("candidate", sort=False):
         pairs = own[["context", "backbone"]].drop_duplicates().to_numpy()
@@ -109,7 +110,7 @@ def check_single(replies: pd.DataFrame) -> None:
 
 
 def known_turns(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
-    """The replay set in its documented form; an error for turns that occur twice or are not in the corpus."""
+    """Return the replay set in its documented form; an error for turns that occur twice or are not in the corpus."""
     turns = coerce(replay_turns, "replay_turns")
     problems = []
     if len(twice := duplicates(turns, "replay_turns")):
@@ -122,7 +123,7 @@ def known_turns(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
 
 
 def _common(replies: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
-    """The turns that every candidate answers."""
+    """Return the turns that every candidate answers."""
     counts = replies.groupby(TURN)["candidate"].nunique()
     by_all = counts[counts == replies["candidate"].nunique()].index.to_frame(index=False)
     shared = is_among(turns, by_all)
@@ -136,7 +137,7 @@ def _common(replies: pd.DataFrame, turns: pd.DataFrame) -> pd.DataFrame:
 
 
 def _blanks(replies: pd.DataFrame) -> pd.DataFrame:
-    """Empty replies as rows without a response that say so."""
+    """Return empty replies as rows without a response that say so."""
     blank = replies["response"].fillna("").str.strip() == ""
     return replies.assign(
         response=replies["response"].mask(blank), error=replies["error"].mask(blank & replies["error"].isna(), NO_REPLY)
@@ -144,20 +145,21 @@ def _blanks(replies: pd.DataFrame) -> pd.DataFrame:
 
 
 def is_among(frame: pd.DataFrame, turns: pd.DataFrame) -> Bools:
-    """Whether each row's turn is one of these."""
+    """Return whether each row's turn is one of these."""
     rows, known = (pd.MultiIndex.from_frame(own[TURN].astype({"turn": "int64"})) for own in (frame, turns))
     return np.asarray(rows.isin(known))
 
 
 def _name_turns(turns: pd.DataFrame) -> str:
-    """The first few turns by name, and how many there are."""
+    """Return the first few turns by name, and how many there are."""
     first = ["/".join(map(str, row)) for row in turns[TURN].head(NAMED).itertuples(index=False)]
     more = len(turns) - len(first)
     return ", ".join(first) + (f" and {more} more, {len(turns)} in all" if more else "")
 
 
 def blocks_of(corpus: Corpus, rows: pd.DataFrame) -> Iterator[tuple[Block, list[Any]]]:
-    """The blocks that rows are about, and the rows of each: its targets are the rows' turns, in their order in the corpus.
+    """Yield the blocks that rows are about, and the rows of each: its targets are the rows' turns, in their order in
+    the corpus.
 
     Rows about one turn follow each other, each with a target of its own.
     """

@@ -42,19 +42,21 @@ class CandidateScores:
         return pd.factorize(self.turns["user"], sort=True)[0].astype(np.int64)
 
     def column(self, candidate: str) -> int:
-        """Where this candidate's scores stand."""
+        """Return where this candidate's scores stand."""
         check_names("candidate", candidate, self.candidates)
         return self.candidates.index(candidate)
 
     def cells(self, values: npt.ArrayLike) -> Floats:
-        """Sums of a turn's values over each user and task: users × tasks; a cell is a block."""
+        """Return sums of a turn's values over each user and task: users × tasks; a cell is a block."""
         task, names = pd.factorize(self.turns["scenario"], sort=True)
         shape = self.user.max(initial=-1) + 1, len(names)
         of_block = np.bincount(self.user * len(names) + task, np.asarray(values, float), shape[0] * shape[1])
         return of_block.astype(float).reshape(shape)
 
     def user_means(self, scores: Floats | None = None) -> pd.DataFrame:
-        """Each user's mean score of each candidate, or of these instead: users × candidates, missing where a user has none."""
+        """Return each user's mean score of each candidate, or of these instead: users × candidates, missing where a
+        user has none.
+        """
         scores = self.score if scores is None else scores
         count = [self.cells(self.weight * np.isfinite(score)).sum(axis=1) for score in scores.T]
         total = [self.cells(self.weight * np.nan_to_num(score)).sum(axis=1) for score in scores.T]
@@ -65,7 +67,7 @@ class CandidateScores:
 def by_judge(
     verdicts: pd.DataFrame, score: str, inclusion: pd.DataFrame | None = None, *, place: str = "verdicts"
 ) -> Iterator[CandidateScores]:
-    """The scores of each judge and backbone, in order of first appearance.
+    """Yield the scores of each judge and backbone, in order of first appearance.
 
     A null candidate is the recorded reply. With `inclusion`, a replay set with the probabilities of its turns,
     turns count by their inverse (Hájek); where all are null, nothing was left to chance and all count alike.
@@ -92,7 +94,7 @@ def by_judge(
 
 
 def normalize_turn_keys(frame: pd.DataFrame, place: str) -> pd.DataFrame:
-    """The frame with the keys of a turn as documented: three texts and a whole number.
+    """Return the frame with the keys of a turn as documented: three texts and a whole number.
 
     Read from a file, a session "7" is now 7, now 7.0, where a column of numbers was guessed; it is one session.
     """
@@ -108,7 +110,7 @@ def _text(key: Any) -> Any:
 
 
 def align_column(known: pd.DataFrame, column: str, of: CandidateScores, place: str = "labels") -> Floats:
-    """What `column` of another frame on replies says of these ones: turns × candidates, NaN where it is silent.
+    """Return what `column` of another frame on replies says of these ones: turns × candidates, NaN where it is silent.
 
     A frame without `candidate`, such as the turns of a corpus, is on the recorded replies.
     """
@@ -137,12 +139,14 @@ class Groups:
         self.weights = leave_out(self.turns.shape[0])
 
     def over_turns(self, values: npt.ArrayLike) -> Floats:
-        """The mean over these turns of another value, 0 on turns that are left out."""
+        """Return the mean over these turns of another value, 0 on turns that are left out."""
         total = self.of.cells(self.of.weight * np.asarray(values)).sum(axis=1)
         return ratio(total @ self.weights, self.turns.sum(axis=1) @ self.weights)
 
     def over(self, group: str, change: Callable[[Floats], npt.NDArray[Any]] | None = None) -> Floats:
-        """The mean over each `turn`, or over each `user`, `task` or `block` of their means, or of what `change` makes of them."""
+        """Return the mean over each `turn`, or over each `user`, `task` or `block` of their means, or of what `change`
+        makes of them.
+        """
         if group == "turn":
             return self.over_turns(np.nan_to_num(self.values if change is None else change(self.values)))
         if group == "task":

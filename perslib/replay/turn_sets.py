@@ -26,7 +26,7 @@ SIZE = 300
 
 
 def stratified_set(corpus: Corpus, size: int = SIZE, split: str | None = "test", seed: int = 42) -> pd.DataFrame:
-    """Turns drawn from the blocks (user, scenario) of a split, with the probability of each: a replay set.
+    """Return turns drawn from the blocks (user, scenario) of a split, with the probability of each: a replay set.
 
     All turns with a request can be drawn, also the first of a session and unrated ones. Of block h with N_h of the
     N turns, n_h are drawn without replacement, all of its turns alike; `inclusion` is E[n_h] / N_h. With H blocks,
@@ -54,19 +54,19 @@ def stratified_set(corpus: Corpus, size: int = SIZE, split: str | None = "test",
 
 
 def split_turns(corpus: Corpus, split: str | None) -> pd.DataFrame:
-    """The turns of a split's blocks (None: of all), block after block; users in the order of their names."""
+    """Return the turns of a split's blocks (None: of all), block after block; users in the order of their names."""
     blocks = pd.DataFrame(corpus.block_ids(corpus.users_of(split)), columns=BLOCK, dtype="str")
     return blocks.merge(corpus.turns, on=BLOCK, how="inner", sort=False)
 
 
 def check_size(size: int) -> None:
-    """An error for a set of no turns."""
+    """Raise an error for a set of no turns."""
     if size < 1:
         raise DataError(Problem("size of the replay set", f"is {size}, expected 1 or more"))
 
 
 def sample_turns(user: Ints, block: Ints, size: int, rng: np.random.Generator) -> tuple[Bools, Floats]:
-    """Which turns are drawn, and how likely each was, from the numbers (0, 1, …) of each turn's user and block."""
+    """Return which turns are drawn, and how likely each was, from the numbers (0, 1, …) of each turn's user and block."""
     held = np.bincount(block)
     expected = _divide_among_blocks(held, size)
     owner = np.zeros(len(held), dtype=np.int64)
@@ -82,7 +82,7 @@ def sample_turns(user: Ints, block: Ints, size: int, rng: np.random.Generator) -
 
 
 def _divide_among_blocks(held: Ints, size: int) -> Floats:
-    """How many turns each block gives on average, from how many it holds."""
+    """Return how many turns each block gives on average, from how many it holds."""
     if size <= len(held):
         return np.full(len(held), size / len(held))
     least = np.zeros(len(held), dtype=bool)  # blocks so small that their share is the one turn that all have
@@ -95,7 +95,7 @@ def _divide_among_blocks(held: Ints, size: int) -> Floats:
 
 
 def _round_at_random(expected: Floats, order: Ints, rng: np.random.Generator) -> Ints:
-    """Each number rounded down, or up with the probability of its fraction, so that the sum stays what it is.
+    """Return each number rounded down, or up with the probability of its fraction, so that the sum stays what it is.
 
     Systematic sampling: fractions laid end to end in this order, one random start, a hit at each whole step.
     """
@@ -115,7 +115,7 @@ _SAID = read_toml(__file__, "hard_set.toml")
 
 
 def hard_set(corpus: Corpus, budget: int = SIZE, split: str | None = "test") -> pd.DataFrame:
-    """The published selection of at most `budget` turns, without chance: a replay set.
+    """Return the published selection of at most `budget` turns, without chance: a replay set.
 
     Every rated turn but the first of a session has a selection score, the sum of what `why` lists:
 
@@ -156,7 +156,7 @@ def hard_set(corpus: Corpus, budget: int = SIZE, split: str | None = "test") -> 
 
 
 def _rank_turns(turns: pd.DataFrame) -> pd.DataFrame:
-    """The turns that can be chosen, with ids, selection score and reasons, in the order of (−score, ids)."""
+    """Return the turns that can be chosen, with ids, selection score and reasons, in the order of (−score, ids)."""
     gold, substantive = turns["score"].astype(int), _substantive(turns)
     specific = ~turns["reason"].fillna("").str.strip().str.lower().isin(_SAID["unspecific"])
     points = pd.DataFrame(
@@ -186,7 +186,7 @@ def _substantive(turns: pd.DataFrame) -> pd.Series:
 
 
 def _best_of_blocks(ranked: pd.DataFrame) -> pd.DataFrame:
-    """One turn a session, up to three a block, still in order."""
+    """Return one turn a session, up to three a block, still in order."""
     best = ranked.groupby(SESSION, sort=False).head(1)
     low, controls = best[best["gold"] <= 4], best[best["gold"] == 5].groupby("block", sort=False).head(1)
     full = low["block"].value_counts().loc[lambda held: held >= OF_BLOCK].index
@@ -195,7 +195,7 @@ def _best_of_blocks(ranked: pd.DataFrame) -> pd.DataFrame:
 
 
 def _within(candidates: pd.DataFrame, budget: int) -> list[int]:
-    """Which candidates the budget buys, in the order of the corpus."""
+    """Return which candidates the budget buys, in the order of the corpus."""
     firsts = candidates.drop_duplicates("user").sort_values("user")
     chosen = list(firsts.index[:budget])
     rest = candidates.drop(index=firsts.index)
@@ -206,7 +206,8 @@ def _within(candidates: pd.DataFrame, budget: int) -> list[int]:
 
 
 def describe_turn_sets(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: str | None = "test") -> pd.DataFrame:
-    """Replay sets side by side, and "all", the split that they stand for: one column each, indexed by part and value.
+    """Return replay sets side by side, and "all", the split that they stand for: one column each, indexed by part and
+    value.
 
     Parts "turns", "users", "blocks" and "rated" are counts, "mean gold" a mean; "mean gold, weighted" is the Hájek mean
     Σ y/π / Σ 1/π, which estimates the mean of all turns (missing where no chance was involved). "gold", "scenario" and
@@ -221,7 +222,7 @@ def describe_turn_sets(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: 
 
 
 def _profile(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.Series:
-    """A replay set in numbers, indexed by part and value."""
+    """Return a replay set in numbers, indexed by part and value."""
     turns = known_turns(corpus, replay_turns)
     gold = floats(turns[TURN].merge(corpus.turns[[*TURN, "score"]], on=TURN, how="left")["score"])
     rated = np.isfinite(gold)

@@ -19,7 +19,8 @@ _KEY = ["candidate", *TURN]
 
 
 def mark_unanswered(corpus: Corpus, replies: pd.DataFrame, guard: Answering | None = None) -> pd.DataFrame:
-    """Return for each reply the chance that it belongs to its request, and whether it is marked as not answering, or as broken.
+    """Return for each reply the chance that it belongs to its request, and whether it is marked as not answering, or as
+    broken.
 
     A reply that is the recorded one was given to this request, so it is never marked. The guard is taught by the corpus's train
     users where none is given. Columns: candidate, TURN, chance, broken, unanswered (either).

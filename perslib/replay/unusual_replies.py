@@ -80,7 +80,7 @@ def _spell(words: Sequence[str]) -> set[str]:
 
 
 def _measure(said: TurnContext, spelled: Set[str]) -> list[float]:
-    """The `FEATURES` of a reply."""
+    """Return the `FEATURES` of a reply."""
     words, wrote = tokens(said.reply), tokens(" ".join([said.task, *said.requests, said.request]))
     characters, threes, pairs = "".join(said.reply.split()), _spell(words), set(pairwise(words))
     known, asked = set(words), set(wrote)

@@ -28,13 +28,13 @@ PORT = 8866
 
 
 def command(notebooks: Path, port: int = PORT, browser: bool = True) -> list[str]:
-    """The command that serves a notebook, or a folder of them, on this machine only."""
+    """Return the command that serves a notebook, or a folder of them, on this machine only."""
     options = ["--Voila.ip=127.0.0.1", f"--port={port}", *([] if browser else ["--no-browser"])]
     return [sys.executable, "-m", "perslib.report.app", str(notebooks), *options]
 
 
 def environment(given: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What the command needs to know: where the settings are, and the folder that its reader works in."""
+    """Return what the command needs to know: where the settings are, and the folder that its reader works in."""
     paths = {
         name: os.pathsep.join(filter(None, [SETTINGS, given.get(name)]))
         for name in ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")

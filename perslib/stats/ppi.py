@@ -77,12 +77,12 @@ class PpiEstimates(NamedTuple):
     freedom: Floats
 
     def half(self, level: float = LEVEL) -> Floats:
-        """Half the width of the interval."""
+        """Return half the width of the interval."""
         return np.asarray(stats.t.ppf((1 + level) / 2, self.freedom) * self.error)
 
 
 def ppi_of_sums(sums: UserSums, lam: float | None = None) -> PpiEstimates:
-    """`ppi_mean` of many samples at once: every axis but the last, which is users, is a sample of its own.
+    """Return `ppi_mean` of many samples at once: every axis but the last, which is users, is a sample of its own.
 
     `lam=0` is the classical mean. A tuned λ above 0 costs a degree of freedom.
     """
@@ -117,7 +117,8 @@ def ppi_mean(
     level: float = LEVEL,
     lam: float | None = None,
 ) -> MeanEstimate:
-    """Mean over turns of what people would say on all of them, from gold on a few and a judge on these and others.
+    """Return the mean over turns of what people would say on all of them, from gold on a few and a judge on these and
+    others.
 
     `judged_unlabelled` are the judged turns without gold; `cluster` and `cluster_unlabelled` name each turn's
     user (without them every turn stands for itself). `lam` fixes λ; else it is tuned, which costs a degree of
@@ -148,7 +149,7 @@ def ppi_mean(
 
 
 def classical_mean(gold: npt.ArrayLike, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL) -> MeanEstimate:
-    """The mean of the gold scores alone, with the same kind of interval: what `ppi_mean` has to beat."""
+    """Return the mean of the gold scores alone, with the same kind of interval: what `ppi_mean` has to beat."""
     others = None if cluster is None else np.array([])
     return ppi_mean(gold, gold, [], cluster=cluster, cluster_unlabelled=others, level=level)
 
@@ -162,7 +163,7 @@ def ppi_difference(
     judged_other_unlabelled: npt.ArrayLike,
     **options: Any,
 ) -> MeanEstimate:
-    """By how much one candidate satisfies more than another on the same turns: `ppi_mean` of the differences.
+    """Estimate by how much one candidate satisfies more than another on the same turns: `ppi_mean` of the differences.
 
     `options` are those of `ppi_mean`.
     """
@@ -191,7 +192,7 @@ def _difference(one: npt.ArrayLike, other: npt.ArrayLike) -> Floats:
 
 
 def _users(cluster: npt.ArrayLike | None, cluster_unlabelled: npt.ArrayLike | None, n: int, unlabelled: int) -> Ints:
-    """A number for each turn's user, labelled turns first."""
+    """Return a number for each turn's user, labelled turns first."""
     if (cluster is None) != (cluster_unlabelled is None):
         raise DataError("The users of one part only are given", "Give cluster and cluster_unlabelled.")
     if cluster is None or cluster_unlabelled is None:

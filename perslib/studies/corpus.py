@@ -89,7 +89,7 @@ def measure_satisfaction(turns: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def measure_by_position(corpus: Corpus) -> pd.DataFrame:
-    """Return mean score and share ≤ 3 by turn number, with intervals; turns from `LAST_POSITION` on form one group."""
+    """Return the mean score and share ≤ 3 by turn number, with intervals; turns from `LAST_POSITION` on form one group."""
     turns = select_scored_turns(corpus)
     return measure_satisfaction(turns.assign(position=turns["turn"].clip(upper=LAST_POSITION).astype(int)), "position")
 
@@ -109,7 +109,7 @@ def measure_lengths(corpus: Corpus) -> pd.DataFrame:
 
 
 def measure_by_assistant(corpus: Corpus) -> pd.DataFrame:
-    """Return mean score and share ≤ 3 per assistant with intervals; best first."""
+    """Return the mean score and share ≤ 3 per assistant with intervals; best first."""
     table = measure_satisfaction(select_scored_turns(corpus).dropna(subset=["assistant"]), "assistant")
     return table.sort_values("mean_score", ascending=False, ignore_index=True)
 

@@ -37,7 +37,8 @@ from perslib.text import current_language, join
 def delete_cited_turns(
     judge: Judge, corpus: Corpus, backbone: Backbone | None = None, *, limit: int = 200, seed: int = 42
 ) -> pd.DataFrame:
-    """Judge replies anew without the turns that each verdict cites, and without as many others of the user's rated turns.
+    """Judge replies anew without the turns that each verdict cites, and without as many others of the user's rated
+    turns.
 
     Columns: the keys of a turn, judge, cited (turns), score, without_cited, without_others. Verdicts that cite no turn of the
     evidence, or after which no others are left, are left out.
@@ -69,7 +70,7 @@ def _judge_targets(
 
 
 def _without(block: Block, names: Collection[str]) -> Block:
-    """The block without these turns of its evidence."""
+    """Return the block without these turns of its evidence."""
     is_kept = [name not in names for name in turns_by_id(block)]
     return replace(block, evidence=block.evidence[is_kept].reset_index(drop=True))
 

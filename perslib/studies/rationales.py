@@ -82,7 +82,7 @@ def classify_rationales(verdicts: pd.DataFrame, corpus: Corpus, memories: Memori
 
 
 def _ground(row: JudgeKey, corpus: Corpus, rationales: pd.DataFrame) -> Grounding:
-    """The statistics of one judge's rationales.
+    """Return the statistics of one judge's rationales.
 
     A judge that computes them measures traits and assistants in the reply: their names are near.
     """

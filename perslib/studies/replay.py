@@ -281,7 +281,7 @@ def draw_selections(corpus: Corpus, seed: int = 42) -> Sets:
 
 
 def describe_selections(profile: pd.DataFrame) -> dict[str, float]:
-    """Return mean scores, and shares rated 3 or lower and 5, of the published selection and of all turns."""
+    """Return the mean scores, and shares rated 3 or lower and 5, of the published selection and of all turns."""
     gold, mean = profile.xs("gold", level="part"), profile.xs("mean gold", level="part").iloc[0]
     low = gold.loc[["1", "2", "3"]].sum()
     numbers = {"all": mean["all"], "stratified": mean["stratified"], "published": mean["hard"]}

@@ -61,7 +61,8 @@ def sum_up_unlike(replies: pd.DataFrame) -> dict[str, Any]:
 
 
 def compare_as_read(verdicts: pd.DataFrame, inclusion: pd.DataFrame, seed: int = 42) -> pd.DataFrame:
-    """Return each candidate's share of replies that do not answer, and its rank with them counted and as the judge reads them.
+    """Return each candidate's share of replies that do not answer, and its rank with them counted and as the judge
+    reads them.
 
     Columns: candidate, unanswered (share), user_macro and rank_set, user_macro_as_read and rank_set_as_read. Empty where
     nothing could be learned of what answers.

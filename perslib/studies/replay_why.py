@@ -91,7 +91,7 @@ def find_turned_round(traced: pd.DataFrame, first: str, judge: LearnedJudge, cor
 
 
 def _list_statements(user: str, judge: LearnedJudge, corpus: Corpus) -> str:
-    """What the judge takes a user to like, but for how strict the user is."""
+    """Return what the judge takes a user to like, but for how strict the user is."""
     ((_, scenario), *_) = corpus.block_ids([user])
     memory = compute(
         partial(Preferences(corpus.language, most=STATEMENTS, judge=judge).build, corpus.block(user, scenario))
@@ -100,7 +100,7 @@ def _list_statements(user: str, judge: LearnedJudge, corpus: Corpus) -> str:
 
 
 def _less_others(traced: pd.DataFrame, first: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each other candidate, and the first's points less that one's, by user and group."""
+    """Yield each other candidate, and the first's points less that one's, by user and group."""
     by_candidate = {
         name: own.set_index(["user", "group"])[[EVERYBODY, OWN]]
         for name, own in traced.groupby("candidate", sort=False)

@@ -138,7 +138,9 @@ def restrict_to_published_users(corpus: Corpus, count: int = 20) -> Corpus:
 def judge_sessions(
     sessions: Corpus, backbone: Backbone | None, settings: JudgeSettings, look: StudyScope, *, seed: int = 42
 ) -> pd.DataFrame:
-    """Return verdicts on whole sessions of the judges that ask (Table 7); empty without a model, and if the extent allows none."""
+    """Return verdicts on whole sessions of the judges that ask (Table 7); empty without a model, and if the extent
+    allows none.
+    """
     memory = Structured(settings.language, **look.memory) if look.is_short else None
     asking = session_judges(settings, memory) if look.turns != 0 and backbone else []
     return judge_test_users(asking, sessions, backbone, limit=look.turns or None, seed=seed)

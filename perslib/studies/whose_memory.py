@@ -72,7 +72,9 @@ def judge_without_model(corpus: Corpus, limit: int = REPLIES, seed: int = 42) ->
 
 
 def _count_characters(name: str, blocks: Sequence[Block], verdicts: pd.DataFrame) -> float:
-    """How many characters of rated turns a verdict rests on, on average: those it cites, all of the history, or none."""
+    """Return how many characters of rated turns a verdict rests on, on average: those it cites, all of the history, or
+    none.
+    """
     read = []
     for block, (_, own) in zip(blocks, verdicts.groupby(BLOCK, sort=False)):
         turns = turns_by_id(block).items()
@@ -100,7 +102,7 @@ def judge_with_memories_of(
     limit: int | None = None,
     seed: int = 42,
 ) -> pd.DataFrame:
-    """The judge's verdicts on the same replies with the user's own evidence and with that of others.
+    """Return the judge's verdicts on the same replies with the user's own evidence and with that of others.
 
     Judges are called by whose evidence they saw: own, nearest …; the judge learns once. Evidence is lent among the users
     that are judged.
@@ -113,7 +115,7 @@ def judge_with_memories_of(
 
 
 def _lend(judge: Judge, corpus: Corpus, blocks: Sequence[Block], whose: Sequence[Whose], seed: int) -> dict[str, Judge]:
-    """The judge with the user's own evidence and with that of others, by whose it is."""
+    """Return the judge with the user's own evidence and with that of others, by whose it is."""
     pool = corpus.of_users(dict.fromkeys(block.user for block in blocks))
     return {OWN: judge} | {owner: lend_history(judge, pool, owner, seed) for owner in whose}
 
@@ -121,7 +123,7 @@ def _lend(judge: Judge, corpus: Corpus, blocks: Sequence[Block], whose: Sequence
 def _judge_as(
     judges: Mapping[str, Judge], corpus: Corpus, blocks: Sequence[Block], backbone: Backbone | None = None
 ) -> pd.DataFrame:
-    """The verdicts of judges that have learned, each under the name that it has here."""
+    """Return the verdicts of judges that have learned, each under the name that it has here."""
     frames = [
         make_verdict_frame(judge, corpus, backbone, blocks, judge_blocks(judge, blocks, backbone)).assign(judge=name)
         for name, judge in judges.items()

@@ -27,7 +27,8 @@ SHOWN, LEAST = 8, 0.02
 async def take_apart(
     judge: LearnedJudge, block: Block, ask: Ask, statements: Collection[Statement] = ()
 ) -> dict[str, Any]:
-    """Return what `why.html.j2` shows of the verdict on a block of one reply: everybody's mean, and the parts that add to it.
+    """Return what `why.html.j2` shows of the verdict on a block of one reply: everybody's mean, and the parts that add
+    to it.
 
     `statements` are those that the judge goes by, if it goes by any: each is a part then, in place of all that is the user's own.
     """
@@ -94,7 +95,8 @@ EDITS = {"switched off": 0.0, "turned round": -1.0, "made stronger": 2.0}
 async def find_edits(
     judge: FromStatements, block: Block, statements: Sequence[Statement], ask: Ask, most: int = NAMED
 ) -> list[dict[str, Any]]:
-    """Return the smallest edits of the memory that turn the verdict on the first reply round, else those that come nearest.
+    """Return the smallest edits of the memory that turn the verdict on the first reply round, else those that come
+    nearest.
 
     Each has the statement's id, what is made of it, the new score, and whether it turns the verdict round.
     """

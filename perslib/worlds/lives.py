@@ -38,28 +38,28 @@ class Dice:
         self.random = random.Random("/".join(str(part) for part in key)).random
 
     def chance(self, probability: float) -> bool:
-        """True with the given probability."""
+        """Return true with the given probability."""
         return self.random() < probability
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from low to high, both included."""
+        """Return a whole number from low to high, both included."""
         return low + int(self.random() * (high - low + 1))
 
     def uniform(self, low: float, high: float) -> float:
-        """A real number from low to high."""
+        """Return a real number from low to high."""
         return low + (high - low) * self.random()
 
     def normal(self, mean: float = 0.0, sd: float = 1.0) -> float:
-        """Approximately Gaussian: twelve uniform draws added up (Irwin–Hall), in whole numbers to be exact."""
+        """Return approximately Gaussian: twelve uniform draws added up (Irwin–Hall), in whole numbers to be exact."""
         total = sum(int(self.random() * _FINE) for _ in range(12))
         return mean + sd * (total / _FINE - 6.0)
 
     def pick(self, things: Sequence[T]) -> T:
-        """One of the things, each as likely."""
+        """Return one of the things, each as likely."""
         return things[int(self.random() * len(things))]
 
     def some(self, things: Sequence[T], n: int) -> list[T]:
-        """n different things (or all there are), in random order."""
+        """Return n different things (or all there are), in random order."""
         pool = list(things)
         n = min(n, len(pool))
         for i in range(n):
@@ -68,7 +68,7 @@ class Dice:
         return pool[:n]
 
     def choose_weighted(self, weights: Mapping[T, float]) -> T:
-        """One key, with probability proportional to its weight."""
+        """Return one key, with probability proportional to its weight."""
         left = self.random() * math.fsum(weights.values())
         for thing, weight in weights.items():
             left -= weight
@@ -94,15 +94,15 @@ class Book:
         self._scenarios = {name: words(language, name) for name in SCENARIOS}
 
     def scenario(self, name: str) -> SimpleNamespace:
-        """The texts of one scenario."""
+        """Return the texts of one scenario."""
         return self._scenarios[name]
 
     def capital(self, text: str) -> str:
-        """The text as the beginning of a sentence."""
+        """Return the text as the beginning of a sentence."""
         return text[:1].upper() + text[1:]
 
     def finish(self, text: str) -> str:
-        """The text as a whole sentence, with its full stop if it lacks one."""
+        """Return the text as a whole sentence, with its full stop if it lacks one."""
         text = text.strip()
         if not text:
             return ""
@@ -111,11 +111,11 @@ class Book:
         return self.capital(text) + self.marks["stop"]
 
     def join_sentences(self, sentences: list[str]) -> str:
-        """Sentences one after another."""
+        """Return sentences one after another."""
         return self.space.join(self.finish(s) for s in sentences if s.strip())
 
     def list_things(self, things: list[str], marks: Mapping[str, str] | None = None) -> str:
-        """Things in a row: `a, b and c`; with other `marks` than a comma and an "and", with those."""
+        """Return things in a row: `a, b and c`; with other `marks` than a comma and an "and", with those."""
         marks = marks or self.marks
         rest = marks["between"].join(things[:-1])
         return rest + marks["and"] + things[-1] if rest else things[-1]
@@ -123,7 +123,7 @@ class Book:
 
 @cache
 def words(language: str, name: str) -> SimpleNamespace:
-    """The tables of one file of words."""
+    """Return the tables of one file of words."""
     if language not in LANGUAGES:
         raise UnknownName("language of the synthetic world", language, LANGUAGES)
     return SimpleNamespace(**read_toml(__file__, f"words/{language}/{name}.toml"))
@@ -131,7 +131,7 @@ def words(language: str, name: str) -> SimpleNamespace:
 
 @cache
 def book(language: str) -> Book:
-    """The texts of a language, loaded once."""
+    """Return the texts of a language, loaded once."""
     return Book(language)
 
 
@@ -170,7 +170,7 @@ class Life:
     profile: dict[str, Any] = field(default_factory=dict)
 
     def latents(self) -> dict[str, Any]:
-        """The row of `truth_users`."""
+        """Return the row of `truth_users`."""
         weights = {f"weight_{q}": round(w, 6) for q, w in self.weights.items()}
         numbers = ("strictness", "top_shift", "noise", *MODEL["habits"])
         lifelong = tuple(f"{s}:{k}" for s, keys in self.limits.items() for k in keys)
@@ -205,7 +205,7 @@ def _profile(life: Life, dice: Dice, book: Book) -> dict[str, Any]:
     traits.append(dice.pick(words.TRAITS["other"]))
 
     def habits(bank: dict[str, Any], keys: Sequence[str]) -> list[str]:
-        """What follows from these keys, and two of what may be said of anybody."""
+        """Return what follows from these keys, and two of what may be said of anybody."""
         return [bank[key] for key in keys if key in bank] + dice.some(bank[""], 2)
 
     travel = habits(words.TRAVEL, life.limits["travel"])
@@ -227,7 +227,7 @@ def _profile(life: Life, dice: Dice, book: Book) -> dict[str, Any]:
 
 
 def life(number: int, seed: int, book: Book) -> Life:
-    """The life of user `number`; depends on seed, language and number only, not on how many users there are."""
+    """Return the life of user `number`; depends on seed, language and number only, not on how many users there are."""
     dice = Dice(seed, book.language, number, "life")
     weights = _weights(dice)
     jobs = book.life.OCCUPATIONS

@@ -30,7 +30,7 @@ YEAR = 2024
 def world(
     users: int = 115, seed: int = 42, language: str = "zh", *, candidates: float = 0.12, name: str | None = None
 ) -> Corpus:
-    """Users who talk to five assistants and rate every reply; the truth behind it is in `extras`.
+    """Return users who talk to five assistants and rate every reply; the truth behind it is in `extras`.
 
     The same arguments give the same bytes everywhere, and the first n users do not depend on how many follow.
     `candidates` is the share of turns for which every assistant's reply is recorded.
@@ -55,7 +55,7 @@ def _seconds(month: int, day: int = 1) -> int:
 
 
 def _live(one: Life, number: int, seed: int, words: Book, share: float, rows: Rows) -> None:
-    """One user's year: the order of conversations, what led up to them, and what was said."""
+    """Live one user's year: the order of conversations, what led up to them, and what was said."""
     key = (seed, words.language, number)
     months = [(_seconds(m), monthrange(YEAR, m)[1]) for m in range(one.first_month, 13)]
     happened, events = make_log_situations(one, words, key, months)
@@ -82,7 +82,7 @@ def _live(one: Life, number: int, seed: int, words: Book, share: float, rows: Ro
 
 
 def _calendar(one: Life, dice: Dice) -> list[tuple[str, int]]:
-    """Every conversation of the year as (scenario, start), in the order of time, at least a day apart."""
+    """Return every conversation of the year as (scenario, start), in the order of time, at least a day apart."""
     wanted = [s for s in SCENARIOS for _ in range(int(dice.choose_weighted(_SESSIONS[s])))]
     order = dice.some(wanted, len(wanted))
     first, last = _seconds(one.first_month, 8), _seconds(12, 31)
@@ -111,7 +111,7 @@ CONVERSATIONS = 2
 
 
 def sample(language: str) -> Corpus:
-    """The sample in one language, as `load("sample/en")` gives it: 20 users to judge, 24 to learn from."""
+    """Return the sample in one language, as `load("sample/en")` gives it: 20 users to judge, 24 to learn from."""
     corpus = world(WHOLE + TAUGHT, SEED, language, candidates=CANDIDATES, name=f"sample/{language}")
     users = list(corpus.users["user"])
     split = group_shuffle_split(set(users[:WHOLE]))

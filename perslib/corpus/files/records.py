@@ -60,7 +60,7 @@ def check_width(columns: Sized, place: str) -> None:
 
 
 def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, bytes]]:
-    """Yield place, value (or Problem) and bytes of each line that is not blank."""
+    """Yield the place, value (or Problem) and bytes of each line that is not blank."""
     for number, line in enumerate(raw.split(b"\n"), start=1):
         if line.strip():
             value = parse_json(line, place)
@@ -69,14 +69,14 @@ def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, byt
 
 
 def json_items(file: Path, what: str = "a list of conversations") -> Lines:
-    """Place and content of each item of the list that a JSON file holds."""
+    """Return place and content of each item of the list that a JSON file holds."""
     return ((f"{file.name}[{i}]", item, item) for i, item in enumerate(read_json(file, list, what)))
 
 
 def csv_lines(
     raw: bytes, place: str, required: Sequence[str], delimiter: str = ","
 ) -> Iterator[tuple[str, dict[str, Any] | Problem, dict[str, Any]]]:
-    """Yield place, content (or Problem) and fields of each row, empty fields as None; raise DataError if the header
+    """Yield the place, content (or Problem) and fields of each row, empty fields as None; raise DataError if the header
     lacks a column.
     """
     try:

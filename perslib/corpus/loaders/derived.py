@@ -104,7 +104,9 @@ _CHANCES = [f"answer{n}_prob" for n in range(1, 5)]
 
 @function("llm-rubric")
 def add_expected_answers(reading: ImportResult, folder: Path) -> ImportResult:
-    """Add what a published model expects people to answer, as the frame `published`: session, criterion, expected (1–4)."""
+    """Add what a published model expects people to answer, as the frame `published`: session, criterion, expected
+    (1–4).
+    """
     if not (file := folder / JUDGED).is_file():
         return reading
     columns = ["text_id", "criterion", *_CHANCES]

@@ -161,7 +161,7 @@ def _session(value: dict[str, Any], place: str, reading: ImportResult) -> None:
 
 
 def _label(message: dict[str, Any], at: str, reading: ImportResult) -> dict[str, Any] | Problem:
-    """Score and reason under the legality rule: a reason stands exactly where the score is 3 or lower."""
+    """Return score and reason under the legality rule: a reason stands exactly where the score is 3 or lower."""
     score = reading.score(message["satisfaction"], "satisfaction", at)
     if isinstance(score, Problem):
         return score

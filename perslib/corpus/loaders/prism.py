@@ -81,7 +81,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: s
 
 
 def _records(file: Path, reading: ImportResult) -> list[tuple[str, Record]]:
-    """Place and content of each line that is as it should be; of a conversation the first."""
+    """Return place and content of each line that is as it should be; of a conversation the first."""
     schema, seen = read_schema(__file__, "records.schema.toml", f"prism_{file.stem}"), set()
 
     def read(own: Record, place: str) -> Record:

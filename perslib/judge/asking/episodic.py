@@ -46,7 +46,7 @@ class Episodic(AskingJudge):
         self._retrieval = Retrieval()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One question a reply, all at once; none where the user has no rated history."""
+        """Return one question a reply, all at once; none where the user has no rated history."""
         found = self._retrieval.anchors(block, SHOWN, "boundary_paired")
         if not any(found):
             return [NO_HISTORY] * len(block)
@@ -97,6 +97,6 @@ def _evidence(number: int, anchor: Anchor) -> dict[str, Any]:
 
 
 def _find_cited_turn(cited: str, shown: Sequence[str]) -> str:
-    """The turn behind E1, e1, [E1] or 1; anything else as it stands."""
+    """Return the turn behind E1, e1, [E1] or 1; anything else as it stands."""
     number = re.fullmatch(r"\W*[Ee]?0*([1-9]\d*)\W*", cited)
     return shown[int(number[1]) - 1] if number and int(number[1]) <= len(shown) else cited

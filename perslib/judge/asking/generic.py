@@ -52,7 +52,7 @@ class Generic(AskingJudge):
                 )
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One question a reply, all at once."""
+        """Return one question a reply, all at once."""
         if self.variant == "few-shot" and not self._shots:
             raise PerslibError(
                 "The few-shot judge has no examples yet: `evaluate` draws them, or `fit` on train users."
@@ -70,7 +70,7 @@ class Generic(AskingJudge):
 
 
 def sample_examples(train: Corpus) -> list[dict[str, Any]]:
-    """Rated replies of train users, the same number of each score as far as there are so many."""
+    """Return rated replies of train users, the same number of each score as far as there are so many."""
     rated = train.turns[train.turns["score"].notna()]
     tasks = train.sessions.set_index(SESSION)["task"].to_dict()
     order = random.Random(42)

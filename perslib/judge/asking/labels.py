@@ -34,7 +34,7 @@ def read_object(answer: Answer, key: str) -> Mapping[str, Any] | None:
 
 
 def read_label(answer: Answer, values: Sequence[float]) -> Verdict:
-    """The verdict in an answer to a prompt that asks for good or bad, or neutral where 3 is among the `values`.
+    """Return the verdict in an answer to a prompt that asks for good or bad, or neutral where 3 is among the `values`.
 
     What cannot be read is unscored, and `error` says why.
     """
@@ -74,7 +74,9 @@ class ParsedLabel(NamedTuple):
 
 
 def parse_verdict(text: str, *, neutral: bool = False) -> ParsedLabel:
-    """The verdict in a text: good (1) or bad (-1), with `neutral` also 0; what else numbers mean is never guessed."""
+    """Return the verdict in a text: good (1) or bad (-1), with `neutral` also 0; what else numbers mean is never
+    guessed.
+    """
     said = unicodedata.normalize("NFKC", split_reasoning(text[:LONGEST])[0]).strip()
     if not said:
         return ParsedLabel(None, "none")
@@ -96,7 +98,7 @@ def parse_verdict(text: str, *, neutral: bool = False) -> ParsedLabel:
 
 
 def _label(value: Any, neutral: bool) -> int | None:
-    """A value that is a label and nothing else."""
+    """Return a value that is a label and nothing else."""
     if isinstance(value, bool):
         return GOOD if value else BAD
     if isinstance(value, int | float):

@@ -57,7 +57,7 @@ class Personal(AskingJudge):
         return verdicts
 
     def _groups(self, block: Block) -> Iterator[list[Target]]:
-        """Targets that are judged with the same memory."""
+        """Yield targets that are judged with the same memory."""
         if self.update == "fixed":
             yield list(block)
         else:
@@ -92,7 +92,7 @@ class Personal(AskingJudge):
 
 
 def _make_evidence_row(target: Target, verdict: Verdict) -> dict[str, Any]:
-    """A judged reply as a further turn of evidence, under the judge's own score."""
+    """Return a judged reply as a further turn of evidence, under the judge's own score."""
     return {
         **{name: getattr(target, name) for name in ("user", "scenario", "session", "turn", "task", "assistant")},
         "request": target.request,

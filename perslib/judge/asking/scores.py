@@ -29,7 +29,7 @@ _SAYINGS = [saying.replace("{one}", _SAID["one"]) for saying in _SAID["sayings"]
 
 
 def read_score_verdict(answer: Answer, language: str, *, keys: Mapping[str, str] | None = None) -> Verdict:
-    """The verdict in an answer to a prompt that asks for `score`, `reason` and `rationale`.
+    """Return the verdict in an answer to a prompt that asks for `score`, `reason` and `rationale`.
 
     An object that does not fit the schema (a reason in the other language, a long rationale) counts if its
     score does. `keys` renames fields of the answer, {"evidence": "key_evidence_ids"} say.
@@ -45,7 +45,7 @@ def read_score_verdict(answer: Answer, language: str, *, keys: Mapping[str, str]
 
 
 def read_digit(answer: Answer, *, weighed: bool = False) -> Verdict:
-    """The verdict in an answer to a score-only prompt: one digit, with its distribution if there is one.
+    """Return the verdict in an answer to a score-only prompt: one digit, with its distribution if there is one.
 
     A very small model may write something else. With `weighed` the digit that it held likeliest is the score all
     the same (mode `weighed`); without, the reply is unscored, since what was written may have been a refusal.
@@ -64,7 +64,7 @@ def read_digit(answer: Answer, *, weighed: bool = False) -> Verdict:
 
 
 def find_score(text: str) -> int | None:
-    """The one score that a text names, as 4/5, "score: 4" or 4 stars; None where it names none or several."""
+    """Return the one score that a text names, as 4/5, "score: 4" or 4 stars; None where it names none or several."""
     # In pieces: a long run of combining marks takes the square of its length.
     pieces = (text[i : i + PIECE] for i in range(0, len(text), PIECE))
     text = _RANGE.sub("…", "".join(unicodedata.normalize("NFKC", piece) for piece in pieces))
@@ -78,7 +78,7 @@ def find_score(text: str) -> int | None:
 
 
 def make_cost_verdict(answer: Answer) -> Verdict:
-    """A verdict that says only what its answer took."""
+    """Return a verdict that says only what its answer took."""
     return Verdict(asked=answer.digest or None, **{name: getattr(answer, name) for name in SPENT})
 
 

@@ -17,7 +17,7 @@ from perslib.prompts import Prompt, PromptSettings
 
 
 def pool_verdicts(verdicts: Sequence[Verdict]) -> Verdict:
-    """One verdict from several draws: shares as distribution, the commonest score, the words of its first draw.
+    """Return one verdict from several draws: shares as distribution, the commonest score, the words of its first draw.
 
     Draws without a score are left out; if none has one, the first says why.
     """
@@ -61,7 +61,7 @@ class JudgeSettings(PromptSettings):
             raise DataError(Problem("temperature", "is 0, so every sample would be the same"))
 
     def requests(self, name: str | Prompt, fields: Mapping[str, Any]) -> list[Request]:
-        """The question of this prompt, as often as it is to be asked."""
+        """Return the question of this prompt, as often as it is to be asked."""
         found = self.find_prompt(name) if isinstance(name, str) else name
         request = replace(found.render(**fields), top_logprobs=TOP_LOGPROBS)
         if not self.with_rationale:
@@ -74,7 +74,7 @@ class JudgeSettings(PromptSettings):
         return [replace(request, sample=i, seed=seed) for i, seed in enumerate(seeds)]
 
     def read(self, answer: Answer) -> Verdict:
-        """What one answer says."""
+        """Return what one answer says."""
         return (
             read_score_verdict(answer, self.language)
             if self.with_rationale
@@ -88,7 +88,7 @@ class JudgeSettings(PromptSettings):
         ask: Ask,
         reading: Callable[[int, Answer], Verdict] | None = None,
     ) -> list[Verdict]:
-        """One verdict for each question put with this prompt; all of them may be under way at once.
+        """Return one verdict for each question put with this prompt; all of them may be under way at once.
 
         `reading` reads an answer that says more than score, reason and rationale; it is told the number of the
         question.
@@ -104,7 +104,7 @@ class JudgeSettings(PromptSettings):
         return verdicts
 
     def make_target_fields(self, target: Target) -> dict[str, Any]:
-        """What every judge that reads the reply is shown of a target."""
+        """Return what every judge that reads the reply is shown of a target."""
         said = target.prefix if self.window is None else target.window(self.window)
         return {"task": target.task, "conversation": list(said), "reply": target.response}
 

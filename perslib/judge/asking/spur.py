@@ -76,7 +76,7 @@ class Spur(AskingJudge):
             self.lack = f"no rules for {' and '.join(missing)}: {failed}"
 
     def _sample_replies(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
-        """Label and fields of the train replies to learn from."""
+        """Return label and fields of the train replies to learn from."""
         found: dict[str, list[tuple[Block, Target]]] = {label: [] for label in LABELS}
         for block, targets, scores in list_training_blocks(train, has_history=False, min_sessions=0):
             for target, score in zip(targets, scores):
@@ -100,7 +100,7 @@ class Spur(AskingJudge):
         return {**shorter, **await self._merge_rules(last, ask)}
 
     async def _merge_rules(self, parts: Sequence[tuple[str, list[str], int]], ask: Ask) -> dict[str, list[str]]:
-        """Lists of a label, each merged into at most so many rules; its first ones where the model gives none."""
+        """Return lists of a label, each merged into at most so many rules; its first ones where the model gives none."""
         found: dict[str, list[str]] = {label: [] for label, _, _ in parts}
         requests = [
             self._request("spur_reduce", {"label": label, "limit": limit, "rules": rules})
@@ -114,7 +114,7 @@ class Spur(AskingJudge):
     # -- judging --------------------------------------------------------------------------------------------
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One question a reply, all at once."""
+        """Return one question a reply, all at once."""
         if not self.rules:
             raise make_unfitted_error(self)
         if self.lack is not None:
@@ -158,5 +158,5 @@ class Spur(AskingJudge):
 
 
 def _rules(answer: Answer) -> list[str]:
-    """The rules in an answer, each on one line."""
+    """Return the rules in an answer, each on one line."""
     return [line for rule in (answer.data or {}).get("rules", []) if (line := re.sub(r"\s+", " ", rule).strip())]

@@ -74,7 +74,7 @@ async def find_changes(judge: LearnedJudge, block: Block, ask: Ask, most: int = 
 
 
 async def _predict(judge: LearnedJudge, case: Case, rows: Array, numbers: Array, ask: Ask) -> Array:
-    """The first stage's predictions for these replies of the case with other numbers."""
+    """Return the first stage's predictions for these replies of the case with other numbers."""
     targets = case.targets.take(rows)
     ends = np.cumsum([group.shape[1] for group in targets.numbers])[:-1]
     targets = replace(targets, numbers=np.split(numbers, ends, axis=1))
@@ -83,14 +83,14 @@ async def _predict(judge: LearnedJudge, case: Case, rows: Array, numbers: Array,
 
 
 def _find_border(judge: LearnedJudge, case: Case, i: int, prediction: float, given: Array) -> float:
-    """The prediction whose score lies on the border; missing where none does."""
+    """Return the prediction whose score lies on the border; missing where none does."""
     tried = prediction + _AROUND
     scores = judge.expect(case, tried, np.tile(given[i], (len(tried), 1)))
     return float(np.interp(BORDER, scores, tried, left=np.nan, right=np.nan))
 
 
 def _reach(judge: LearnedJudge, before: Array, step: Array) -> Array:
-    """The value of each trait after the step, or as far in its direction as replies go; counts are whole."""
+    """Return the value of each trait after the step, or as far in its direction as replies go; counts are whole."""
     after = np.empty_like(before)
     traits = CHANGEABLE * (len(before) // len(CHANGEABLE))
     for k, (trait, value, by) in enumerate(zip(traits, before, step)):

@@ -148,7 +148,7 @@ class Wording:
     def _describe_group(
         self, name: str, parts: Array, reply: TurnContext, terms: tuple[Array, Array], usual: tuple[Array, Array]
     ) -> str:
-        """A group of traits by the trait that says most of its points."""
+        """Return a group of traits by the trait that says most of its points."""
         said, sign, shown = self._said, np.sign(parts.sum()), f"{parts.sum():+.1f}".replace("-", "−")
         if name == "words":
             which, moved = terms
@@ -165,7 +165,7 @@ class Wording:
         return str(said[form].format(trait=self._named[trait], value=value, points=shown, high=high, low=low))
 
     def _list_cited(self, case: Case, parts: Parts) -> list[tuple[tuple[str, ...], str]]:
-        """For each target the turns (or statements) that move it most, and a sentence on them."""
+        """Return for each target the turns (or statements) that move it most, and a sentence on them."""
         ids = turn_ids(case) if parts.evidence is None else list(parts.evidence)
         order = np.argsort(-np.abs(parts.turns), axis=1, kind="stable")[:, :CITED]
         found = []
@@ -179,7 +179,7 @@ class Wording:
 
 
 def shown_term(term: str) -> str:
-    """A term as it stood in the text: Chinese has no blanks."""
+    """Return a term as it stood in the text: Chinese has no blanks."""
     return term if term.isascii() else term.replace(" ", "")
 
 
@@ -190,7 +190,9 @@ def _show(trait: str, value: float, is_mean: bool = False) -> str:
 
 
 def _mean_values(case: Case) -> tuple[Array, Array]:
-    """Mean traits of the replies that the user scored high, and of those scored low; NaN where there are none."""
+    """Return the mean traits of the replies that the user scored high, and of those scored low; NaN where there are
+    none.
+    """
     is_high = case.scores >= split_scores(case.scores)
     values = np.array([measure_traits(said) for said in case.rated]).reshape(len(case.rated), len(NAMES))
     nothing = np.full(len(NAMES), np.nan)
@@ -213,7 +215,7 @@ def _list_turns(case: Case, parts: Parts) -> pd.DataFrame:
 
 
 def turn_ids(case: Case) -> list[str]:
-    """Ids of the user's rated turns, in the order of the history."""
+    """Return ids of the user's rated turns, in the order of the history."""
     turns = case.block.evidence
     rows = zip(*(turns[name].to_numpy(object) for name in ("scenario", "session", "turn")))
     return [turn_id(*row) for row, rated in zip(rows, turns["score"].notna()) if rated]

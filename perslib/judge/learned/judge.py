@@ -83,7 +83,7 @@ class LearnedJudge(Judge):
         self.inputs = JudgeInputs(**{mark: any(seen[mark] for seen in marks) for mark in marks[0]})
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
-        """Both stages, from the scored turns of these users."""
+        """Fit both stages, from the scored turns of these users."""
         scored = train.turns.dropna(subset="score")[[*TURN, "score"]].rename(columns={"score": "gold"})
         if scored.empty:
             raise NotEnough(
@@ -132,7 +132,7 @@ class LearnedJudge(Judge):
         return self._population
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """A verdict with a full distribution for every target."""
+        """Return a verdict with a full distribution for every target."""
         case = self.read_case(block)
         answers, given = await self.ask_panel(block, ask)
         parts = await self.take_apart(case, ask)
@@ -158,11 +158,13 @@ class LearnedJudge(Judge):
         return explain_case(case, parts, {**stages, "own shape": final - shaped})
 
     async def list_parts(self, block: Block, ask: Ask) -> Parts:
-        """Return what the verdicts on a block are made of before the panel and the user's own shape, in points of score."""
+        """Return what the verdicts on a block are made of before the panel and the user's own shape, in points of
+        score.
+        """
         return self._in_points_of_score(await self.take_apart(self.read_case(block), ask))
 
     def _in_points_of_score(self, parts: Parts) -> Parts:
-        """The parts stretched to what they do to the expected score, around that of the mean prediction.
+        """Return the parts stretched to what they do to the expected score, around that of the mean prediction.
 
         The second stage goes by the sum of the parts alone, so each has the share of its effect that it has of the sum.
         """
@@ -181,11 +183,11 @@ class LearnedJudge(Judge):
         return max(float(high - low) / 0.2, LEAST_STRETCH)
 
     async def take_apart(self, case: Case, ask: Ask) -> Parts:
-        """The first stage's predictions, in parts."""
+        """Return the first stage's predictions, in parts."""
         return self.population.explain(*case.inputs)
 
     def predict_held_out(self, population: MixedModel, *given: Any) -> Array:
-        """The first stage's predictions for a train user, by a population without that user."""
+        """Return the first stage's predictions for a train user, by a population without that user."""
         return population.predict(*given)
 
     def read_case(self, block: Block) -> Case:
@@ -200,7 +202,7 @@ class LearnedJudge(Judge):
         return Case(block, present, past, targets, next(tied), history, next(tied), scores)
 
     def _find_reasons(self, case: Case) -> list[str | None]:
-        """The reason for each target, should its score be low; none where train users gave none."""
+        """Return the reason for each target, should its score be low; none where train users gave none."""
         if self._reasons is None:
             return [None] * len(case.block)
         own = count_reasons(case.block.evidence, self._reasons.labels)
@@ -245,16 +247,16 @@ class LearnedJudge(Judge):
         return self._finish(case, self._with_panel(predictions, given))[1] @ SCORES
 
     def _with_panel(self, predicted: Array, given: Array) -> Array:
-        """Features of the ordinal stage: the prediction, the panel's scores, and which of these are missing."""
+        """Return features of the ordinal stage: the prediction, the panel's scores, and which of these are missing."""
         missing = np.isnan(given)
         return np.column_stack([predicted, np.where(missing, self._usual, given), missing])
 
     def _predict_shape(self, x: Array) -> Array:
-        """Stage 2: probabilities of 1–5 from the prediction and the panel, one row a turn."""
+        """Return the stage 2's probabilities of 1–5 from the prediction and the panel, one row a turn."""
         return ordinal_probabilities(self._thresholds, x @ self._slopes)
 
     def _tie(self, population: MixedModel, turns: EncodedTurns, said: Sequence[TurnContext]) -> Array:
-        """Projections on the train users, computed once a turn although a turn is in several blocks."""
+        """Return projections on the train users, computed once a turn although a turn is in several blocks."""
         new = np.array([i for i, s in enumerate(said) if s not in self._known], dtype=int)
         if len(self._known) + len(new) > KEPT:
             self._known, new = {}, np.arange(len(said))
@@ -290,12 +292,12 @@ def _learn_reasons(train: Corpus, found: pd.DataFrame, turns: EncodedTurns) -> R
 
 
 def _with_p(turns: pd.DataFrame, p: Array) -> pd.DataFrame:
-    """The turns with p1 … p5 and the expected score."""
+    """Return the turns with p1 … p5 and the expected score."""
     return turns.assign(**dict(zip(P, p.T)), raw=p @ SCORES, expected=p @ SCORES)
 
 
 def _merge(answers: Sequence[Verdict]) -> Verdict:
-    """What the panel's answers took together and, of a single judge, where its answer is; no score of its own."""
+    """Return what the panel's answers took together and, of a single judge, where its answer is; no score of its own."""
     one = answers[0] if len(answers) == 1 else Verdict()
     return Verdict(memory=one.memory, prompt=one.prompt, asked=one.asked, **sum_spent(answers))
 
@@ -314,7 +316,7 @@ class TurnEncoder:
         self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
 
     def __call__(self, user: Array, said: Sequence[TurnContext]) -> EncodedTurns:
-        """These turns of these users, one a row."""
+        """Return these turns of these users, one a row."""
         numbers = np.array([measure_traits(s) for s in said]).reshape(len(said), len(self._mean))
         scaled = self.scale(numbers)
         assistant, scenario = (np.array([getattr(s, n) for s in said], object) for n in ("assistant", "scenario"))
@@ -323,16 +325,18 @@ class TurnEncoder:
         return EncodedTurns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
 
     def scale(self, values: Array, places: Array | slice | int = slice(None)) -> Array:
-        """Values of the traits at these places, all by default, as the model sees them."""
+        """Return values of the traits at these places, all by default, as the model sees them."""
         return np.asarray(((values - self._mean[places]) / self._spread[places]).clip(-4, 4))
 
     def usual(self, trait: str) -> tuple[float, float]:
-        """Mean and standard deviation of a trait among the train users' replies."""
+        """Return mean and standard deviation of a trait among the train users' replies."""
         i = NAMES.index(trait)
         return float(self._mean[i]), float(self._spread[i])
 
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """Trait → a low and a high value: a standard deviation below and above the mean; of a mark, absent and present."""
+        """Return the trait → a low and a high value: a standard deviation below and above the mean; of a mark, absent
+        and present.
+        """
         found = {}
         for name, mean, spread in zip(NAMES, self._mean, self._spread):
             low = mean - spread if KINDS[name] == "times" else max(mean - spread, 0.0)
@@ -341,14 +345,14 @@ class TurnEncoder:
         return found
 
     def width(self, trait: str) -> float:
-        """How far a trait goes from low to high, as the model sees it; 1 for what is no number."""
+        """Return how far a trait goes from low to high, as the model sees it; 1 for what is no number."""
         if trait not in NAMES:
             return 1.0
         low, high = (self.scale(np.array(end), NAMES.index(trait)) for end in self.ranges()[trait])
         return float(high - low)
 
     def _text(self, replies: Sequence[str]) -> csr_matrix:
-        """Term weights, counted once a reply although a turn is in several blocks."""
+        """Return the term weights, counted once a reply although a turn is in several blocks."""
         if not replies:
             return csr_matrix((0, len(self._words.vocabulary_)))
         new = [r for r in dict.fromkeys(replies) if r not in self._counted]
@@ -360,13 +364,13 @@ class TurnEncoder:
 
 
 def _terms(text: str) -> list[str]:
-    """Tokens and neighbouring pairs of tokens."""
+    """Return tokens and neighbouring pairs of tokens."""
     found = tokens(text)
     return found + [f"{a} {b}" for a, b in pairwise(found)]
 
 
 def _some_users(user: Array) -> Array:
-    """Turns of the first users, in the order given, that together have about TURNS_AT_MOST."""
+    """Return turns of the first users, in the order given, that together have about TURNS_AT_MOST."""
     names, first, size = np.unique(user, return_index=True, return_counts=True)
     order = np.argsort(first)
     taken = names[order][np.cumsum(size[order]) - size[order] < TURNS_AT_MOST]
@@ -374,7 +378,7 @@ def _some_users(user: Array) -> Array:
 
 
 def _hold_out(turns: EncodedTurns, gold: Array, whole: MixedModel, predict: Callable[..., Array]) -> Array:
-    """Stage 1's prediction for every turn, learned without its user, from the user's other scenarios.
+    """Return the stage 1's prediction for every turn, learned without its user, from the user's other scenarios.
 
     Only μ is that of all train users. Without a generous user it would be lower, without a strict one higher: of few
     users, the predictions would rise where the scores fall.

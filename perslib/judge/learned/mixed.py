@@ -70,13 +70,13 @@ class EncodedTurns:
         return self.text.T.tocsr()
 
     def take(self, rows: Array) -> EncodedTurns:
-        """These rows only."""
+        """Return these rows only."""
         parts = (self.text, self.user, self.assistant, self.scenario, self.session)
         return EncodedTurns([z[rows] for z in self.numbers], *(part[rows] for part in parts))
 
 
 def kernels(a: EncodedTurns, b: EncodedTurns) -> Iterator[Array]:
-    """K_g between two sets of turns, one a group: numbers, assistant, scenario, text."""
+    """Yield k_g between two sets of turns, one a group: numbers, assistant, scenario, text."""
     yield from (x @ y.T / max(x.shape[1], 1) for x, y in zip(a.numbers, b.numbers))
     yield from ((x[:, None] == y).astype(float) for x, y in ((a.assistant, b.assistant), (a.scenario, b.scenario)))
     yield np.ascontiguousarray((b.text @ a.by_term).toarray().T)
@@ -94,16 +94,16 @@ class Variances:
 
     @classmethod
     def of(cls, log: Array) -> Variances:
-        """From the vector that is optimised: shared, own, level, session, noise."""
+        """Return the variances in the vector that is optimised: shared, own, level, session, noise."""
         v, groups = np.exp(log), (len(log) - 3) // 2
         return cls(v[:groups], v[groups : 2 * groups], v[-3], v[-2], v[-1])
 
     def everybody(self, found: Iterable[Array]) -> Array:
-        """Covariance of turns of different users."""
+        """Return the covariance of turns of different users."""
         return np.asarray(sum(v * k for v, k in zip(self.shared, found)))
 
     def covariance(self, a: EncodedTurns, b: EncodedTurns, found: Sequence[Array]) -> Array:
-        """Covariance of scores without noise."""
+        """Return the covariance of scores without noise."""
         own = sum((v * k for v, k in zip(self.own, found)), np.full_like(found[0], self.level))
         same = a.user[:, None] == b.user[None, :]
         together = same & (a.session[:, None] == b.session[None, :])
@@ -118,7 +118,7 @@ def _invert(lower: Array) -> Array:
 
 @one_thread
 def estimate_variances(turns: EncodedTurns, scores: Array) -> Variances:
-    """Variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
+    """Return variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
     n, found = len(turns), np.stack(list(kernels(turns, turns))).reshape(-1, len(turns) ** 2)
     # What is a user's own is seen in pairs of the user's turns alone, a few of all.
     same = np.flatnonzero(turns.user[:, None] == turns.user[None, :])
@@ -167,7 +167,7 @@ class MixedModel:
         self._weights = scaled - self.mean * ones
 
     def _factor(self, turns: EncodedTurns, explained: Array | float = 0.0) -> Array:
-        """Cholesky factor of the covariance of scores, less what is explained already."""
+        """Return the Cholesky factor of the covariance of scores, less what is explained already."""
         covariance = self.variances.covariance(turns, turns, list(kernels(turns, turns))) - explained
         return np.asarray(cholesky(covariance + self.variances.noise * np.eye(len(turns)), lower=True))
 
@@ -195,7 +195,7 @@ class MixedModel:
 
     @one_thread
     def project(self, turns: EncodedTurns) -> Array:
-        """What ties each turn to the train users' turns, one row a turn: L⁻¹ k(train, turn)."""
+        """Return what ties each turn to the train users' turns, one row a turn: L⁻¹ k(train, turn)."""
         if len(turns) > AT_ONCE:
             parts = np.array_split(np.arange(len(turns)), -(-len(turns) // AT_ONCE))
             return np.vstack([self.project(turns.take(rows)) for rows in parts])
@@ -208,7 +208,7 @@ class MixedModel:
     def predict(
         self, targets: EncodedTurns, tied: Array, history: EncodedTurns, tied_history: Array, scores: Array
     ) -> Array:
-        """Expected scores of the targets given the train users' scores and the user's history."""
+        """Return expected scores of the targets given the train users' scores and the user's history."""
         expected = self.mean + tied @ self._weights
         if not len(history):
             return expected
@@ -252,7 +252,7 @@ class MixedModel:
         return among, scores - self.mean - tied @ self._weights
 
     def _between(self, targets: EncodedTurns, tied: Array, history: EncodedTurns, tied_history: Array) -> Array:
-        """Covariance of the targets' scores with the history's, less what train users explain."""
+        """Return the covariance of the targets' scores with the history's, less what train users explain."""
         found = list(kernels(targets, history))
         return self.variances.covariance(targets, history, found) - tied @ tied_history.T
 

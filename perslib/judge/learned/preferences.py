@@ -79,7 +79,7 @@ class Columns:
         self.covariance = np.cov(values.T, bias=True)
 
     def __call__(self, turns: EncodedTurns) -> Array:
-        """The columns of these turns, around the mean of the train users'."""
+        """Return the columns of these turns, around the mean of the train users'."""
         names = turns.assistant.astype(str)[:, None] == self.assistants
         return np.hstack([*turns.numbers, names]) - self.mean
 
@@ -119,7 +119,8 @@ def find_differences(columns: Columns, weights: Array, remaining: Array, most: i
 def weigh_columns(
     population: MixedModel, columns: Columns, history: EncodedTurns, tied: Array, scores: Array
 ) -> tuple[Array, Array, Difference]:
-    """Return what each rated turn adds to each column's weight for this user, the covariance that is left, and the level.
+    """Return what each rated turn adds to each column's weight for this user, the covariance that is left, and the
+    level.
 
     Columns are around their mean, so what the user's own weights move in the mean reply belongs to the level.
     """
@@ -197,7 +198,7 @@ def list_preferences(judge: LearnedJudge, case: Case, memory: PreferenceMemory, 
 
 
 def _list_unknown(columns: Columns, remaining: Array) -> Iterator[str]:
-    """Groups in which people differ, and of whose effect for this user the history leaves nearly everything open."""
+    """Yield groups in which people differ, and of whose effect for this user the history leaves nearly everything open."""
     alike = columns.covariance
     groups = np.array([*GROUP_OF[:-3], *["assistant"] * len(columns.assistants)])
     for group in dict.fromkeys(groups):
@@ -233,7 +234,7 @@ class FromStatements(LearnedJudge):
             await self.memory.fit(train, ask)
 
     async def take_apart(self, case: Case, ask: Ask) -> Parts:
-        """What everybody likes, and in place of all that the user's own weights say the statements."""
+        """Return what everybody likes, and in place of all that the user's own weights say the statements."""
         if self.memory is None:
             blank = make_counts_memory(PreferenceMemory, case.block, None, "preferences", language=self.language)[0]
             found: UserMemory = list_preferences(self, case, blank, self.most) if len(case.scores) else blank
@@ -244,11 +245,11 @@ class FromStatements(LearnedJudge):
         return say_statements(parts, columns, columns(case.targets), found.statements, self.width)
 
     def width(self, trait: str) -> float:
-        """How many points of score a unit of a trait's weight is worth, from low to high."""
+        """Return how many points of score a unit of a trait's weight is worth, from low to high."""
         return self.stretch * self.reading.width(trait)
 
     def predict_held_out(self, population: MixedModel, *given: Any) -> Array:
-        """The same for a train user, by a population without that user."""
+        """Return the same for a train user, by a population without that user."""
         parts, (targets, _, history, tied, scores) = population.explain(*given), given
         if not len(history):
             return parts.prediction

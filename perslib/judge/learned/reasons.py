@@ -35,7 +35,7 @@ class ReasonModel:
             self._model = LogisticRegression(C=STRENGTH, max_iter=1000).fit(inputs, list(reasons))
 
     def predict(self, traits: Array, own: Array) -> list[str]:
-        """The most probable reason of each reply, if its score is low; `own` are counts a reply, by label."""
+        """Return the most probable reason of each reply, if its score is low; `own` are counts a reply, by label."""
         if self._model is None or not len(traits):
             return [str(self.labels[self._shares.argmax()])] * len(traits)
         return [str(reason) for reason in self._model.predict(np.hstack([traits, self._weigh(own)]))]
@@ -46,7 +46,7 @@ class ReasonModel:
 
 
 def count_reasons(turns: pd.DataFrame, labels: Iterable[str]) -> Array:
-    """How often each reason was given for a score of 3 or less."""
+    """Return how often each reason was given for a score of 3 or less."""
     low = floats(turns["score"]) <= 3
     counts = Counter(turns["reason"].to_numpy(object)[low])
     return np.array([counts[label] for label in labels], float)

@@ -34,7 +34,7 @@ SIZES = {"zh": (1, 2, 3), "en": (3, 5)}
 
 
 def no_lessons(judge: Judge, train: Corpus) -> NotEnough:
-    """What is missing where there are no `lessons`."""
+    """Return what is missing where there are no `lessons`."""
     return NotEnough(
         "Judge {judge!r} learns from train users' rated replies, but {corpus} has no rated reply of a user "
         "with rated turns in another scenario, so there is nothing to learn. Add scores from 1 to 5 in "
@@ -45,12 +45,12 @@ def no_lessons(judge: Judge, train: Corpus) -> NotEnough:
 
 
 def summarize_history(scores: Scores) -> list[float]:
-    """A history in seven numbers: log(1 + count), mean, and the shares of the scores 1 to 5."""
+    """Return a history in seven numbers: log(1 + count), mean, and the shares of the scores 1 to 5."""
     return [np.log1p(len(scores)), scores.mean(), *((scores == s).mean() for s in range(1, 6))]
 
 
 def distribution(exceed: Scores) -> Scores:
-    """P(1 … 5) from P(> 1 … > 4), one row a turn; a P that rises with the score is brought down first."""
+    """Return P(1 … 5) from P(> 1 … > 4), one row a turn; a P that rises with the score is brought down first."""
     return -np.diff(np.minimum.accumulate(exceed, axis=1), axis=1, prepend=1, append=0)
 
 
@@ -85,7 +85,7 @@ class Supervised(Judge):
         kept.store()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One verdict a target; without a rated history, unscored."""
+        """Return one verdict a target; without a rated history, unscored."""
         if self._weights is None:
             raise make_unfitted_error(self)
         history, texts = history_scores(block), [_text(t) for t in block]
@@ -106,7 +106,9 @@ class Supervised(Judge):
 
 
 def _learn(shared: Scores, scores: Scores, penalty: float) -> Scores:
-    """Return each lesson's share in the weights of ridge regression with an intercept; `shared` are products of lessons."""
+    """Return each lesson's share in the weights of ridge regression with an intercept; `shared` are products of
+    lessons.
+    """
     means = shared.mean(axis=0)
     centred = shared - means - means[:, None] + means.mean() + penalty * np.eye(len(shared))
     share = cho_solve(cho_factor(centred, lower=True, overwrite_a=True), scores - scores.mean())
@@ -114,7 +116,9 @@ def _learn(shared: Scores, scores: Scores, penalty: float) -> Scores:
 
 
 def _choose_penalty(shared: Scores, scores: Scores, users: Sequence[str]) -> float:
-    """Return the penalty with the least squared error for users that it did not learn from; the third for a single user."""
+    """Return the penalty with the least squared error for users that it did not learn from; the third for a single
+    user.
+    """
     if (folds := min(5, len(set(users)))) < 2:
         return PENALTIES[2]
     errors = np.zeros(len(PENALTIES))

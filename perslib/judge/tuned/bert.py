@@ -111,7 +111,7 @@ class Bert(Judge):
     # -- judging -------------------------------------------------------------------------------------------
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One verdict a target, with the distribution the head gives."""
+        """Return one verdict a target, with the distribution the head gives."""
         if self._net is None:
             raise make_unfitted_error(self)
         if not len(history_scores(block)):
@@ -150,7 +150,7 @@ class Bert(Judge):
 
 
 def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:
-    """Profile, history in numbers, scenario and task."""
+    """Return the profile, history in numbers, scenario and task."""
     scores = block.evidence.dropna(subset=["score"])
     tasks = scores.groupby("scenario", sort=False)["score"].mean()
     numbers = [
@@ -170,6 +170,6 @@ def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:
 
 
 def _conversation(target: Target, labels: Mapping[str, str]) -> str:
-    """The last twelve messages, the reply at the end."""
+    """Return the last twelve messages, the reply at the end."""
     said = [*target.window(MESSAGES - 1), {"role": "assistant", "content": target.response}]
     return "\n".join(f"{labels[m['role']]}: {m['content']}" for m in said)

@@ -131,7 +131,7 @@ def fine_tune(
 
 
 def _arguments(how: FineTuning, rows: int, validates: bool, folder: str, seed: int) -> Any:
-    """Settings of the Trainer for so many rows."""
+    """Return settings of the Trainer for so many rows."""
     torch, transformers, _ = import_extra("bert", "Fine-tuning")
     at_once = min(how.at_once, how.batch)
     steps = how.epochs * -(-rows // how.batch)

@@ -97,7 +97,7 @@ class _Lines:
         self._lines, self._failure = lines, failure
 
     def allowance(self) -> TimeBudget:
-        """Return time without end."""
+        """Return the time without end."""
         return TimeBudget(inf)
 
     async def complete(self, body: Mapping[str, Any], tokens: int, allowance: TimeBudget) -> Answer:

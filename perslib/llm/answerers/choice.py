@@ -23,12 +23,12 @@ def run_environment(questions: Path | None = None) -> dict[str, str]:
 
 
 def is_asked() -> bool:
-    """Whether models are asked in this process."""
+    """Return whether models are asked in this process."""
     return not os.environ.get(VARIABLE)
 
 
 def is_dry_run() -> bool:
-    """Whether models are replaced in this process, and nothing is written down for them."""
+    """Return whether models are replaced in this process, and nothing is written down for them."""
     return os.environ.get(VARIABLE) == "dry-run"
 
 

@@ -30,7 +30,7 @@ _CLOSE = re.compile(r"</(?:think|thinking|reasoning)>")
 
 
 def read_completion(completion: Mapping[str, Any]) -> Answer:
-    """The first choice of a completion; a `TransportError` when there is none, or when it cannot be read.
+    """Return the first choice of a completion; a `TransportError` when there is none, or when it cannot be read.
 
     With the error that is to be seen by the reply alone: that a model or a filter refused.
     """
@@ -78,7 +78,7 @@ def _read(completion: Mapping[str, Any]) -> Answer:
 
 
 def split_reasoning(raw: str) -> tuple[str, str]:
-    """(what was said, what was thought) of a reply that may think aloud.
+    """Return (what was said, what was thought) of a reply that may think aloud.
 
     `<think>…</think>` blocks at its beginning; a lone `</think>`, where the opening tag was part of the
     prompt; an open `<think>` that was never closed, which leaves nothing said. Tags inside a JSON reply are
@@ -102,7 +102,7 @@ def split_reasoning(raw: str) -> tuple[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Text of a content field, which is a string or a list of parts."""
+    """Return the text of a content field, which is a string or a list of parts."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -115,7 +115,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _amount(value: Any) -> float | None:
-    """A number of tokens, or what a call is said to cost; None for what can be neither."""
+    """Return a number of tokens, or what a call is said to cost; None for what can be neither."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < MOST else None
 
@@ -138,7 +138,7 @@ def _logprobs(value: Any) -> list[TokenLogprob] | None:
 
 
 def _logprob(value: Any) -> float:
-    """A log probability; a little above zero is rounding."""
+    """Return a log probability; a little above zero is rounding."""
     if not float(value) < ROUNDING:
         raise ValueError(f"{value!r} is no log probability")
     return min(float(value), 0.0)
@@ -172,7 +172,7 @@ class Distribution(dict[str, float]):
 def digit_distribution(
     answer: Answer, options: Sequence[str] = SCORES, key: str = "score", *, weighed: bool = False
 ) -> Distribution | None:
-    """Probability of each option at the score token of an answer.
+    """Return the probability of each option at the score token of an answer.
 
     The token is the one after `"score":` in a JSON reply, or the reply's first token when that is an option.
     Alternatives that differ only in blanks and quotes (`4`, ` 4`, `"4`) are counted together. None when there
@@ -197,7 +197,7 @@ def digit_distribution(
 
 
 def _place(tokens: list[TokenLogprob], options: Sequence[str], key: str) -> int | None:
-    """Index of the score token."""
+    """Return the index of the score token."""
     text = "".join(token["token"] for token in tokens)
     thought = _AFTER_THOUGHT.match(text)
     begin = thought.end() if thought else 0
@@ -215,12 +215,12 @@ def _place(tokens: list[TokenLogprob], options: Sequence[str], key: str) -> int 
 
 
 def _whole(tokens: list[TokenLogprob], index: int, options: Sequence[str]) -> int | None:
-    """`index`, unless the next token goes on with the number: the 1 of 10, the 4 of 4.5."""
+    """Return `index`, unless the next token goes on with the number: the 1 of 10, the 4 of 4.5."""
     rest = "".join(token["token"] for token in tokens[index + 1 : index + 3])
     is_number = _plain(tokens[index]["token"]).isdigit()
     return None if is_number and re.match(r"\d|[.\uff0e]\d", rest) else index
 
 
 def _plain(text: str) -> str:
-    """The token without blanks, quotes and punctuation at its ends, full-width digits as digits."""
+    """Return the token without blanks, quotes and punctuation at its ends, full-width digits as digits."""
     return unicodedata.normalize("NFKC", text[:LONGEST_TOKEN]).strip(" \t\r\n\"'“”‘’:,}]*Ġ▁")

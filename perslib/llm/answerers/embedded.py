@@ -61,7 +61,7 @@ def set_thread_variables() -> Iterator[None]:
 
 
 def cores() -> int | None:
-    """Physical cores this process may use: affinity, hyper-threads and a container's quota considered.
+    """Return physical cores this process may use: affinity, hyper-threads and a container's quota considered.
 
     None where the system does not tell (then the native library's own guess is the better one).
     """
@@ -85,7 +85,7 @@ _REFERENCE = re.compile(r"hub:([\w.-]+/[\w.-]+):([^:\\]+\.gguf)")
 
 
 def repository(reference: str) -> tuple[str, str]:
-    """`hub:owner/repo:folder/file.gguf` → `owner/repo`, `folder/file.gguf`; both become folders of the cache."""
+    """Return `hub:owner/repo:folder/file.gguf` → `owner/repo`, `folder/file.gguf`; both become folders of the cache."""
     match = _REFERENCE.fullmatch(reference)
     names = match.groups() if match and reference.isprintable() else ("",)
     if not {"", ".", ".."}.isdisjoint("/".join(names).split("/")):
@@ -97,7 +97,7 @@ def repository(reference: str) -> tuple[str, str]:
 
 
 def cache_folder() -> Path:
-    """Where hub tools keep what they fetched."""
+    """Return where hub tools keep what they fetched."""
     for name, below in (
         ("LLAMA_CACHE", ""),
         ("HF_HUB_CACHE", ""),
@@ -111,7 +111,7 @@ def cache_folder() -> Path:
 
 
 def find_cached_model(repo: str, file: str) -> Path | None:
-    """The newest copy of the file that was fetched before; a broken one does not count."""
+    """Return the newest copy of the file that was fetched before; a broken one does not count."""
     found = [path for folder in _snapshots(repo).glob("*") if _is_model(path := folder / file)]
     return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
@@ -318,7 +318,7 @@ def _stop() -> None:
 
 
 def _close_after_fork() -> None:
-    """The parent's engines are the parent's: close our copies of their pipes, so that they end with it."""
+    """Close our copies of the pipes of the parent's engines, so that they end with it."""
     global _lock
     _lock = threading.Lock()
     while _engines:

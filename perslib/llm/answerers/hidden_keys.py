@@ -66,7 +66,7 @@ class _Level:
 
 
 def _meaning(escape: re.Match[str]) -> str:
-    """The text that an escape stands for."""
+    """Return the text that an escape stands for."""
     number = escape.groupdict()
     if number.get("decimal") or number["hex"]:
         point = int(number["hex"], 16) if number["hex"] else int(number["decimal"])
@@ -75,7 +75,7 @@ def _meaning(escape: re.Match[str]) -> str:
 
 
 def _source(levels: list[_Level], position: int) -> int:
-    """The place in the first text of a place in the last."""
+    """Return the place in the first text of a place in the last."""
     for level in reversed(levels):
         last = bisect_right(level.ends, position) - 1
         position += level.ends_escaped[last] - level.ends[last]

@@ -95,7 +95,7 @@ class Transport:
     async def _request(
         self, method: str, path: str, most: int = LARGEST, kind: str = "application/json", **sent: Any
     ) -> Response:
-        """The reply to a request, whatever its status, of at most so many bytes."""
+        """Return the reply to a request, whatever its status, of at most so many bytes."""
         await self.open()
         from perslib.llm.answerers import openai_client as sdk
 
@@ -151,7 +151,7 @@ class Transport:
         return TransportError("connection refused" if isinstance(error, ConnectionRefusedError) else words, nobody=True)
 
     def _decode_reply(self, reply: Response, body: Body) -> dict[str, Any]:
-        """The object in a reply with status 200; raises what anything else means."""
+        """Return the object in a reply with status 200; raises what anything else means."""
         text = self._text(reply, body)
         decoded = json_or(text, _UNREADABLE)
         if not isinstance(decoded, dict):
@@ -169,7 +169,7 @@ class Transport:
         body: Body,
         decode: Callable[[bytes], str] = lambda content: content.decode("utf-8", "replace"),
     ) -> str:
-        """The text of a reply with status 200, without the key; raises what another status means."""
+        """Return the text of a reply with status 200, without the key; raises what another status means."""
         from perslib.llm.answerers.openai_client import find_key
 
         text, key = whole_characters(decode(reply.content)), find_key(reply.request)
@@ -181,7 +181,7 @@ class Transport:
         return text
 
     def failure(self, status: int, headers: Headers, text: str, body: Body) -> Exception:
-        """What a status other than 200 means."""
+        """Return what a status other than 200 means."""
         words, code = server_words(text)
         if (status in AGAIN or status >= 500) and code not in _NO_CREDIT:
             return TransportError(f"{status}: {words}", status=status, retry_after=retry_after(headers))
@@ -195,7 +195,7 @@ class Transport:
         )
 
     def _remedy(self, status: int, field: str, words: str) -> str:
-        """What to change, after a dash; nothing where we do not know."""
+        """Return what to change, after a dash; nothing where we do not know."""
         table = f"[{self.entry.name}]"
         if field:
             setting = _SETTINGS.get(field, f'omit = ["{field}"]')
@@ -216,7 +216,7 @@ class Transport:
         return f"check the key in {key}" if key else "the entry names no key_env; add one if the endpoint wants a key"
 
     def unreachable(self, words: str) -> Unreachable:
-        """Nobody is there: where we looked, and what to start."""
+        """Return nobody is there: where we looked, and what to start."""
         start = f"Start it with `{self.entry.start}`" if self.entry.start else "Start the server"
         remedy = f"{start}, or correct base_url of [{self.entry.name}] in backbones.toml."
         return Unreachable(
@@ -244,13 +244,13 @@ _SETTINGS = {
 
 
 def _most(body: Body) -> int:
-    """Bytes that the reply to a request may have."""
+    """Return bytes that the reply to a request may have."""
     wanted = (body or {}).get("max_tokens") or (body or {}).get("max_completion_tokens")
     return min(LARGEST, HEADROOM + A_TOKEN * wanted) if isinstance(wanted, int) else LARGEST
 
 
 def retry_after(headers: Headers) -> float | None:
-    """Seconds the server asks to wait: `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
+    """Return seconds the server asks to wait: `Retry-After` as seconds or as a date (RFC 9110, 10.2.3).
 
     A date is compared with the server's own clock, where the answer tells it.
     """
@@ -277,7 +277,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def refused_field(words: str, body: Mapping[str, Any]) -> str:
-    """The field of a request that a refusal names, empty if it names none."""
+    """Return the field of a request that a refusal names, empty if it names none."""
     if {"logprobs", "top_logprobs"} & body.keys() and re.search(r"log[ _-]?prob", words, re.I):
         return "logprobs"  # before those that it may name beside
     if any(m.get("role") == "system" for m in body.get("messages", ())) and re.search(_SYSTEM, words, re.I):
@@ -299,7 +299,7 @@ def refused_field(words: str, body: Mapping[str, Any]) -> str:
 
 
 def server_words(text: str) -> tuple[str, str]:
-    """What a server says is wrong, readable and short, and its error code if it gives one."""
+    """Return what a server says is wrong, readable and short, and its error code if it gives one."""
     text, code = text[:LONGEST_PAGE], ""
     found = json_or(text, text)
     for name in ("error", "message", "detail", "msg"):
@@ -314,7 +314,7 @@ def server_words(text: str) -> tuple[str, str]:
 
 
 def _clean(text: str) -> str:
-    """One line without control characters, and without anything that looks like a key."""
+    """Return one line without control characters, and without anything that looks like a key."""
     text = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", " ", text)  # a blank: what stood apart does not become a key
     text = "".join(c if c.isprintable() else " " for c in text)
     text = re.sub(r"\bsk-[\w*-]{4,}", "[key]", text)

@@ -66,13 +66,13 @@ class ConcurrencyLimit:
                 place.set_result(None)
 
     def shrink(self, entered: float) -> None:
-        """The endpoint had too much of a call that entered then."""
+        """Lower the limit: the endpoint had too much of a call that entered then."""
         if entered >= self._shrunk_at:
             self.bound = max(1.0, self.bound / 2)
             self._shrunk_at = time.monotonic()
 
     def grow(self) -> None:
-        """A call went well."""
+        """Raise the limit, for a call went well."""
         self.bound = min(self.most, self.bound + 1 / self.bound)
 
     def close_for(self, seconds: float) -> None:
@@ -116,13 +116,13 @@ class Pace:
             return slot
 
     def settle(self, slot: Slot | None, tokens: int) -> None:
-        """The call is over and took `tokens`."""
+        """Note that the call is over and took `tokens`."""
         if slot is not None and tokens:
             slot.tokens = tokens
             self._changed.set()
 
     def _pause(self, estimate: int) -> float:
-        """Seconds until the oldest call that is in the way leaves the minute; 0 when there is room."""
+        """Return seconds until the oldest call that is in the way leaves the minute; 0 when there is room."""
         now = time.monotonic()
         while self._slots and self._slots[0].at <= now - self.minute:
             self._slots.popleft()
@@ -197,7 +197,7 @@ class Client:
         return TimeBudget(entry.deadline or 3 * entry.timeout + self.patience.total)
 
     async def complete(self, body: Mapping[str, Any], tokens: int = 0, allowance: TimeBudget | None = None) -> Answer:
-        """The reply to one chat completion; `tokens` is our estimate of its size, for the pace.
+        """Return the reply to one chat completion; `tokens` is our estimate of its size, for the pace.
 
         `allowance` is what its question has left. Raises `GaveUp` when that, retries or waiting are used up,
         `Unreachable` when nobody is there, `Refused` when the endpoint said no for good.
@@ -212,7 +212,7 @@ class Client:
     async def call_with_retries(
         self, attempt: Callable[[], Awaitable[Came]], tokens: int, allowance: TimeBudget | None = None
     ) -> Came:
-        """What `attempt` brings, tried again as long as it fails with a `TransportError` and patience lasts."""
+        """Return what `attempt` brings, tried again as long as it fails with a `TransportError` and patience lasts."""
         allowance = allowance or self.allowance()
         waited, tried = 0.0, 0
         while True:
@@ -235,7 +235,7 @@ class Client:
             await asyncio.sleep(pause)
 
     async def _once(self, attempt: Callable[[], Awaitable[Came]], tokens: int, allowance: TimeBudget) -> Came:
-        """One try inside the limits; the place is given back while we wait for the next."""
+        """Return one try inside the limits; the place is given back while we wait for the next."""
         await self.transport.open()  # before the clock of the pace starts
         entered = await self.gate.enter()
         try:
@@ -252,7 +252,7 @@ class Client:
         return reply
 
     async def _try_within(self, attempt: Callable[[], Awaitable[Came]], allowance: TimeBudget) -> Came:
-        """One try within what is left of the question's time."""
+        """Return one try within what is left of the question's time."""
         started = time.monotonic()
         try:
             async with asyncio.timeout(allowance.remaining):

@@ -238,14 +238,14 @@ class _Entra:
 
 
 def _read_certificates() -> ssl.SSLContext:
-    """The system's certificates and those of certifi: Python finds no system certificates on some systems."""
+    """Return the system's certificates and those of certifi: Python finds no system certificates on some systems."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     return context
 
 
 def _find_proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address; none for our own machine."""
+    """Return the proxy that the environment names for an address; none for our own machine."""
     place = urlsplit(url)
     host = place.hostname or ""
     if host in ("127.0.0.1", "localhost", "::1") or proxy_bypass(host):

@@ -154,7 +154,9 @@ def delete_batch(name: str) -> Batch | None:
 
 
 def write_batches(collected: Path, leave: Collection[str] = ()) -> tuple[list[Batch], int]:
-    """Make batches of what a rehearsal collected, those to `leave` excepted; also return how many have to wait for these."""
+    """Make batches of what a rehearsal collected, those to `leave` excepted; also return how many have to wait for
+    these.
+    """
     parts: dict[str, list[dict[str, Any]]] = {}
     seen = set(leave)
     waiting = 0

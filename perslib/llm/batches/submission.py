@@ -153,7 +153,7 @@ class _Submission:
         return None
 
     def is_this(self, listed: Mapping[str, Any]) -> bool:
-        """Whether a batch of the endpoint is this one, and will have results or has them."""
+        """Return whether a batch of the endpoint is this one, and will have results or has them."""
         label, file = listed.get(LABEL_FIELD), self.batch.state.get("file")
         is_named = isinstance(label, Mapping) and label.get(LABEL) == self.batch.name
         is_same = is_named or (file is not None and listed.get("input_file_id") == file)

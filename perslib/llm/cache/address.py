@@ -19,7 +19,7 @@ PROTOCOL = 1
 
 
 def content_address(entry: BackboneEntry, weights: str, request: Request) -> str:
-    """Digest over endpoint, model, rendered messages, parameters and schema.
+    """Return the digest over endpoint, model, rendered messages, parameters and schema.
 
     Not in it: names, prices, limits and time-outs, which change no answer, and what an endpoint turned out to
     lack, which would lose the answers given before it was known.
@@ -42,7 +42,7 @@ def content_address(entry: BackboneEntry, weights: str, request: Request) -> str
 
 
 def fingerprint_model(entry: BackboneEntry) -> str:
-    """What the model is: a file is known by its content, wherever it lies."""
+    """Return what the model is: a file is known by its content, wherever it lies."""
     with suppress(OSError, RuntimeError):  # a file that cannot be read is named when the model is asked
         path = Path(entry.gguf or "").expanduser()
         if path.is_file():
@@ -52,7 +52,7 @@ def fingerprint_model(entry: BackboneEntry) -> str:
 
 @cache
 def _fingerprint(path: Path, changed: int) -> str:
-    """SHA-256 over the size and 4 MiB spread over the file: enough to tell fine-tunes of one base apart."""
+    """Return SHA-256 over the size and 4 MiB spread over the file: enough to tell fine-tunes of one base apart."""
     sha = hashlib.sha256(str(size := path.stat().st_size).encode())
     with path.open("rb") as weights:
         for i in range(64):
@@ -63,5 +63,5 @@ def _fingerprint(path: Path, changed: int) -> str:
 
 @lru_cache(maxsize=256)
 def _pairs(schema: str) -> Any:
-    """A schema as nested pairs, which keep their order: it is the order in which the fields are written."""
+    """Return a schema as nested pairs, which keep their order: it is the order in which the fields are written."""
     return json.loads(schema, object_pairs_hook=list)

@@ -84,14 +84,14 @@ class Claims:
 
 
 def _machine() -> str:
-    """This machine as far as its processes see each other: containers of one host are several."""
+    """Return this machine as far as its processes see each other: containers of one host are several."""
     with suppress(OSError, AttributeError):
         return f"{platform.node()} {Path('/proc/self/ns/pid').readlink()}"
     return platform.node()
 
 
 def _is_gone(owner: str) -> bool:
-    """Whether the owner of a claim was a process of this machine that has ended."""
+    """Return whether the owner of a claim was a process of this machine that has ended."""
     machine, process, name, _ = json.loads(owner)
     if machine != _machine() or os.name != "posix":
         return False

@@ -24,7 +24,7 @@ _BETWEEN = "\n\n"
 
 
 def answer_of(coding: str, body: bytes) -> dict[str, Any]:
-    """A stored answer; a ValueError says why it is none."""
+    """Return a stored answer; a ValueError says why it is none."""
     record: dict[str, Any] = json.loads(zlib.decompress(body) if coding == "zlib" else body)
     if fault := check_stored_answer(record):
         raise ValueError(fault)
@@ -32,25 +32,25 @@ def answer_of(coding: str, body: bytes) -> dict[str, Any]:
 
 
 def vector_of(coding: str, body: bytes) -> np.ndarray:
-    """A stored embedding; a ValueError says why it is none."""
+    """Return a stored embedding; a ValueError says why it is none."""
     if coding != "float32":
         raise ValueError(f"is a {coding!r}, no embedding")
     return np.frombuffer(body, "<f4")
 
 
 def replace_surrogates(name: str | None) -> str | None:
-    """A name without halves of characters."""
+    """Return a name without halves of characters."""
     return name if name is None else name.encode("utf-8", "replace").decode()
 
 
 def encode_answer(answer: Mapping[str, Any]) -> tuple[str, bytes]:
-    """An answer's coding and bytes."""
+    """Return an answer's coding and bytes."""
     body = _json(answer)
     return ("zlib", zlib.compress(body, 1)) if len(body) >= COMPRESSED_FROM else ("json", body)
 
 
 def pack_request(sent: Mapping[str, Any]) -> tuple[bytes, dict[str, bytes]]:
-    """What was sent, its long paragraphs as their digests, and these paragraphs by digest."""
+    """Return what was sent, its long paragraphs as their digests, and these paragraphs by digest."""
     texts: dict[str, bytes] = {}
 
     def part(text: str) -> str | list[str]:
@@ -69,7 +69,7 @@ def pack_request(sent: Mapping[str, Any]) -> tuple[bytes, dict[str, bytes]]:
 
 
 def unpack_request(body: bytes, texts: Mapping[str, bytes]) -> dict[str, Any]:
-    """The inverse of `pack_request`; a KeyError names a paragraph that is gone."""
+    """Return the inverse of `pack_request`; a KeyError names a paragraph that is gone."""
     sent: dict[str, Any] = json.loads(body)
     sent.pop("packed")
 

@@ -107,15 +107,15 @@ class Cache:
         _caches.add(self)
 
     def get(self, digest: str) -> dict[str, Any] | None:
-        """The answer stored under this digest, if there is one and the policy lets it be used."""
+        """Return the answer stored under this digest, if there is one and the policy lets it be used."""
         return self.get_many([digest]).get(digest)
 
     def get_many(self, digests: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Those of the answers that are there."""
+        """Return those of the answers that are there."""
         return self._read(digests, answer_of)
 
     def get_vectors(self, digests: Iterable[str]) -> dict[str, np.ndarray]:
-        """Those of the embeddings that are there, as float32."""
+        """Return those of the embeddings that are there, as float32."""
         return self._read(digests, vector_of)
 
     def put(self, digest: str, answer: Mapping[str, Any], meta: Meta) -> None:
@@ -137,7 +137,7 @@ class Cache:
                 self._unsent |= {key: pack_request(sent) for key, sent in rows}
 
     def read_request(self, digest: str) -> dict[str, Any] | None:
-        """The body of the request that an answer came for, if it was kept."""
+        """Return the body of the request that an answer came for, if it was kept."""
         if (waiting := self._unsent.get(digest)) is not None:
             return unpack_request(*waiting)
         with self.using("read") as db:
@@ -148,20 +148,20 @@ class Cache:
             return row and unpack_request(row[0], dict(db.execute(query, (row[0].decode("utf-8", "replace"),))))
 
     def find(self, beginning: str) -> list[str]:
-        """The digests that begin so, ten at most."""
+        """Return the digests that begin so, ten at most."""
         query = "SELECT digest FROM entries WHERE substr(digest, 1, ?) = ? AND coding != 'float32' LIMIT 10"
         with self.using("read") as db:
             return [key for (key,) in db.execute(query, (len(beginning), beginning))]
 
     def latest(self, backbone: str, number: int) -> list[dict[str, Any]]:
-        """So many of the latest answers of a backbone."""
+        """Return so many of the latest answers of a backbone."""
         query = """SELECT digest, coding, body FROM entries WHERE backbone = ? AND coding != 'float32'
                    ORDER BY created_at DESC LIMIT ?"""
         with self.using("read") as db:
             return [answer for _, answer in self._decode_rows(db.execute(query, (backbone, number)), answer_of)]
 
     def contents(self) -> pd.DataFrame:
-        """What the file holds: backbone, model, prompt, stage, entries, bytes, first and last time of writing."""
+        """Return what the file holds: backbone, model, prompt, stage, entries, bytes, first and last time of writing."""
         about = ", ".join(_ABOUT)
         as_text = ", ".join(f"CAST({name} AS TEXT)" for name in _ABOUT)
         query = f"""SELECT {as_text}, COUNT(*), SUM(LENGTH(body)), MIN(created_at), MAX(created_at)
@@ -240,7 +240,7 @@ class Cache:
             self.close()
 
     def connection(self) -> sqlite3.Connection:
-        """The connection of this process, opened on first use; a CacheError says why there is none."""
+        """Return the connection of this process, opened on first use; a CacheError says why there is none."""
         if self._connection is None:
             with self._explain_errors("opened"):
                 if self._writes:
@@ -280,7 +280,7 @@ class Cache:
         return connection
 
     def _choose_journal(self, connection: sqlite3.Connection) -> None:
-        """With a write-ahead log others read while one writes; a network file system may not offer it."""
+        """Use a write-ahead log, where others read while one writes; a network file system may not offer it."""
         used = ""
         for _ in range(100):  # processes that make the same file at once: SQLite does not wait here by itself
             with contextlib.suppress(sqlite3.OperationalError):
@@ -331,7 +331,7 @@ class Cache:
     def _decode_rows(
         self, rows: Iterable[tuple[Any, ...]], decode: Callable[[str, bytes], Any]
     ) -> Iterator[tuple[str, Any]]:
-        """Digest and value of each row; those that cannot be read are left out, with one warning."""
+        """Yield digest and value of each row; those that cannot be read are left out, with one warning."""
         broken = []
         for key, coding, body in rows:
             try:
@@ -386,7 +386,7 @@ _inherited: list[sqlite3.Connection | None] = []
 
 
 def _renew_in_a_fork() -> None:
-    """SQLite forbids using a connection over a fork, and closing it; who held a lock is not there to give it back."""
+    """Drop connection and locks: SQLite forbids using or closing one over a fork, and who held a lock is not there."""
     for cache in list(_caches):
         _inherited.append(cache._connection)
         cache._connection, cache._lock = None, threading.RLock()

@@ -40,14 +40,14 @@ class CheckedQuestion(Generic[T]):
     read: Callable[[Any], ParsedReply[T]] = field(repr=False)
 
     def reading(self, answer: Answer) -> ParsedReply[T]:
-        """What the answer says; nothing where it does not fit the schema."""
+        """Return what the answer says; nothing where it does not fit the schema."""
         if answer.data is None:
             return ParsedReply(None, (answer.error or "nothing was said",))
         problem = find_schema_faults(answer.data, self.request.schema or {})
         return ParsedReply(None, (problem,)) if problem else self.read(answer.data)
 
     def repeat_with(self, answer: Answer, problems: Sequence[str]) -> Request:
-        """The question once more, after the answer and what is wrong with it."""
+        """Return the question once more, after the answer and what is wrong with it."""
         said, problem = self.request.messages, "; ".join(problems)
         words = make_retry_messages(said, answer.text, problem, self.request.schema or {}, language_of(said))
         return replace(self.request, messages=words)
@@ -81,14 +81,14 @@ async def ask_and_check(
 async def ask_checked(
     place: str, request: Request, read: Callable[[Any], ParsedReply[T]], ask: Ask
 ) -> tuple[T | None, tuple[str, ...]]:
-    """What the answer to one question says, and what of it failed."""
+    """Return what the answer to one question says, and what of it failed."""
     question = CheckedQuestion(place, request, read)
     (reading,) = await ask_and_check([question], ask)
     return reading.value, list_reply_faults([question], [reading])
 
 
 def read_text(key: str) -> Callable[[Any], ParsedReply[str]]:
-    """A reader of the text under this key of an answer; a blank one is a fault."""
+    """Return a reader of the text under this key of an answer; a blank one is a fault."""
 
     def read(data: Any) -> ParsedReply[str]:
         text = data[key].strip()
@@ -98,12 +98,12 @@ def read_text(key: str) -> Callable[[Any], ParsedReply[str]]:
 
 
 def list_reply_faults(questions: Iterable[CheckedQuestion[T]], readings: Iterable[ParsedReply[T]]) -> tuple[str, ...]:
-    """All that is wrong, each with its place."""
+    """Return all that is wrong, each with its place."""
     return tuple(f"{q.place}: {fault}" for q, r in zip(questions, readings, strict=True) for fault in r.faults)
 
 
 def _may_be_asked_again(answer: Answer) -> bool:
-    """An answer without data was asked for again already, or never came."""
+    """Return an answer without data was asked for again already, or never came."""
     return answer.data is not None or (bool(answer.text) and not answer.earlier)
 
 

@@ -110,7 +110,7 @@ class Fallbacks:
     async def _ask_in_modes(
         self, request: Request, schema: Mapping[str, Any], allowance: TimeBudget
     ) -> tuple[Answer, bool]:
-        """The ladder: down while the endpoint refuses the form, then one re-ask if the reply does not fit."""
+        """Return the ladder: down while the endpoint refuses the form, then one re-ask if the reply does not fit."""
         language = language_of(request.messages)
         while True:
             rung = self.abilities.rung(schema)
@@ -147,7 +147,7 @@ class Fallbacks:
         return self._make_answer(replies, "unscored", error=f"after a re-ask, {still}"), bool(second.text)
 
     def _make_answer(self, replies: list[Answer], mode: Mode, **found: Any) -> Answer:
-        """The last reply, with what all of them took; those that thoughts cut short were no replies."""
+        """Return the last reply, with what all of them took; those that thoughts cut short were no replies."""
         counts = ("tokens_in", "tokens_cached", "tokens_out", "tokens_thought", "seconds", "retries")
         took = {name: sum(getattr(reply, name) for reply in replies) for name in counts}
         told = [reply.cost for reply in replies if reply.cost is not None]
@@ -198,7 +198,7 @@ def _body(
 
 
 def parameters(entry: BackboneEntry, request: Request) -> dict[str, Any]:
-    """The request's settings as this endpoint names them, those it does not take left out."""
+    """Return the request's settings as this endpoint names them, those it does not take left out."""
     given = {
         "temperature": request.temperature,
         entry.max_tokens_as: request.max_tokens,
@@ -211,7 +211,7 @@ def parameters(entry: BackboneEntry, request: Request) -> dict[str, Any]:
 
 
 def without_system(messages: Sequence[Message]) -> list[Message]:
-    """The messages with what the system says at the head of the first message of the user."""
+    """Return the messages with what the system says at the head of the first message of the user."""
     said = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
     rest = [dict(m) for m in messages if m["role"] != "system"]
     first = next((m for m in rest if m["role"] == "user"), None)
@@ -222,7 +222,7 @@ def without_system(messages: Sequence[Message]) -> list[Message]:
 
 
 def parse_again(answer: Answer, schema: Mapping[str, Any]) -> Answer:
-    """An unscored answer read again from what is stored, in case reading has learned something since."""
+    """Return an unscored answer read again from what is stored, in case reading has learned something since."""
     if answer.mode != "unscored" or answer.finish == "length":
         return answer
     data, problem = parse(answer.raw, schema)
@@ -231,7 +231,7 @@ def parse_again(answer: Answer, schema: Mapping[str, Any]) -> Answer:
 
 
 def _failure(request: Request, reply: Answer) -> str | None:
-    """Why a reply is not one, whatever its text."""
+    """Return why a reply is not one, whatever its text."""
     if reply.error is None and reply.finish == "length" and not request.may_be_cut:
         return f"truncated at {reply.tokens_out or request.max_tokens or 'the limit of'} tokens"
     if reply.error is None and reply.finish not in COMPLETE:
@@ -240,13 +240,13 @@ def _failure(request: Request, reply: Answer) -> str | None:
 
 
 def _would_be_cut_again(request: Request, reply: Answer) -> bool:
-    """Whether a reply was cut at the request's own limit under a seed: then asking again brings the same."""
+    """Return whether a reply was cut at the request's own limit under a seed: then asking again brings the same."""
     is_cut = reply.finish == "length" and reply.tokens_out >= (request.max_tokens or inf)
     return is_cut and request.seed is not None and bool(reply.text)
 
 
 def _read(reply: Answer, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
-    """The object in a reply; servers with a reasoning parser now and then file it under the reasoning."""
+    """Return the object in a reply; servers with a reasoning parser now and then file it under the reasoning."""
     data, problem = parse(reply.text, schema)
     if problem is not None and not reply.text and reply.reasoning:
         found, unread = parse(reply.reasoning, schema)
@@ -255,7 +255,7 @@ def _read(reply: Answer, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
 
 
 def _about_one_request(error: Refused) -> str | None:
-    """A short reason when the refusal concerns this request alone, else None."""
+    """Return a short reason when the refusal concerns this request alone, else None."""
     words = str(error)
     if error.status == 413 or (error.status in _MALFORMED and _ABOUT["too_long"].search(words)):
         return "too long"

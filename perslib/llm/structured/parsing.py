@@ -46,7 +46,7 @@ _BARE = {"True": "true", "False": "false", "None": "null"}
 
 
 def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
-    """(object, None) when the text holds one that fits the schema, else (None, what is wrong).
+    """Return (object, None) when the text holds one that fits the schema, else (None, what is wrong).
 
     Of several objects that fit, the last is taken: models weigh before they conclude.
     """
@@ -65,12 +65,12 @@ def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
 
 
 def is_strict(text: str, data: Any) -> bool:
-    """Whether the text is, as it came, nothing but the JSON of this object that was read from it."""
+    """Return whether the text is, as it came, nothing but the JSON of this object that was read from it."""
     return bool(json_or(text, _UNREADABLE) == data)
 
 
 def find_schema_faults(data: Any, schema: Mapping[str, Any]) -> str | None:
-    """What of the object does not fit the schema, in words; None when it fits."""
+    """Return what of the object does not fit the schema, in words; None when it fits."""
     validator = _validator(schema_text(schema))
     if validator.is_valid(data):
         return None
@@ -80,7 +80,7 @@ def find_schema_faults(data: Any, schema: Mapping[str, Any]) -> str | None:
 
 
 def _candidates(text: str, is_list: bool) -> Iterator[str]:
-    """Stretches of the text that may be the object, the most likely first."""
+    """Yield stretches of the text that may be the object, the most likely first."""
     said, _ = split_reasoning(text)
     yield said
     seen = {said}
@@ -94,7 +94,7 @@ def _candidates(text: str, is_list: bool) -> Iterator[str]:
 
 
 def _find_balanced(text: str, brackets: str) -> Iterator[str]:
-    """Outermost stretches between a pair of brackets; brackets in strings do not count."""
+    """Yield outermost stretches between a pair of brackets; brackets in strings do not count."""
     depth, start, quoted, escaped = 0, 0, False, False
     for place, char in enumerate(text):
         if escaped:
@@ -114,7 +114,7 @@ def _find_balanced(text: str, brackets: str) -> Iterator[str]:
 
 
 def _attempts(text: str) -> Iterator[str]:
-    """The text with ever more of its writing forgiven."""
+    """Yield the text with ever more of its writing forgiven."""
     yield text
     yield _repair_json(text)
     yield (straight := _repair_json(text.translate(_CURLY)))
@@ -122,7 +122,7 @@ def _attempts(text: str) -> Iterator[str]:
 
 
 def _reading(text: str) -> Any:
-    """The text as JSON, else with ever more of its writing forgiven, else as a Python literal."""
+    """Return the text as JSON, else with ever more of its writing forgiven, else as a Python literal."""
     if not text.startswith(("{", "[")):
         return _UNREADABLE
     for attempt in _attempts(text):
@@ -154,7 +154,7 @@ _PIECES = re.compile(
 
 
 def _repair_json(text: str) -> str:
-    """Without comments and trailing commas, Python's words in JSON's spelling; strings are left alone."""
+    """Return the text without comments and trailing commas, Python's words in JSON's spelling; strings stay."""
 
     def mend_word(piece: re.Match[str]) -> str:
         found = piece.group()
@@ -167,7 +167,7 @@ def _repair_json(text: str) -> str:
 
 
 def _coerce_value(value: Any, schema: Any) -> Any:
-    """The value with its types, not its meaning, brought to the schema: "4" → 4, 4.0 → 4, "True" → true."""
+    """Return the value with its types, not its meaning, brought to the schema: "4" → 4, 4.0 → 4, "True" → true."""
     if not isinstance(schema, Mapping):
         return value
     kinds = schema.get("type")
@@ -208,7 +208,7 @@ def _short(message: str) -> str:
 
 
 def schema_text(schema: Mapping[str, Any]) -> str:
-    """A schema as text, by which what is made of it is remembered."""
+    """Return a schema as text, by which what is made of it is remembered."""
     return json.dumps(schema, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
@@ -227,7 +227,7 @@ _WORDS = read_toml(__file__, "replies.toml")["asking"]
 
 
 def response_format(schema: Mapping[str, Any], rung: ReplyFormat) -> dict[str, Any] | None:
-    """The `response_format` of a request on this rung."""
+    """Return the `response_format` of a request on this rung."""
     if rung == "schema":
         named = {"name": _name(schema), "schema": schema, "strict": is_closed(schema)}
         return {"type": "json_schema", "json_schema": named}
@@ -237,7 +237,7 @@ def response_format(schema: Mapping[str, Any], rung: ReplyFormat) -> dict[str, A
 def add_schema_to_messages(
     messages: Sequence[Message], schema: Mapping[str, Any], rung: ReplyFormat, language: str
 ) -> list[Message]:
-    """The messages for this rung; below the first, where the endpoint does not enforce the schema, with it.
+    """Return the messages for this rung; below the first, where the endpoint does not enforce the schema, with it.
 
     It goes to the end of the last message, so that what was constant at the beginning stays so.
     """
@@ -253,7 +253,7 @@ def add_schema_to_messages(
 def make_retry_messages(
     messages: Sequence[Message], reply: str, problem: str, schema: Mapping[str, Any], language: str
 ) -> list[Message]:
-    """The messages with the unusable reply, what is wrong with it, and the form once more."""
+    """Return the messages with the unusable reply, what is wrong with it, and the form once more."""
     words = _WORDS[language]
     form = words["form"].format(schema=schema_text(schema))
     said = reply[:QUOTED] if reply.strip() else words["empty"]
@@ -262,7 +262,7 @@ def make_retry_messages(
 
 
 def is_closed(schema: Any) -> bool:
-    """Whether every object of the schema requires all its fields and admits no other.
+    """Return whether every object of the schema requires all its fields and admits no other.
 
     OpenAI's strict mode takes only such schemas; other endpoints enforce any.
     """
@@ -285,7 +285,7 @@ def _name(schema: Mapping[str, Any]) -> str:
 
 
 def language_of(messages: Sequence[Message]) -> str:
-    """zh when a good part of the first message is Chinese, else en; perslib's own words follow the prompt's."""
+    """Return zh when a good part of the first message is Chinese, else en; perslib's own words follow the prompt's."""
     text = str(messages[0]["content"])[:2000]
     chinese = len(_CHINESE.findall(text))
     return "zh" if chinese * 5 > len(text) else "en"

@@ -142,7 +142,7 @@ def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
 
 
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with the numbers behind what people read of them."""
+    """Return the frame with the numbers behind what people read of them."""
     from perslib.report.show.tables import FormattedCell
 
     columns = []
@@ -162,7 +162,8 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 def _describe_files(
     kind: str, name: str, label: str, caption: str, paths: list[Path]
 ) -> tuple[str, str, dict[str, Any]]:
-    """Caption with links to the files, the same in plain words, and what the report runner finds in the output.
+    """Return the caption with links to the files, the same in plain words, and what the report runner finds in the
+    output.
 
     Where no page is rendered the caption says where the files are.
     """

@@ -46,7 +46,7 @@ def write_index(root: Path) -> Path:
 
 
 def _card(page: StoredPage) -> str:
-    """What the index says of a page, in the page's language."""
+    """Return what the index says of a page, in the page's language."""
     last, failed = page.entry["last_run"], page.folder / f"{page.name}.failed.html"
     with using_language(page.language):
         return fill(
@@ -63,7 +63,7 @@ def _card(page: StoredPage) -> str:
 
 
 def _thumbnail(page: StoredPage) -> str:
-    """The figure that the page opens with, small, as part of the index itself."""
+    """Return the figure that the page opens with, small, as part of the index itself."""
     files = (page.folder / name for name in files_of(page.entry) if name.endswith(".png"))
     found = (_small(file, file.stat().st_mtime_ns) for file in files if file.is_file())
     return next(filter(None, found), "")
@@ -71,7 +71,7 @@ def _thumbnail(page: StoredPage) -> str:
 
 @cache  # the index is written anew with each page
 def _small(file: Path, changed: int) -> str:
-    """A picture of the width of a card, or nothing where the file is damaged."""
+    """Return a picture of the width of a card, or nothing where the file is damaged."""
     from PIL import Image
 
     try:
@@ -103,7 +103,8 @@ def show_reports() -> None:
 
 
 def _href(path: Path) -> str:
-    """The address of a file: in a browser tab of its own where Jupyter serves it, else seen from the notebook's folder.
+    """Return the address of a file: in a browser tab of its own where Jupyter serves it, else seen from the notebook's
+    folder.
 
     In a tab of its own, since a frame of JupyterLab runs no scripts and long tables could not be sorted.
     """
@@ -119,7 +120,9 @@ def _href(path: Path) -> str:
 
 
 def list_backbones() -> pd.DataFrame:
-    """Return the models that `backbones.toml` names, ours and the reader's own: name, model, place, and key, if it is set."""
+    """Return the models that `backbones.toml` names, ours and the reader's own: name, model, place, and key, if it is
+    set.
+    """
     from perslib.llm.entries import entries
 
     def key(variable: str) -> str:

@@ -53,7 +53,8 @@ def write_leaderboard(root: Path) -> Path | None:
 
 
 def standings(pages: Iterable[StoredPage]) -> tuple[list[pd.DataFrame], list[tuple[str, str]]]:
-    """The groups of all tables, those of most candidates first, and the tables that cannot be read with the reasons.
+    """Return the groups of all tables, those of most candidates first, and the tables that cannot be read with the
+    reasons.
 
     A group holds candidates that may be compared, the best first.
     """
@@ -76,7 +77,9 @@ def standings(pages: Iterable[StoredPage]) -> tuple[list[pd.DataFrame], list[tup
 
 
 def _merge_runs(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a candidate, the best first: of its whole runs the newest, of first looks only where it has no other."""
+    """Return one row a candidate, the best first: of its whole runs the newest, of first looks only where it has no
+    other.
+    """
     # Imported here, for it brings judges and models along, which no other page needs.
     from perslib.replay.replies import ORIGINAL
 
@@ -88,7 +91,7 @@ def _merge_runs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _place_on_axis(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with an axis of whole half points around all intervals, and with their places on it, in percent."""
+    """Return the rows with an axis of whole half points around all intervals, and with their places on it, in percent."""
     scores = rows[_SCORES].to_numpy().ravel()
     scores = scores[np.isfinite(scores)] if np.isfinite(scores).any() else np.array([1.0, 5.0])
     low = np.floor(scores.min() * 2) / 2
@@ -98,7 +101,7 @@ def _place_on_axis(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _read(file: Path, page: StoredPage) -> pd.DataFrame:
-    """The table with typed columns, and beside them which run it comes from."""
+    """Return the table with typed columns, and beside them which run it comes from."""
     missing = {column: [""] for column in _NUMBERS}  # nothing else: a candidate may be called "null"
     rows = pd.read_csv(check_file(file), usecols=list(_TYPES), dtype=_TYPES, keep_default_na=False, na_values=missing)
     if not (rows[[*_NUMBERS, "turns", "users"]].fillna(0).abs() < 1e6).all(axis=None):

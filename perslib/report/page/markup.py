@@ -31,7 +31,7 @@ def _filter_attribute(tag: str, name: str, value: str) -> str | None:
 
 
 def _filter_style(style: str) -> str:
-    """Each piece that stays begins with the name of a property that is allowed, so no other can begin anywhere."""
+    """Return each piece that stays begins with the name of a property that is allowed, so no other can begin anywhere."""
     pieces = style.split(";")
     return ";".join(piece for piece in pieces if piece.partition(":")[0].strip().lower() in _read_allowed("css"))
 
@@ -56,7 +56,9 @@ def _cleaner() -> Any:
 
 
 def safe_html(text: str) -> str:
-    """HTML with what tables, figures and folds need; of any other tag only its text stays, and every handler is gone."""
+    """Return HTML with what tables, figures and folds need; of any other tag only its text stays, and every handler is
+    gone.
+    """
     return re.sub(r"(<style[^>]*>)(.*?)(</style>)", _safe_style, _cleaner().clean(text), flags=re.DOTALL)
 
 
@@ -101,20 +103,20 @@ def _markdown(kind: Literal["narrative", "prose", "reply"]) -> Any:
 
 
 def reply(markdown: str) -> str:
-    """A model's reply as HTML, as a chat shows it: lines end where they end, images and links are their words."""
+    """Return a model's reply as HTML, as a chat shows it: lines end where they end, images and links are their words."""
     return str(_markdown("reply")(markdown))
 
 
 def prose(markdown: str) -> str:
-    """Markdown as HTML, with any HTML in it shown as text and any image as its words."""
+    """Return Markdown as HTML, with any HTML in it shown as text and any image as its words."""
     return str(_markdown("prose")(markdown))
 
 
 def escape_markdown(text: str) -> str:
-    """Text to put into Markdown that shows as it stands: `__init__` stays `__init__`."""
+    """Return the text to put into Markdown that shows as it stands: `__init__` stays `__init__`."""
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 
 
 def narrative(markdown: str) -> str:
-    """A notebook's own Markdown cell as HTML; simple HTML in it is kept, scripts and foreign loads are not."""
+    """Return a notebook's own Markdown cell as HTML; simple HTML in it is kept, scripts and foreign loads are not."""
     return safe_html(str(_markdown("narrative")(markdown)))

@@ -44,15 +44,15 @@ class OpenPage:
         return current_language()
 
     def number(self, kind: str, name: str) -> int:
-        """The running number of a figure or table; running a cell again does not count it twice."""
+        """Return the running number of a figure or table; running a cell again does not count it twice."""
         given = self.numbers.setdefault(kind, {})
         return given.setdefault(name, len(given) + 1)
 
     def _ipython_display_(self) -> None:
-        """Nothing to see when `begin` is the last line of a cell."""
+        """Show nothing when `begin` is the last line of a cell."""
 
     def folder(self, kind: str) -> Path:
-        """Where figures or tables go; made when it is not there."""
+        """Return where figures or tables go; made when it is not there."""
         folder = (self.out or workspace() / "reports" / "lab") / kind
         folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -98,12 +98,12 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
 
 
 def get_open_page() -> OpenPage:
-    """The page being written; an English one without a folder until `begin` is called."""
+    """Return the page being written; an English one without a folder until `begin` is called."""
     return _current
 
 
 def check_name(name: str) -> str:
-    """A name that can be a file on any system and a LaTeX label."""
+    """Return a name that can be a file on any system and a LaTeX label."""
     if not _NAME.match(name):
         raise ReportError(f"{name!r} cannot name a figure or table: use letters, digits, - and _ only")
     return name
@@ -156,7 +156,7 @@ def _show(said: str, record: Mapping[str, Any] | None) -> None:
 
 @contextmanager
 def section() -> Iterator[None]:
-    """One part of a page: where there is too little data for it, say what is missing, and the page goes on.
+    """Hold one part of a page: where there is too little data for it, say what is missing, and the page goes on.
 
     Only `NotEnough` is caught; any other error ends the page.
     """

@@ -27,7 +27,7 @@ _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
 
 
 def output_html(output: Any, numbers: Mapping[Any, int] | None = None) -> str:
-    """One output of a cell as safe HTML, empty when it is nothing for a reader.
+    """Return one output of a cell as safe HTML, empty when it is nothing for a reader.
 
     `numbers` maps the kernel's numbers of cells to those that a traceback shows.
     """
@@ -50,7 +50,7 @@ def _stream(text: str, name: str) -> str:
 
 
 def warnings_in(stderr: str) -> list[tuple[str, str]]:
-    """The Python warnings in a standard error stream, each once: (category, message)."""
+    """Return the Python warnings in a standard error stream, each once: (category, message)."""
     found: dict[tuple[str, str], None] = {}
     lines = iter(without_ansi(stderr).replace("\r", "\n").split("\n"))
     for match in filter(None, map(_WARNING.match, lines)):
@@ -59,7 +59,7 @@ def warnings_in(stderr: str) -> list[tuple[str, str]]:
 
 
 def _rest_of_message(lines: Iterator[str]) -> Iterator[str]:
-    """A message may run over several lines; the indented source line after it ends it."""
+    """Yield a message may run over several lines; the indented source line after it ends it."""
     for line in lines:
         if not line.strip() or line.startswith("  "):
             return
@@ -86,7 +86,7 @@ def _display(data: Any, metadata: Any) -> str:
 
 
 def _picture(kind: str, content: str, size: Any) -> str:
-    """A picture as an image of the page itself; an SVG too, so that scripts in it stay dead."""
+    """Return a picture as an image of the page itself; an SVG too, so that scripts in it stay dead."""
     is_svg = kind == "image/svg+xml"
     code = base64.b64encode(content.encode()).decode() if is_svg else content.replace("\n", "")
     return fill("image", kind=kind, code=code, width=int(size["width"]) if "width" in size else None)
@@ -108,7 +108,7 @@ _H2 = re.compile(r'<h2 id="([^"]*)">(.*?)</h2>', re.DOTALL)
 
 
 def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
-    """The page of an executed notebook: narrative in the page's language, figures, tables, code folded.
+    """Return the page of an executed notebook: narrative in the page's language, figures, tables, code folded.
 
     `frame` has what the template shows around it: language, title, corpus, backbone, index, facts, figures, tables,
     failure.
@@ -131,7 +131,7 @@ def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
 
 
 def title_of(nb: Any) -> str:
-    """The first top heading of the narrative."""
+    """Return the first top heading of the narrative."""
     for cell in nb.cells:
         if cell.cell_type == "markdown" and (found := _H1.search(translate_markdown(cell.source))):
             return found[1].strip()
@@ -139,7 +139,7 @@ def title_of(nb: Any) -> str:
 
 
 def code_number(nb: Any, index: int) -> int:
-    """The number that JupyterLab gives a code cell when the notebook is run from the top.
+    """Return the number that JupyterLab gives a code cell when the notebook is run from the top.
 
     The cell of injected parameters is not in the source; it counts as the parameters cell before it.
     """
@@ -148,7 +148,7 @@ def code_number(nb: Any, index: int) -> int:
 
 
 def make_page_notebook(nb: Any) -> Any:
-    """A copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells.
+    """Return a copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells.
 
     The notebook itself carries what the page opens with: the sentences of its answer, then the figures that lead.
     """
@@ -183,18 +183,20 @@ def make_page_notebook(nb: Any) -> Any:
 
 
 def records_of(nb: Any) -> list[Mapping[str, Any]]:
-    """What the outputs of a notebook say of themselves, each its `kind`: what leads the page, then the rest in its order."""
+    """Return what the outputs of a notebook say of themselves, each its `kind`: what leads the page, then the rest in
+    its order.
+    """
     records = (_record(output) for cell in nb.cells for output in cell.get("outputs", []))
     return sorted((record for record in records if "kind" in record), key=lambda record: not record.get("leads"))
 
 
 def opening_kind(nb: Any) -> str:
-    """The kind of sentences that the page opens with: its answers, or what is missing where it has none."""
+    """Return the kind of sentences that the page opens with: its answers, or what is missing where it has none."""
     return "answer" if any(record["kind"] == "answer" for record in records_of(nb)) else "missing"
 
 
 def _record(output: Any) -> Mapping[str, Any]:
-    """What an output says of itself: its kind, and whether it leads the page."""
+    """Return what an output says of itself: its kind, and whether it leads the page."""
     return output.get("metadata", {}).get("perslib", {})
 
 
@@ -212,7 +214,7 @@ def _without_silent_sections(nb: Any) -> Iterator[Any]:
 
 @cache
 def page_css() -> str:
-    """All styles of a page: the page's own, those of shown things, and the colours of code."""
+    """Return all styles of a page: the page's own, those of shown things, and the colours of code."""
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
     own = (HERE / "page.css").read_text(encoding="utf-8")
@@ -225,7 +227,7 @@ def page_css() -> str:
 
 
 def shelf_css() -> str:
-    """The styles of the index and of what stands beside it."""
+    """Return the styles of the index and of what stands beside it."""
     return page_css() + (HERE / "index.css").read_text(encoding="utf-8")
 
 

@@ -99,7 +99,7 @@ def execute(
 
 
 def kernel_environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """What the kernel finds in its environment.
+    """Return what the kernel finds in its environment.
 
     User start-up files, IPython history and a user's IPython configuration play no part in a report: a folder stands in
     for `~/.ipython`. Libraries that compute take one thread: arrays of a page are small, and several threads wait for
@@ -110,7 +110,7 @@ def kernel_environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]
 
 
 def _client(nb: Any, folder: Path, begins: Callable[[Any, int], None]) -> Any:
-    """A client for a kernel of the running interpreter, whatever kernels are installed for the user."""
+    """Return a client for a kernel of the running interpreter, whatever kernels are installed for the user."""
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
@@ -164,14 +164,14 @@ def _signal(client: Any, number: int) -> None:
 
 
 def _last_words(log: Path) -> str:
-    """The last line that the kernel wrote outside of its cells: why it died, if it said so."""
+    """Return the last line that the kernel wrote outside of its cells: why it died, if it said so."""
     lines = log.read_text("utf-8", "replace").split("\n") if log.is_file() else []
     said = [line.strip() for line in lines if line.strip() and not line.startswith("[IPKernelApp]")]
     return controls_shown(without_ansi(said[-1]))[:300] if said else ""
 
 
 def _failure(nb: Any, reached: int, last_words: str) -> Failure:
-    """What went wrong in the cell that was reached, from its error output, or from what the kernel left."""
+    """Return what went wrong in the cell that was reached, from its error output, or from what the kernel left."""
     number = code_number(nb, reached)
     for output in nb.cells[reached].get("outputs", []):
         if output.output_type == "error":
@@ -182,7 +182,7 @@ def _failure(nb: Any, reached: int, last_words: str) -> Failure:
 
 
 def _line_in_cell(trace: str) -> tuple[int | None, str]:
-    """Line number and text of the cell's own line in a traceback; the frames below it are the library's."""
+    """Return the line number and text of the cell's own line in a traceback; the frames below it are the library's."""
     for frame in re.split(r"(?=^(?:Cell In\[|File ))", trace, flags=re.MULTILINE):
         if frame.startswith("Cell In") and (arrow := _ARROW.search(frame)):
             return int(arrow[1]), arrow[2].strip()

@@ -37,7 +37,7 @@ _LARGEST = 8_000_000
 
 
 def now() -> str:
-    """The time, in UTC to the second."""
+    """Return the time, in UTC to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -46,7 +46,7 @@ def now() -> str:
 
 @cache
 def code_revision() -> dict[str, Any]:
-    """Version and git revision of perslib; of an installed wheel only the version is known."""
+    """Return version and git revision of perslib; of an installed wheel only the version is known."""
     import perslib
 
     version = {"version": perslib.__version__}
@@ -68,20 +68,20 @@ def _git(folder: Path, *words: str) -> str:
 
 @cache
 def package_versions() -> dict[str, str]:
-    """Versions of Python and of every package there is."""
+    """Return versions of Python and of every package there is."""
     installed = {found.name: found.version for found in metadata.distributions()}
     return {"python": platform.python_version(), **dict(sorted(installed.items()))}
 
 
 def prompt_digests() -> dict[str, str]:
-    """`language/name@version` → digest of every prompt that a notebook could use."""
+    """Return `language/name@version` → digest of every prompt that a notebook could use."""
     from perslib.prompts import prompts
 
     return {f"{p.language}/{p.name}@{p.version}": str(p.digest) for p in prompts().itertuples()}
 
 
 def backbone_facts(name: str) -> dict[str, Any]:
-    """What stands behind a backbone's name; of its address the host alone, and never a key."""
+    """Return what stands behind a backbone's name; of its address the host alone, and never a key."""
     entry = entries().get(name)
     if entry is None:
         return {"name": name}
@@ -102,7 +102,7 @@ def backbone_facts(name: str) -> dict[str, Any]:
 
 
 def corpus_facts(corpus: Any) -> dict[str, Any]:
-    """Name, language, digest and size of the corpus, and whether a program made it (then its truth is known)."""
+    """Return name, language, digest and size of the corpus, and whether a program made it (then its truth is known)."""
     facts = {name: getattr(corpus, name) for name in ("name", "language", "digest")}
     sizes = {name: len(getattr(corpus, name)) for name in ("users", "sessions", "turns")}
     return {**facts, "synthetic": "truth_turns" in corpus.extras, **sizes}
@@ -151,12 +151,14 @@ class StoredPage:
 
 
 def pages_under(root: Path) -> list[StoredPage]:
-    """All pages under `reports/`, folder by folder; of those whose manifest is damaged, what is wrong."""
+    """Return all pages under `reports/`, folder by folder; of those whose manifest is damaged, what is wrong."""
     return list(filter(None, map(read_page, sorted(root.glob("*/*/*.json")))))
 
 
 def find_page(place: str | Path) -> StoredPage:
-    """The page at a path: of itself, its manifest, its notebook, or none of these endings; seen from here or from reports/."""
+    """Return the page at a path: of itself, its manifest, its notebook, or none of these endings; seen from here or
+    from reports/.
+    """
     home, named = workspace() / "reports", Path(place).expanduser()
     name = named.stem if named.suffix in (".html", ".json", ".ipynb") else named.name
     for base in (Path.cwd(), workspace(), home):
@@ -170,14 +172,14 @@ def find_page(place: str | Path) -> StoredPage:
 
 
 def find_pages(places: Iterable[str | Path]) -> list[StoredPage]:
-    """The pages at these places, each once."""
+    """Return the pages at these places, each once."""
     if pages := list(map(find_page, dict.fromkeys(map(str, places)))):
         return pages
     raise DataError("No run is named", "Name pages that were rendered: reports/<corpus>/<backbone>/01_verification.")
 
 
 def common_language(pages: Iterable[StoredPage]) -> str:
-    """Chinese where all pages are in Chinese, else English."""
+    """Return Chinese where all pages are in Chinese, else English."""
     return "zh" if {page.language for page in pages if not page.is_damaged} == {"zh"} else "en"
 
 
@@ -216,7 +218,7 @@ def check_file(file: Path) -> Path:
 
 
 def files_of(entry: Mapping[str, Any]) -> list[str]:
-    """All figures, tables, verdicts and replies of a page, relative to its folder."""
+    """Return all figures, tables, verdicts and replies of a page, relative to its folder."""
     return [file for kind in KINDS for files in entry[kind].values() for file in files]
 
 
@@ -232,7 +234,8 @@ def write_text(path: Path, text: str) -> Path:
 
 
 def without_secrets(text: str) -> str:
-    """Return the text without the value of any environment variable that is named like a key, or by a backbone's key_env.
+    """Return the text without the value of any environment variable that is named like a key, or by a backbone's
+    key_env.
 
     Nothing of ours writes a key; a notebook, a traceback or a server's own words might.
     """

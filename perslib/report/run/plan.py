@@ -55,7 +55,9 @@ class Study:
         return "" if is_installed(self.extra) else f'pip install "perslib[{self.extra}]"'
 
     def seconds(self, turns: int) -> float:
-        """How long it computes on a corpus of so many turns, without answers and embeddings; 0 where nobody measured."""
+        """Return how long it computes on a corpus of so many turns, without answers and embeddings; 0 where nobody
+        measured.
+        """
         return self.takes[0] + self.takes[1] * turns / 1000
 
     @property
@@ -65,7 +67,9 @@ class Study:
 
 
 def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list[Study]:
-    """Notebooks by name ("00_corpus"), number ("00") or path; when none is named, all numbered ones that lack nothing."""
+    """Return notebooks by name ("00_corpus"), number ("00") or path; when none is named, all numbered ones that lack
+    nothing.
+    """
     if names is None:
         studies = [study for study in numbered_studies() if not study.missing_extra]
     else:
@@ -82,13 +86,13 @@ def find_studies(names: Iterable[str | Path] | str | Path | None = None) -> list
 
 
 def numbered_studies() -> list[Study]:
-    """All numbered notebooks, in the order in which a report runs them."""
+    """Return all numbered notebooks, in the order in which a report runs them."""
     paths = sorted(_shelf().values(), key=lambda path: (not path.name.startswith(_FIRST), path.name))
     return [read_study(path) for path in paths if _STUDY.match(path.name)]
 
 
 def _shelf() -> dict[str, Path]:
-    """Notebooks that can be named without a path: the bundled ones, and the workspace's own before them."""
+    """Return notebooks that can be named without a path: the bundled ones, and the workspace's own before them."""
     folders = (find_bundled("notebooks"), workspace() / "notebooks")
     return {path.stem: path.resolve() for folder in folders for path in sorted(folder.glob("*.ipynb"))}
 
@@ -106,7 +110,7 @@ def _find(name: str, shelf: Mapping[str, Path]) -> Path:
 
 
 def read_notebook(path: Path) -> Any:
-    """A notebook from disk, in the current format."""
+    """Return a notebook from disk, in the current format."""
     import nbformat
 
     try:
@@ -120,7 +124,7 @@ def _parameters_cell(notebook: Any) -> Any:
 
 
 def read_study(path: Path) -> Study:
-    """The notebook with what its tagged cell declares: names and defaults of parameters, and what they may be."""
+    """Return the notebook with what its tagged cell declares: names and defaults of parameters, and what they may be."""
     notebook = read_notebook(path)
     cell = _parameters_cell(notebook)
     try:
@@ -138,7 +142,9 @@ def read_study(path: Path) -> Study:
 
 
 def assigned_parameters(notebook: Any) -> dict[str, Any]:
-    """Name → default of the parameters of a notebook that is read already; SyntaxError or ValueError for other code."""
+    """Return name → default of the parameters of a notebook that is read already; SyntaxError or ValueError for other
+    code.
+    """
     cell = _parameters_cell(notebook)
     return {} if cell is None else dict(map(_assignment, ast.parse(cell.source).body))
 
@@ -172,7 +178,7 @@ def _named_by(choice: str) -> Iterable[str]:
 
 
 def convert_parameter(value: Any, default: Any, place: str) -> Any:
-    """The value in the type of the declared default.
+    """Return the value in the type of the declared default.
 
     A default of None takes anything, and None is taken where the default is falsy ("", 0, None).
     """
@@ -241,11 +247,13 @@ class Planned:
         return f"; nothing of this corpus is on it: {self.lacks}" if self.lacks else ""
 
     def file(self, ending: str = ".html") -> Path:
-        """The page itself; `.failed.html` is where a run that fails leaves its page when the last good one stays."""
+        """Return the page itself; `.failed.html` is where a run that fails leaves its page when the last good one
+        stays.
+        """
         return self.folder / f"{self.name}{ending}"
 
     def parameters(self, out: Path) -> dict[str, Any]:
-        """Every parameter that the notebook declares, with the value of a run that writes to the folder `out`."""
+        """Return every parameter that the notebook declares, with the value of a run that writes to the folder `out`."""
         values, place = {**self.values, "out": str(out)}, f"{self.study.name}: parameter"
         given = {name: values.get(name, default) for name, default in self.study.declared.items()}
         return {
@@ -263,7 +271,7 @@ def plan(
     seed: int = 42,
     **further: Any,
 ) -> list[Planned]:
-    """All pages to render; everything that can be wrong with what was asked for is found here."""
+    """Return all pages to render; everything that can be wrong with what was asked for is found here."""
     from perslib.corpus import load
     from perslib.corpus.import_summary import list_missing
 
@@ -320,7 +328,7 @@ def _with_whole_paths(value: Any) -> Any:
 
 
 def _address_and_label(corpus: str | Path, name: str) -> tuple[str, str]:
-    """Where the corpus is, in full since notebooks run in the workspace, and what pages call it.
+    """Return where the corpus is, in full since notebooks run in the workspace, and what pages call it.
 
     That is the name it was asked for by; of a path, its last part, with the data's name.
     """
@@ -333,7 +341,9 @@ def _address_and_label(corpus: str | Path, name: str) -> tuple[str, str]:
 
 
 def corpus_folder(root: Path, label: str) -> Path:
-    """Where pages of a corpus go: `sample/en` → `sample-en`, unless that is, or may become, the folder of another corpus."""
+    """Return where pages of a corpus go: `sample/en` → `sample-en`, unless that is, or may become, the folder of
+    another corpus.
+    """
     from perslib.corpus import corpus_names
 
     plain = slug(label)
@@ -343,7 +353,7 @@ def corpus_folder(root: Path, label: str) -> Path:
 
 
 def backbone_folder(*names: str) -> str:
-    """A folder that no other backbone has, nor any other list of them: `["small", "large"]` → `small-vs-large`."""
+    """Return a folder that no other backbone has, nor any other list of them: `["small", "large"]` → `small-vs-large`."""
     plain = "-vs-".join(map(slug, names))
     return _folder(plain, "\n".join(names), plain.split("-vs-") == [*names])
 
@@ -354,5 +364,5 @@ def _folder(plain: str, name: str, is_own: bool) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as a folder: `sample/en` → `sample-en`."""
+    """Return a name as a folder: `sample/en` → `sample-en`."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "corpus"

@@ -44,11 +44,11 @@ class RunProgress:
         self._stages: dict[tuple[int, str], dict[str, Any]] = {}
 
     def environment(self) -> dict[str, str]:
-        """What the kernel is told: where to write progress."""
+        """Return what the kernel is told: where to write progress."""
         return {PROGRESS: str(self._file)}
 
     def cell_started(self, number: int) -> None:
-        """A code cell begins; called from the thread that runs the notebook."""
+        """Note that a code cell begins; called from the thread that runs the notebook."""
         self._bar.n = number - 1
 
     def __call__(self) -> None:
@@ -60,7 +60,7 @@ class RunProgress:
         self._bar.refresh()
 
     def _catch_up(self) -> None:
-        """Every line holds the sums of its stage so far, so the last line of a stage is what it took."""
+        """Read the lines that are new: each holds the sums of its stage so far, so its last one is what it took."""
         with suppress(FileNotFoundError), self._file.open("rb") as file:
             file.seek(self._read)
             text = file.read()
@@ -73,7 +73,7 @@ class RunProgress:
                     self._stages[said["ledger"], said["stage"]] = self._last = said
 
     def line(self) -> str:
-        """Stage, time left, calls, hits and cost so far, in one line."""
+        """Return the stage, time left, calls, hits and cost so far, in one line."""
         if not self._last:
             return ""
         done, total, eta = (self._last.get(key) for key in ("done", "total", "eta"))
@@ -85,7 +85,7 @@ class RunProgress:
         return sum((Ledger.from_dict({stage: sums}) for (_, stage), sums in self._stages.items()), Ledger())
 
     def by_backbone(self) -> dict[str, Spending]:
-        """What each backbone was asked for."""
+        """Return what each backbone was asked for."""
         self._catch_up()
         spent: dict[str, Spending] = {}
         for (_, stage), sums in self._stages.items():
@@ -94,12 +94,12 @@ class RunProgress:
         return spent
 
     def computing(self) -> float:
-        """Seconds of computing that a rehearsal left out."""
+        """Return seconds of computing that a rehearsal left out."""
         self._catch_up()
         return self._computing
 
     def ledger(self) -> dict[str, Any]:
-        """Calls, cache hits, tokens, seconds and cost a stage and in total, as the notebook's models counted."""
+        """Return calls, cache hits, tokens, seconds and cost a stage and in total, as the notebook's models counted."""
         self._catch_up()
         spent = self._sum_spending()
         return {"stages": spent.as_dict(), "total": asdict(spent.total)}

@@ -54,7 +54,8 @@ def _row(page: StoredPage) -> dict[str, object]:
 
 
 def verdicts(found: pd.DataFrame | pd.Series) -> pd.DataFrame:
-    """Return all verdicts of one run, or of several: rows of `list_runs()`. Files that cannot be used are left out with a warning.
+    """Return all verdicts of one run, or of several: rows of `list_runs()`. Files that cannot be used are left out with
+    a warning.
 
     Columns: those of `evaluate`, and notebook and table, the run that a verdict is of and its file's name.
     """
@@ -78,7 +79,7 @@ def _rows(found: pd.DataFrame | pd.Series, kind: str, otherwise: str) -> pd.Data
 
 
 def read_page_rows(page: StoredPage, kind: str) -> pd.DataFrame:
-    """Verdicts or replies of one page; an empty frame where it has kept none, or none that can be used."""
+    """Return verdicts or replies of one page; an empty frame where it has kept none, or none that can be used."""
     return _read([(file, page.name) for file in _files(page, kind)], kind)
 
 
@@ -87,7 +88,7 @@ def _files(page: StoredPage, kind: str) -> list[Path]:
 
 
 def _read(files: list[tuple[Path, str]], kind: str) -> pd.DataFrame:
-    """The rows of all files that hold such rows; what is wrong with the others is a warning."""
+    """Return the rows of all files that hold such rows; what is wrong with the others is a warning."""
     parts = []
     for file, notebook in files:
         try:

@@ -140,7 +140,7 @@ def compare_runs(
 
 
 def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, **asked: Any) -> Iterator[str]:
-    """What `run_report` of the same would ask for, a line a page: calls, tokens, cost, time. Nobody is asked."""
+    """Yield what `run_report` of the same would ask for, a line a page: calls, tokens, cost, time. Nobody is asked."""
     for page in plan(notebooks, **asked):
         yield f"{page.title} {estimate_page(page, whole=True)}{page.note}"
 
@@ -208,7 +208,7 @@ def _publish(page: Planned, before: StoredPage | None, folder: Path) -> None:
 
 
 def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:
-    """Two notebooks that give a figure the same name overwrite each other's."""
+    """Warn of notebooks that give a figure the same name, for they overwrite each other's."""
     own = set(files_of(entry))
     for other in pages_under(page.root):
         shared = sorted(own & set(files_of(other.entry))) if other.folder == page.folder else []
@@ -255,12 +255,12 @@ def _known_after(run: Run, progress: RunProgress) -> dict[str, Any]:
 
 
 def _records(notebook: Any, kind: str) -> list[Mapping[str, Any]]:
-    """What the notebook's outputs of this kind say about themselves."""
+    """Return what the notebook's outputs of this kind say about themselves."""
     return [record for record in records_of(notebook) if record["kind"] == kind]
 
 
 def _frame(page: Planned, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page's template shows around the notebook: what the manifest says of it, under what names it ran."""
+    """Return what the page's template shows around the notebook: what the manifest says of it, under what names it ran."""
     declared, given = page.study.declared, page.parameters(page.folder)
     own = (f"{k} = {v!r}" for k, v in given.items() if k not in _SHOWN_ANYWAY and v != declared[k])
     return {

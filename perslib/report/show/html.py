@@ -39,12 +39,12 @@ LABELLED = (
 
 @cache
 def stylesheet() -> str:
-    """The styles of what this module shows; each output carries them, a page only once."""
+    """Return the styles of what this module shows; each output carries them, a page only once."""
     return f"<style>{(Path(__file__).parent / 'shown.css').read_text(encoding='utf-8')}</style>"
 
 
 def escape(value: object) -> str:
-    """Any value as text that shows as itself on a page."""
+    """Return any value as text that shows as itself on a page."""
     return html.escape(controls_shown(str(value)))
 
 
@@ -53,7 +53,9 @@ CALLABLE = {"_": translate, "plural": plural, "named": name_of, "day": day, "too
 
 
 def load_template(name: str) -> Any:
-    """A template of `perslib/report/show/template` by its file's name; what is filled in is escaped, and acts no more."""
+    """Return a template of `perslib/report/show/template` by its file's name; what is filled in is escaped, and acts no
+    more.
+    """
     return _templates().get_template(name)
 
 
@@ -82,7 +84,7 @@ def _templates() -> Any:
 
 
 def fill(part: str, file: str = "shown.html.j2", **values: Any) -> str:
-    """The HTML of a macro of a template."""
+    """Return the HTML of a macro of a template."""
     return str(getattr(load_template(file).module, part)(**values))
 
 
@@ -121,7 +123,9 @@ def show_conversation(messages: Iterable[Mapping[str, Any]], title: str = "") ->
 
 
 def conversation_html(messages: Iterable[Mapping[str, Any]], title: str = "", recent: int | None = None) -> str:
-    """A conversation as `show_conversation` shows it; with `recent`, what came before the last so many is folded."""
+    """Return a conversation as `show_conversation` shows it; with `recent`, what came before the last so many is
+    folded.
+    """
     bubbles = [_bubble(m) for m in messages]
     if recent and (earlier := bubbles[:-recent]):
         label = translate("{n} earlier messages", n=len(earlier))
@@ -130,7 +134,7 @@ def conversation_html(messages: Iterable[Mapping[str, Any]], title: str = "", re
 
 
 def fold_html(summary: str, body: str, kind: str = "pl-more") -> str:
-    """Something that opens at a click, without a script; both parts are HTML already."""
+    """Return something that opens at a click, without a script; both parts are HTML already."""
     return f'<details class="{kind}"><summary>{summary}</summary>{body}</details>'
 
 
@@ -147,12 +151,12 @@ def _bubble(message: Mapping[str, Any]) -> str:
 
 
 def text_html(text: str) -> str:
-    """A stranger's text with its white space kept; of a long one the beginning shows, and the rest opens."""
+    """Return a stranger's text with its white space kept; of a long one the beginning shows, and the rest opens."""
     return _fold_text(text, "pl-text", html.escape)
 
 
 def reply_html(text: str) -> str:
-    """A model's reply with its Markdown set; of a long one the beginning shows, and the rest opens."""
+    """Return a model's reply with its Markdown set; of a long one the beginning shows, and the rest opens."""
     return _fold_text(text, "pl-text pl-markdown", reply)
 
 
@@ -168,7 +172,7 @@ def _fold_text(text: str, kind: str, form: Callable[[str], str]) -> str:
 
 
 def score_chip(score: float) -> str:
-    """A score as a small coloured mark, readable without the colour; one between two has the nearest's.
+    """Return a score as a small coloured mark, readable without the colour; one between two has the nearest's.
 
     Without a score (NaN) it is an empty mark.
     """
@@ -188,7 +192,7 @@ def show_profile(profile: Mapping[str, Any], title: str = "") -> None:
 
 
 def profile_html(profile: Mapping[str, Any], title: str = "") -> str:
-    """A profile as `show_profile` shows it."""
+    """Return a profile as `show_profile` shows it."""
     fields = []
     for key, value in profile.items():
         texts = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
@@ -201,12 +205,12 @@ def profile_html(profile: Mapping[str, Any], title: str = "") -> str:
 
 
 def header_of(column: object) -> str:
-    """What stands at the head of a column: its label in the page's language, else its name."""
+    """Return what stands at the head of a column: its label in the page's language, else its name."""
     return name_of(str(column))
 
 
 def cell(value: object, digits: int = 2, column: object = "") -> str:
-    """A value as people read it: thousands apart, `digits` decimals, a dash where there is none.
+    """Return a value as people read it: thousands apart, `digits` decimals, a dash where there is none.
 
     In the columns that hold stored labels (scenarios, reasons, statistics) they are shown by name.
     """
@@ -226,18 +230,18 @@ def cell(value: object, digits: int = 2, column: object = "") -> str:
 
 
 def unbroken(text: str) -> str:
-    """An interval in one line: `.371 [.237, .455]` breaks before the bracket only."""
+    """Return an interval in one line: `.371 [.237, .455]` breaks before the bracket only."""
     return _INTERVAL.sub(lambda m: m[0].replace(", ", ",\u00a0"), text)
 
 
 def is_numeric(column: pd.Series) -> bool:
-    """Whether a column holds numbers only, so that it is set flush right."""
+    """Return whether a column holds numbers only, so that it is set flush right."""
     known = column.dropna()
     return len(known) > 0 and pd.api.types.is_numeric_dtype(known.infer_objects())
 
 
 def _class(column: pd.Series) -> str:
-    """How a column is set: numbers flush right, times in one line, long texts not too narrow."""
+    """Return how a column is set: numbers flush right, times in one line, long texts not too narrow."""
     if is_numeric(column):
         return "pl-num"
     if pd.api.types.is_datetime64_any_dtype(column):
@@ -247,7 +251,7 @@ def _class(column: pd.Series) -> str:
 
 
 def cell_texts(frame: pd.DataFrame, digits: int = 2) -> list[list[str]]:
-    """What the cells say, column by column."""
+    """Return what the cells say, column by column."""
     return [
         [unbroken(controls_shown(cell(value, digits, column))) for value in frame.iloc[:, i]]
         for i, column in enumerate(frame.columns)
@@ -255,7 +259,7 @@ def cell_texts(frame: pd.DataFrame, digits: int = 2) -> list[list[str]]:
 
 
 def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
-    """A frame as a table whose every cell is text; wide ones scroll in their own box, long ones can be sorted."""
+    """Return a frame as a table whose every cell is text; wide ones scroll in their own box, long ones can be sorted."""
     kinds = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
     heads = [(kind, controls_shown(header_of(column))) for kind, column in zip(kinds, frame.columns)]
     rows = [list(zip(kinds, texts)) for texts in zip(*cell_texts(frame, digits))]

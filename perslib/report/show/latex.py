@@ -30,13 +30,13 @@ _INTERVAL = re.compile(r" (\[[^\]]*,~[^\]]*\])")
 
 
 def escape_latex(text: str) -> str:
-    """Text that LaTeX sets as it stands, whatever it holds."""
+    """Return the text that LaTeX sets as it stands, whatever it holds."""
     return _ACTING.sub(lambda match: _set(match[0]), controls_shown(text))
 
 
 @cache
 def _set(character: str) -> str:
-    """How a character (with its accents) is written for pdfLaTeX; itself where there is no way."""
+    """Return how a character (with its accents) is written for pdfLaTeX; itself where there is no way."""
     known = read_toml(__file__, "latex.toml")
     if character in known["text"]:
         return str(known["text"][character])

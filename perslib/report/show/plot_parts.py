@@ -41,7 +41,9 @@ class Look(TypedDict, total=False):
 
 
 def stack(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return the frame once for each of these estimates: its name in the column quantity, its numbers in value, value_low, value_high."""
+    """Return the frame once for each of these estimates: its name in the column quantity, its numbers in value,
+    value_low, value_high.
+    """
     own = {c: {c: "value", f"{c}_low": "value_low", f"{c}_high": "value_high"} for c in columns}
     every = {column for names in own.values() for column in names}
     about = [c for c in frame if c not in every]
@@ -112,12 +114,12 @@ class Chart:
             ax.set_visible(False)
 
     def panels(self) -> Iterator[tuple[Axes, pd.DataFrame]]:
-        """Each panel with its part of the frame."""
+        """Yield each panel with its part of the frame."""
         for ax, title in zip(self._axes, self._titles):
             yield ax, self._frame if title is None else self._frame[self._frame[self._column] == title]
 
     def parts(self, own: pd.DataFrame) -> Iterator[tuple[int, Any, pd.DataFrame]]:
-        """Each kind's place and colour with its part of the rows."""
+        """Yield each kind's place and colour with its part of the rows."""
         for place, kind in enumerate(self.kinds):
             yield place, self.colors[kind], own if kind is None else own[own[self._by] == kind]
 

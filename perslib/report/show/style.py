@@ -72,7 +72,7 @@ def figure_style(language: str = "en") -> None:
 
 @cache
 def _drawable() -> frozenset[int]:
-    """The characters that one of the style's fonts has a glyph for."""
+    """Return the characters that one of the style's fonts has a glyph for."""
     from matplotlib import font_manager
 
     families = [family for family in (chinese_font(), LATIN_FONT) if family]
@@ -81,7 +81,7 @@ def _drawable() -> frozenset[int]:
 
 
 def escape_figure_text(text: object, longest: int = 36) -> str:
-    """Text from data for a figure: set as it stands, shortened when very long.
+    """Return the text from data for a figure: set as it stands, shortened when very long.
 
     A `$` starts no formula. A character that no font has, or that acts instead of showing (a control character, a byte
     order mark, which matplotlib fails at), is a ▯.
@@ -93,7 +93,7 @@ def escape_figure_text(text: object, longest: int = 36) -> str:
 
 
 def literal_name(value: object, longest: int = 36) -> str:
-    """A stored value by its label, for a figure to write as it stands."""
+    """Return a stored value by its label, for a figure to write as it stands."""
     return escape_figure_text(name_of(str(value)), longest)
 
 

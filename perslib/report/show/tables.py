@@ -40,7 +40,7 @@ def format_table(frame: pd.DataFrame, *same: str, **columns: str | Form) -> pd.D
 
 
 def _by_rule(frame: pd.DataFrame, name: str) -> Any:
-    """A column as it is, or in the form that its name asks for."""
+    """Return a column as it is, or in the form that its name asks for."""
     if f"{name}_low" in frame and f"{name}_high" in frame:
         return format_as_interval()(frame, name)
     if f"{name}_std" in frame:
@@ -65,7 +65,7 @@ def widen(frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "valu
 def format_as_interval(
     value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = ""
 ) -> Form:
-    """An estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`.
+    """Return an estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`.
 
     A star marks those whose p, in the column `p`, is below .05.
     """
@@ -80,12 +80,12 @@ def format_as_interval(
 
 
 def format_as_number(value: str = "", digits: int = 2) -> Form:
-    """A number with so many decimals, or a dash."""
+    """Return a number with so many decimals, or a dash."""
     return _by_row(lambda v: with_interval(v, digits=digits, zero=True), value)
 
 
 def _deviation(frame: pd.DataFrame, name: str) -> list[FormattedCell]:
-    """A mean with its standard deviation, `0.36 ± 0.05`, where that is known."""
+    """Return a mean with its standard deviation, `0.36 ± 0.05`, where that is known."""
 
     def cell(mean: float, std: float) -> FormattedCell:
         alone = with_interval(mean, digits=2, zero=True)
@@ -95,7 +95,7 @@ def _deviation(frame: pd.DataFrame, name: str) -> list[FormattedCell]:
 
 
 def bounds(low: str = "low", high: str = "high") -> Form:
-    """An interval alone, `[0.3, 0.4]`, or a dash."""
+    """Return an interval alone, `[0.3, 0.4]`, or a dash."""
 
     def cell(below: float, above: float) -> FormattedCell | str:
         if not np.isfinite(below):
@@ -107,12 +107,12 @@ def bounds(low: str = "low", high: str = "high") -> Form:
 
 
 def format_as(form: str, value: str = "") -> Form:
-    """A number in a format of Python's: `format_as("{:.0%}")`."""
+    """Return a number in a format of Python's: `format_as("{:.0%}")`."""
     return lambda frame, head: [FormattedCell("–" if pd.isna(v) else form.format(v), v) for v in frame[value or head]]
 
 
 def p_value(value: str = "") -> Form:
-    """A p-value, `.012` or `< .001`."""
+    """Return a p-value, `.012` or `< .001`."""
 
     def cell(p: float) -> FormattedCell:
         if not np.isfinite(p):
@@ -123,17 +123,17 @@ def p_value(value: str = "") -> Form:
 
 
 def _by_row(cell: Callable[..., Any], *columns: str) -> Form:
-    """A cell for each row, from the numbers in these columns; the one without a name is that of the head."""
+    """Return a cell for each row, from the numbers in these columns; the one without a name is that of the head."""
     return lambda frame, head: [cell(*row) for row in frame[[c or head for c in columns]].to_numpy(float)]
 
 
 def format_as_label(value: str = "", prefix: str = "") -> Form:
-    """A stored value by its label in the page's language; one with the prefix comes first."""
+    """Return a stored value by its label in the page's language; one with the prefix comes first."""
     return lambda frame, head: [translate_value(v, prefix) for v in frame[value or head]]
 
 
 def translate_value(value: object, prefix: str = "") -> str:
-    """The label of a stored value; one with the prefix comes first, for some values are common words elsewhere."""
+    """Return the label of a stored value; one with the prefix comes first, for some values are common words elsewhere."""
     own = name_of(f"{prefix}{value}")
     return name_of(str(value)) if own == f"{prefix}{value}" else own
 
@@ -172,7 +172,7 @@ class FormattedCell:
 def agreement_table(
     agreement: pd.DataFrame, metrics: Sequence[str] | None = None, gains: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The wide form of an agreement frame, cells as people read them: `.360 [.300, .410]`.
+    """Return the wide form of an agreement frame, cells as people read them: `.360 [.300, .410]`.
 
     `gains` names metrics whose gain over the best control gets a column of its own, behind the metric's where that is
     shown, called `gain: pearson`; a star marks gains whose Holm-corrected p is below .05. A value that is not
@@ -199,7 +199,7 @@ _MOST_DIGITS = 5
 def with_interval(
     value: float, low: float = np.nan, high: float = np.nan, digits: int = 3, zero: bool = False
 ) -> FormattedCell:
-    """A value and its interval as papers print them, `.360 [.300, .410]`; without bounds the value alone.
+    """Return a value and its interval as papers print them, `.360 [.300, .410]`; without bounds the value alone.
 
     With `zero`, numbers keep the zero before their point. An interval that holds zero is never shown as one that ends there:
     a bound that would be rounded to zero has more digits.
@@ -216,7 +216,7 @@ def with_interval(
 
 
 def format_number(value: float, digits: int = 3, zero: bool = False) -> str:
-    """A number as papers print it: `.360`, `−.042`, `1.250`; `–` where there is none."""
+    """Return a number as papers print it: `.360`, `−.042`, `1.250`; `–` where there is none."""
     if not np.isfinite(value):
         return "–"
     text = f"{abs(value):.{digits}f}"

@@ -32,14 +32,14 @@ def beginning(text: str) -> str:
 
 
 def day(moment: str) -> str:
-    """An ISO time in the reader's own time zone, to the minute."""
+    """Return an ISO time in the reader's own time zone, to the minute."""
     with suppress(ValueError):
         return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M}"
     return ""
 
 
 def format_duration(seconds: float, language: str = "") -> str:
-    """A duration, in the current language or the one given: seconds below a minute and a half, then minutes."""
+    """Return a duration, in the current language or the one given: seconds below a minute and a half, then minutes."""
     with using_language(language or current_language()):
         if seconds < 90:
             return translate("{n} s", n=f"{seconds:.0f}")
@@ -63,7 +63,7 @@ def _mark(match: re.Match[str]) -> str:
 
 
 def controls_shown(text: str) -> str:
-    """The text with every control, direction and invisible character replaced by a readable mark.
+    """Return the text with every control, direction and invisible character replaced by a readable mark.
 
     For people who read a page; what a prompt shows to a model goes through `perslib.prompts.fencing.visible`.
     """
@@ -71,5 +71,5 @@ def controls_shown(text: str) -> str:
 
 
 def without_ansi(text: str) -> str:
-    """The text as a terminal without colours would show it; for tracebacks, which IPython colours."""
+    """Return the text as a terminal without colours would show it; for tracebacks, which IPython colours."""
     return _ANSI.sub("", text)

@@ -32,7 +32,7 @@ class JudgeKey(NamedTuple):
 def with_gold(
     verdicts: pd.DataFrame, corpus: Corpus, columns: Iterable[str] = ("raw",), by: str | None = None
 ) -> pd.DataFrame:
-    """Verdicts with what the user said of the same reply, one row a verdict, in the order of the verdicts.
+    """Return verdicts with what the user said of the same reply, one row a verdict, in the order of the verdicts.
 
     Columns: the keys of a turn, judge, backbone, the `columns` asked for, `gold` and `gold_reason` (missing
     where the corpus has none), `place` (the turn's row in corpus.turns) and `by`, a column of the verdicts,
@@ -56,7 +56,7 @@ def with_gold(
 
 
 def of_turns(corpus: Corpus, column: str) -> pd.Series:
-    """A column of the turns, or of their sessions, a value a turn."""
+    """Return a column of the turns, or of their sessions, a value a turn."""
     if column in corpus.turns:
         return corpus.turns[column]
     check_names("column", column, {*corpus.turns.columns, *corpus.sessions.columns})
@@ -74,13 +74,13 @@ def _refuse(frame: pd.DataFrame, wrong: pd.Series, what: str) -> None:
 
 
 def of_judges(frame: pd.DataFrame) -> Iterator[tuple[JudgeKey, pd.DataFrame]]:
-    """The verdicts of each judge and backbone, in order of first appearance."""
+    """Yield the verdicts of each judge and backbone, in order of first appearance."""
     for (judge, backbone), part in frame.groupby(WHO, sort=False, dropna=False):
         yield JudgeKey(judge, None if pd.isna(backbone) else backbone), part
 
 
 def find_judge(rows: Iterable[JudgeKey], wanted: str | Sequence[str | None]) -> JudgeKey:
-    """The row called so: by judge where that is enough, else by (judge, backbone)."""
+    """Return the row called so: by judge where that is enough, else by (judge, backbone)."""
     rows = list(rows)
     name, *further = [wanted] if isinstance(wanted, str) else wanted
     found = [r for r in rows if r.judge == name and (not further or r.backbone == further[0])]
@@ -94,7 +94,7 @@ def find_judge(rows: Iterable[JudgeKey], wanted: str | Sequence[str | None]) -> 
 def disagreements(
     verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", judges: Sequence[str] | None = None
 ) -> pd.DataFrame:
-    """Turns scored by at least two judges, those on which they differ most first.
+    """Return turns scored by at least two judges, those on which they differ most first.
 
     Columns: user, scenario, session, turn, gold, one column a judge (named `judge` or `judge (backbone)`),
     spread (highest less lowest score), error (mean |score − gold|), sides (True where some find the user

@@ -33,7 +33,7 @@ def agreement(
     controls: Sequence[str] = (),
     by: str | None = None,
 ) -> pd.DataFrame:
-    """Agreement of every judge with the users' own ratings, one row a judge, score column and metric.
+    """Return the agreement of every judge with the users' own ratings, one row a judge, score column and metric.
 
     `scores` names columns of the verdicts (raw, expected, cdf, …), `metrics` entries of
     `perslib.stats.METRICS`, `by` a column to stratify by (scenario, turn, assistant, …).
@@ -81,13 +81,13 @@ def agreement(
 def _measure_judges(
     part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """One score column of all judges: a row a judge and metric, with the gain over the best control."""
+    """Yield one score column of all judges: a row a judge and metric, with the gain over the best control."""
     given = dict(of_judges(part.assign(score=floats(part[score]), gold=floats(part["gold"])).set_index("place")))
     scored = {row: own.dropna(subset=["score", "gold"]).sort_index() for row, own in given.items()}
 
     @cache
     def measure_judge(row: JudgeKey, places: tuple[int, ...]) -> dict[str, np.ndarray]:
-        """The metrics of a judge's scores on these turns, and those without each user."""
+        """Return the metrics of a judge's scores on these turns, and those without each user."""
         sums = AgreementSums.of(scored[row].loc[list(places)])
         return measure_under(sums, metrics, leave_out(sums.users))
 
@@ -130,7 +130,7 @@ def agreement_between(
     score: str = "raw",
     metrics: Sequence[str] = DEFAULT,
 ) -> pd.DataFrame:
-    """How well `a` agrees with `b`, two judges or raters, on the replies that both scored.
+    """Return how well `a` agrees with `b`, two judges or raters, on the replies that both scored.
 
     The metrics are those of `agreement` with `b`, rounded to the scale, in the place of the user's own label; so
     `false_sat` is how often `a` is satisfied where `b` is not. `a` and `b` are names, or (judge, backbone) where a judge
@@ -155,7 +155,7 @@ def agreement_between(
 
 
 def _scores_of(own: pd.DataFrame, name: str, score: str, called: str) -> pd.DataFrame:
-    """The replies that a judge scored, with the score under the name it is called by."""
+    """Return the replies that a judge scored, with the score under the name it is called by."""
     if score not in own:
         raise DataError(Problem("verdicts", f"{name} has no score column {score!r}"))
     if (twice := own.duplicated(_KEYS)).any():

@@ -37,22 +37,22 @@ _LARGEST_R = 0.9999
 
 
 def pearson(r: WeightedSums) -> Floats:
-    """Pearson's r."""
+    """Return Pearson's r."""
     return correlate_moments(r.moments[:6])
 
 
 def mae(r: WeightedSums) -> Floats:
-    """Σ|s − g| / n."""
+    """Return Σ|s − g| / n."""
     return ratio(r.moments[6], r.moments[0])
 
 
 def rmse(r: WeightedSums) -> Floats:
-    """√(Σ(s − g)² / n)."""
+    """Return √(Σ(s − g)² / n)."""
     return np.sqrt(ratio(r.moments[7], r.moments[0]))
 
 
 def _midranks(counts: Floats) -> Floats:
-    """Midrank of each value less the mean rank, from how often each value occurs."""
+    """Return the midrank of each value less the mean rank, from how often each value occurs."""
     ranks: Floats = np.cumsum(counts, axis=0) - counts / 2 - counts.sum(axis=0) / 2
     return ranks
 
@@ -66,7 +66,7 @@ def _rank_correlation(table: Floats) -> Floats:
 
 
 def spearman(r: WeightedSums) -> Floats:
-    """Pearson's r of midranks, ranked anew under each column of weights.
+    """Return Pearson's r of midranks, ranked anew under each column of weights.
 
     If the tables are coarse, all values are moved by what that changes in the sample itself.
     """
@@ -80,7 +80,7 @@ def spearman(r: WeightedSums) -> Floats:
 
 
 def auc(r: WeightedSums) -> Floats:
-    """P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
+    """Return P(score of a satisfied turn > score of a dissatisfied one), ties counting half."""
     return auroc_under(to_scale(r.sums.gold) >= 4, r.sums.score, r.sums.user, r.weights)
 
 
@@ -92,7 +92,7 @@ _RIGHT = _SAT_GOLD == _SAT_SCORE
 
 
 def qwk(r: WeightedSums) -> Floats:
-    """Quadratically weighted κ on 1–5: 1 − Σ(i − j)² O_ij / Σ(i − j)² E_ij, E from the margins."""
+    """Return quadratically weighted κ on 1–5: 1 − Σ(i − j)² O_ij / Σ(i − j)² E_ij, E from the margins."""
     counts = r.confusion
     n, gold, score = counts.sum(axis=0), _GOLD @ counts, _SCORE @ counts
     squares = (_GOLD**2 + _SCORE**2) @ counts
@@ -102,13 +102,13 @@ def qwk(r: WeightedSums) -> Floats:
 
 
 def _count(r: WeightedSums, cells: Bools) -> Floats:
-    """How many turns are in these cells."""
+    """Return how many turns are in these cells."""
     counts: Floats = r.confusion[cells].sum(axis=0)
     return counts
 
 
 def _rate(part: Bools, whole: Bools, otherwise: float = 0.0) -> Measure:
-    """The share of the turns in the cells `whole` that are in the cells `part` of these, too."""
+    """Return the share of the turns in the cells `whole` that are in the cells `part` of these, too."""
     return lambda r: ratio(_count(r, part & whole), _count(r, whole), otherwise)
 
 
@@ -116,14 +116,14 @@ accuracy = _rate(_RIGHT, np.ones_like(_RIGHT), np.nan)
 
 
 def kappa(r: WeightedSums) -> Floats:
-    """Cohen's κ of satisfied against dissatisfied."""
+    """Return Cohen's κ of satisfied against dissatisfied."""
     n, gold, score = r.confusion.sum(axis=0), _count(r, _SAT_GOLD), _count(r, _SAT_SCORE)
     chance = gold * score + (n - gold) * (n - score)
     return 1 - ratio(n**2 - n * _count(r, _RIGHT), n**2 - chance)
 
 
 def _f1(gold: Bools, score: Bools) -> Measure:
-    """F1 of a class, from the cells where users and those where scores are of it."""
+    """Return F1 of a class, from the cells where users and those where scores are of it."""
     return lambda r: ratio(2 * _count(r, gold & score), _count(r, gold) + _count(r, score), 0.0)
 
 
@@ -131,7 +131,7 @@ f1_sat, f1_dsat = _f1(_SAT_GOLD, _SAT_SCORE), _f1(~_SAT_GOLD, ~_SAT_SCORE)
 
 
 def f1_macro(r: WeightedSums) -> Floats:
-    """Mean of both classes' F1."""
+    """Return the mean of both classes' F1."""
     return (f1_sat(r) + f1_dsat(r)) / 2
 
 
@@ -139,26 +139,26 @@ def f1_macro(r: WeightedSums) -> Floats:
 
 
 def _of_users(values: Floats, r: WeightedSums) -> Floats:
-    """Mean of one value a user, weighted by turns, over the users that have one."""
+    """Return the mean of one value a user, weighted by turns, over the users that have one."""
     there = np.isfinite(values) & (r.sums.turns > 0)
     weight = np.where(there, r.sums.turns, 0).astype(float)
     return ratio((weight * np.where(there, values, 0.0)) @ r.weights, weight @ r.weights)
 
 
 def pu_pearson(r: WeightedSums) -> Floats:
-    """tanh of the mean of atanh(r_u), r_u clipped to ±0.9999; users with < 3 turns or no variance left out."""
+    """Return the tanh of the mean of atanh(r_u), r_u clipped to ±0.9999; users with < 3 turns or no variance left out."""
     of_user = pearson(r.sums.each_user).clip(-_LARGEST_R, _LARGEST_R)
     enough = r.sums.turns >= FEWEST_TURNS
     return np.tanh(_of_users(np.where(enough, np.arctanh(of_user), np.nan), r))
 
 
 def pu_rmse(r: WeightedSums) -> Floats:
-    """Mean of the users' RMSE."""
+    """Return the mean of the users' RMSE."""
     return _of_users(rmse(r.sums.each_user), r)
 
 
 def pu_kappa(r: WeightedSums) -> Floats:
-    """Mean of the users' QWK; users with < 3 turns or one gold value left out."""
+    """Return the mean of the users' QWK; users with < 3 turns or one gold value left out."""
     each = r.sums.each_user
     varied = (each.confusion.reshape(5, 5, -1).sum(axis=1) > 0).sum(axis=0) > 1
     enough = varied & (r.sums.turns >= FEWEST_TURNS)
@@ -166,7 +166,7 @@ def pu_kappa(r: WeightedSums) -> Floats:
 
 
 def _over_mixed_users(measure: Measure) -> Measure:
-    """Mean over the users who were satisfied at times and dissatisfied at others."""
+    """Return the mean over the users who were satisfied at times and dissatisfied at others."""
 
     def measure_pooled(r: WeightedSums) -> Floats:
         satisfied = _count(r.sums.each_user, _SAT_GOLD)
@@ -177,7 +177,9 @@ def _over_mixed_users(measure: Measure) -> Measure:
 
 
 def _of(other: str, measure: Measure) -> Measure:
-    """The metric of other gold and scores that are made of these (see `AgreementSums`): within_users, within_blocks, of_ranks, …."""
+    """Return the metric of other gold and scores that are made of these (see `AgreementSums`): within_users,
+    within_blocks, of_ranks, ….
+    """
     return lambda r: measure(WeightedSums(getattr(r.sums, other), r.weights))
 
 
@@ -248,7 +250,7 @@ def check_users(name: str, values: Floats, carriers: int, *, is_gain: bool = Fal
 
 
 def measure_under(sums: AgreementSums, metrics: Iterable[str], weights: Floats) -> dict[str, Floats]:
-    """Each metric under each column of user weights; column 0 is the sample itself."""
+    """Return each metric under each column of user weights; column 0 is the sample itself."""
     names = list(metrics)
     check_names("metric", names, METRICS)
     if not len(sums):
@@ -264,7 +266,7 @@ def measure(
     metrics: Iterable[str] = tuple(METRICS),
     scenario: Floats | pd.Series | None = None,
 ) -> pd.Series:
-    """The metrics of these scores; turns without gold or without score are left out.
+    """Return the metrics of these scores; turns without gold or without score are left out.
 
     Without `user`, all turns count as one user's; without `scenario`, all turns of a user as one block.
     """

@@ -24,7 +24,8 @@ Level = Literal["nominal", "ordinal", "interval"]
 
 
 def cohen(one: Sequence[object], other: Sequence[object]) -> float:
-    """Cohen's κ of two raters over the items that both rated; missing where either rates nothing or chance is all.
+    """Return Cohen's κ of two raters over the items that both rated; missing where either rates nothing or chance is
+    all.
 
     κ = (p_o − p_e) / (1 − p_e).
     """
@@ -35,7 +36,9 @@ def cohen(one: Sequence[object], other: Sequence[object]) -> float:
 
 
 def cohen_under(one: npt.NDArray[Any], other: npt.NDArray[Any], units: Resamples) -> Floats:
-    """Cohen's κ of two raters who rated every row, under each column of the units' weights; missing where chance is all."""
+    """Return Cohen's κ of two raters who rated every row, under each column of the units' weights; missing where chance
+    is all.
+    """
     n, equal = units.total(np.ones(len(one))), units.total(one == other)
     chance = sum(units.total(one == name) * units.total(other == name) for name in {*one, *other})
     return ratio(n * equal - chance, n**2 - chance)
@@ -48,7 +51,7 @@ def count_ratings(ratings: pd.DataFrame) -> Floats:
 
 
 def fleiss(counts: npt.ArrayLike) -> float:
-    """Fleiss' κ of a table items × categories that counts how many raters chose each category.
+    """Return Fleiss' κ of a table items × categories that counts how many raters chose each category.
 
     κ = (P̄ − P_e) / (1 − P_e), with P̄ the mean share of agreeing pairs of raters and P_e = Σ (share of category)².
     Missing where it is undefined: no item, one rater, or only one category ever chosen.
@@ -65,7 +68,8 @@ def fleiss(counts: npt.ArrayLike) -> float:
 
 
 def gwet(counts: npt.ArrayLike) -> float:
-    """Gwet's AC1 of a table items × categories that counts raters; items with fewer than two ratings give no pair.
+    """Return Gwet's AC1 of a table items × categories that counts raters; items with fewer than two ratings give no
+    pair.
 
     AC1 = (p_a − p_e) / (1 − p_e),  p_e = Σ π_k (1 − π_k) / (q − 1), with π_k the mean share of category k over items
     and q the number of categories (Gwet 2008).
@@ -80,7 +84,7 @@ def gwet(counts: npt.ArrayLike) -> float:
 
 
 def _equal_pairs(table: Floats) -> float:
-    """The share of a item's pairs of ratings that are equal, averaged over items with two ratings or more."""
+    """Return the share of a item's pairs of ratings that are equal, averaged over items with two ratings or more."""
     raters = table.sum(axis=1)
     table, raters = table[raters >= 2], raters[raters >= 2]
     if not len(table):
@@ -89,7 +93,7 @@ def _equal_pairs(table: Floats) -> float:
 
 
 def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
-    """Krippendorff's α of items × raters, ratings missing where a rater did not rate.
+    """Return Krippendorff's α of items × raters, ratings missing where a rater did not rate.
 
     α = 1 − D_o / D_e: disagreement within items over that of all ratings paired at random, weighed by how far apart
     two categories are: δ² = [c ≠ k], (ranks between them)², or (c − k)² for nominal, ordinal and interval ratings
@@ -115,7 +119,7 @@ def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
 
 
 def raters_agreement(ratings: pd.DataFrame) -> dict[str, float]:
-    """All that applies to items × raters at once: share of equal pairs, Fleiss κ, Krippendorff α, Gwet AC1.
+    """Return all that applies to items × raters at once: share of equal pairs, Fleiss κ, Krippendorff α, Gwet AC1.
 
     Fleiss κ wants the same number of ratings of every item, so it goes by the items that all rated.
     """

@@ -27,7 +27,7 @@ SATISFIED, NO_REASON = "satisfied", "none given"
 
 
 def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """Every dissatisfied turn with a reason, once for each judge that scored it.
+    """Return every dissatisfied turn with a reason, once for each judge that scored it.
 
     Columns: user, scenario, session, turn, judge, backbone, gold (score), score, gold_reason, reason, and the controls
     own_reason (the user's most frequent one in other scenarios, else the common one) and common_reason (that of train
@@ -43,7 +43,9 @@ def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
 
 
 def _find_usual_reasons(corpus: Corpus, blocks: pd.DataFrame) -> tuple[list[str], str]:
-    """For each block the user's most frequent reason in other scenarios; and the most frequent one of train users."""
+    """Return for each block the user's most frequent reason in other scenarios; and the most frequent one of train
+    users.
+    """
     given = corpus.turns[[*BLOCK, "reason"]][corpus.turns["reason"].notna() & (corpus.turns["score"] <= 3)]
     of_train = given[given["user"].isin(corpus.split().get("train", []))]
     usual = (of_train if len(of_train) else given)["reason"].mode()
@@ -56,14 +58,14 @@ def _find_usual_reasons(corpus: Corpus, blocks: pd.DataFrame) -> tuple[list[str]
 
 
 def order_reasons(corpus: Corpus) -> list[str]:
-    """The labels of this corpus, satisfied last."""
+    """Return the labels of this corpus, satisfied last."""
     known = [label for reason, label in REASONS.get(corpus.language, {}).items() if reason != IS_SATISFIED]
     given = corpus.turns["reason"].dropna()
     return [*known, *sorted(set(given) - set(known)), NO_REASON, SATISFIED]
 
 
 def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """How often each reason of the users met each reason of a judge, *satisfied* being one on either side.
+    """Return how often each reason of the users met each reason of a judge, *satisfied* being one on either side.
 
     Columns: judge, backbone, gold_reason, reason, turns, share (of the turns with this gold reason). Reasons
     that neither side named are left out.
@@ -87,7 +89,7 @@ def reason_confusion(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
 
 
 def reason_agreement(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """How often a judge names the user's reason, with intervals over users.
+    """Return how often a judge names the user's reason, with intervals over users.
 
     Metrics: `accuracy` and Cohen's `kappa` on the turns that both found dissatisfying; `accuracy_all` on all
     dissatisfied turns, where a satisfied judge is wrong; `gain_own` and `gain_common`, the judge's accuracy less that of

@@ -10,7 +10,8 @@ from perslib.stats.resample.leave_out import floats, mean_by, name_bounds
 
 
 def reliability(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", bins: int = 5) -> pd.DataFrame:
-    """Mean gold against predicted score, for a calibration plot: on the diagonal a judge is right on average.
+    """Return the mean gold against predicted score, for a calibration plot: on the diagonal a judge is right on
+    average.
 
     Up to 2 · `bins` different scores each stand for themselves; finer ones fall into `bins` groups of about
     equal size. Columns: judge, backbone, predicted (mean of the group), gold (mean), gold_low, gold_high (95 %, over

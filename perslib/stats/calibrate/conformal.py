@@ -40,7 +40,7 @@ class Conformal:
     p: str = "p"
 
     def transform(self, verdicts: pd.DataFrame) -> pd.DataFrame:
-        """The verdicts with boolean columns set1 … set5: the scores that the set holds; missing if unscored."""
+        """Return the verdicts with boolean columns set1 … set5: the scores that the set holds; missing if unscored."""
         misfit = misfits(verdicts, self.p)
         # The best-fitting score is always in: no set is empty, and coverage can only gain.
         inside = misfit <= np.maximum(self.threshold, misfit.min(axis=1))[:, None]
@@ -53,7 +53,7 @@ class Conformal:
 
 
 def fit_conformal(calibration: pd.DataFrame, *, alpha: float = 0.1, p: str = "p") -> Conformal:
-    """The threshold for coverage 1 − alpha, from verdicts on calibration users with `gold`.
+    """Return the threshold for coverage 1 − alpha, from verdicts on calibration users with `gold`.
 
     The distribution stands in the columns `{p}1` … `{p}5`: a judge's own, or a fitted calibrator's (`ordinal_p`).
     """
@@ -71,7 +71,7 @@ def fit_conformal(calibration: pd.DataFrame, *, alpha: float = 0.1, p: str = "p"
 
 
 def quantile_over_users(misfit: Floats, user: npt.ArrayLike, alpha: float) -> float:
-    """The (1 − alpha)-quantile of misfits, users weighing alike and one more at infinity."""
+    """Return the (1 − alpha)-quantile of misfits, users weighing alike and one more at infinity."""
     number, names = pd.factorize(np.asarray(user, dtype=object))
     order = np.argsort(misfit, kind="stable")
     reached = np.cumsum(1 / np.bincount(number)[number[order]]) / (len(names) + 1)
@@ -80,7 +80,7 @@ def quantile_over_users(misfit: Floats, user: npt.ArrayLike, alpha: float) -> fl
 
 
 def misfits(verdicts: pd.DataFrame, p: str) -> Floats:
-    """How far each of the five scores lies from the middle of the predicted distribution, one row a verdict."""
+    """Return how far each of the five scores lies from the middle of the predicted distribution, one row a verdict."""
     columns = [f"{p}{s}" for s in SCORES]
     if missing := [c for c in columns if c not in verdicts]:
         raise DataError(f"verdicts: column {missing[0]!r} is missing", "Sets need a distribution: see `p`.")

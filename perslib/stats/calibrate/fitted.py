@@ -28,17 +28,19 @@ class Fitted(ABC):
 
     @abstractmethod
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
-        """Probabilities of 1 to 5, one row a verdict; NaN where the judge gave no score."""
+        """Return probabilities of 1 to 5, one row a verdict; NaN where the judge gave no score."""
 
     def transform(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> pd.DataFrame:
-        """The verdicts with `{name}_p1` … `{name}_p5` and `{name}`, their expected score (Float64)."""
+        """Return the verdicts with `{name}_p1` … `{name}_p5` and `{name}`, their expected score (Float64)."""
         p = self.distribution(verdicts, histories)
         columns = {self.name: p @ SCORES} | {f"{self.name}_p{s}": p[:, s - 1] for s in SCORES}
         return verdicts.assign(**pd.DataFrame(columns, verdicts.index, dtype="Float64"))
 
 
 def prepare_training_rows(train: pd.DataFrame, columns: list[str]) -> tuple[pd.DataFrame, Ints]:
-    """Rows with gold and without a gap in `columns`, and their gold as 0 to 4; DataError where that is no train frame."""
+    """Return rows with gold and without a gap in `columns`, and their gold as 0 to 4; DataError where that is no train
+    frame.
+    """
     if missing := [c for c in ("gold", *BLOCK, *columns) if c not in train]:
         raise DataError(
             f"train frame: column {missing[0]!r} is missing",
@@ -59,7 +61,7 @@ def of_one_judge(frame: pd.DataFrame, called: str) -> None:
 
 
 def level_of(verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
-    """Mean score of the history of each verdict's user."""
+    """Return the mean score of the history of each verdict's user."""
     level = history_mean(of_blocks(verdicts, histories))
     if np.isnan(level).any():
         users = verdicts.loc[np.isnan(level), "user"].unique()
@@ -71,5 +73,5 @@ def level_of(verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
 
 
 def score_and_level(verdicts: pd.DataFrame, histories: pd.DataFrame, score: str) -> Floats:
-    """What the ordinal calibrators go by: the judge's score and the user's level, one row a verdict."""
+    """Return what the ordinal calibrators go by: the judge's score and the user's level, one row a verdict."""
     return np.column_stack([scores_of(verdicts, score), level_of(verdicts, histories)])

@@ -49,12 +49,12 @@ class CalibratedScores:
 
 
 def to_scale(scores: npt.ArrayLike) -> Floats:
-    """Rounded half to even and clipped to 1–5: the one rounding rule of perslib. NaN stays NaN."""
+    """Return rounded half to even and clipped to 1–5: the one rounding rule of perslib. NaN stays NaN."""
     return np.clip(np.rint(np.asarray(scores, dtype=float)), 1, 5)
 
 
 def _or_raw(calibrated: Floats, raw: Floats, *obstacles: Obstacle) -> CalibratedScores:
-    """The calibrated scores, but the raw ones on the scale where an obstacle stands; the first one counts."""
+    """Return the calibrated scores, but the raw ones on the scale where an obstacle stands; the first one counts."""
     fallback = np.full(len(raw), "", dtype=f"<U{max(len(why) for why, _ in obstacles)}")
     for why, stands in reversed(obstacles):
         fallback[stands & ~np.isnan(raw)] = why
@@ -71,7 +71,7 @@ Ties = Literal[SharedTies, "turn_index"]
 
 
 def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expected") -> Floats:
-    """F⁻¹((r + ½) / n) with zero-based ranks r from `low` to `high` (tied) of `n`: PersTurnBench eq. (8).
+    """Return f⁻¹((r + ½) / n) with zero-based ranks r from `low` to `high` (tied) of `n`: PersTurnBench eq. (8).
 
     F is the distribution of `history`, one row of five counts an entry, and F⁻¹(q) the smallest s with F(s) ≥ q.
     """
@@ -93,7 +93,7 @@ def read_off(low: Ints, high: Ints, n: Ints, history: Floats, ties: str = "expec
 
 
 def below_and_upto(scores: Floats, block: Ints, others: Floats, others_block: Ints) -> tuple[Ints, Ints]:
-    """How many of the others of its block are smaller than each score, and how many not greater.
+    """Return how many of the others of its block are smaller than each score, and how many not greater.
 
     These are also the first and the last rank the score could take if it alone joined them.
     """
@@ -113,7 +113,7 @@ def mean_shift(
     *,
     min_history: float = MIN_HISTORY,
 ) -> CalibratedScores:
-    """Raw + (history mean − mean raw of the block, or of its reference), rounded: PersTurnBench eq. (6) and (7)."""
+    """Return raw + (history mean − mean raw of the block, or of its reference), rounded: PersTurnBench eq. (6) and (7)."""
     scores, codes, counts = _make_arrays(raw, block, history)
     beside, of_block, n = _select_scored(reference or (scores, codes), len(counts))
     level = np.bincount(of_block, weights=beside, minlength=len(counts)) / np.maximum(n, 1)
@@ -131,7 +131,7 @@ def cdf(
     turn: npt.ArrayLike | None = None,
     min_history: float = MIN_HISTORY,
 ) -> CalibratedScores:
-    """The score's rank in its block, mapped to the user's history distribution: PersTurnBench eq. (8).
+    """Return the score's rank in its block, mapped to the user's history distribution: PersTurnBench eq. (8).
 
     With a reference each score is ranked alone among the block's reference scores and itself: what other candidates or
     replies stand in the same table changes nothing. Its ranks run from #(reference < x) to #(reference ≤ x).
@@ -156,19 +156,19 @@ def cdf(
 
 
 def _make_arrays(raw: npt.ArrayLike, block: npt.ArrayLike, history: npt.ArrayLike) -> tuple[Floats, Ints, Floats]:
-    """Scores, block numbers and counts of five scores a block as arrays."""
+    """Return scores, block numbers and counts of five scores a block as arrays."""
     return np.asarray(raw, dtype=float), np.asarray(block, dtype=np.int64), np.asarray(history, dtype=float)
 
 
 def _select_scored(reference: Reference, blocks: int) -> tuple[Floats, Ints, Ints]:
-    """The scores that there are, their blocks, and how many each block has."""
+    """Return the scores that there are, their blocks, and how many each block has."""
     scores, codes = np.asarray(reference[0], dtype=float), np.asarray(reference[1], dtype=np.int64)
     scored = ~np.isnan(scores)
     return scores[scored], codes[scored], np.bincount(codes[scored], minlength=blocks)
 
 
 def _obstacles(history: Floats, block: Ints, n: Ints, is_reference: bool, least: float) -> tuple[Obstacle, ...]:
-    """What can be lacking for each entry: history, and scores of the block, of which there are `n`."""
+    """Return what can be lacking for each entry: history, and scores of the block, of which there are `n`."""
     total = history.sum(axis=1)[block]
     lacks = ("no history", total <= 0), ("short history", total < least)
     if is_reference:
@@ -177,6 +177,6 @@ def _obstacles(history: Floats, block: Ints, n: Ints, is_reference: bool, least:
 
 
 def history_mean(counts: Floats) -> Floats:
-    """Mean score of each history; NaN for an empty one."""
+    """Return the mean score of each history; NaN for an empty one."""
     total = counts.sum(axis=1)
     return np.where(total > 0, counts @ SCORES / np.where(total > 0, total, 1), np.nan)

@@ -22,7 +22,7 @@ class Isotonic(Fitted):
     name: str = "isotonic"
 
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
-        """Probabilities of 1 to 5."""
+        """Return probabilities of 1 to 5."""
         index = self.odds.index(verdicts, histories)
         given = ~np.isnan(index)
         above = np.full((len(index), 4), np.nan)

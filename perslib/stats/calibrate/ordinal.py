@@ -33,16 +33,16 @@ class ProportionalOdds(Fitted):
     name: str = "ordinal"
 
     def index(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
-        """β · x: where each reply stands on the scale of logits."""
+        """Return β · x: where each reply stands on the scale of logits."""
         return score_and_level(verdicts, histories, self.score) @ self.slopes
 
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
-        """Probabilities of 1 to 5."""
+        """Return probabilities of 1 to 5."""
         return ordinal_probabilities(self.thresholds, self.index(verdicts, histories))
 
 
 def ordinal_probabilities(thresholds: Floats, index: Floats) -> Floats:
-    """P(1 … 5) from the thresholds θ and the indices β · x, one row an index."""
+    """Return P(1 … 5) from the thresholds θ and the indices β · x, one row an index."""
     return np.diff(expit(thresholds - index[:, None]), axis=1, prepend=0, append=1)
 
 
@@ -54,7 +54,7 @@ def fit_ordinal(train: pd.DataFrame, histories: pd.DataFrame, *, score: str = "r
 
 
 def proportional_odds(x: Floats, gold: Ints, rising: int = 1) -> tuple[Floats, Floats]:
-    """Thresholds θ and slopes β of greatest likelihood, the first `rising` slopes not negative; gold is 0 to 4.
+    """Return thresholds θ and slopes β of greatest likelihood, the first `rising` slopes not negative; gold is 0 to 4.
 
     Solved with x standardised and θ as a first threshold and logarithms of three gaps, so that they stay in order.
     """

@@ -41,7 +41,7 @@ class HistoryPrior:
         return self.strength * np.array(self.shares)
 
     def shrink(self, histories: pd.DataFrame) -> pd.DataFrame:
-        """The histories with the imaginary turns added: takes their place wherever histories are asked for.
+        """Return the histories with the imaginary turns added: takes their place wherever histories are asked for.
 
         Calibrators fall back below five turns of history; with these, ask them for `min_history=0`.
         """
@@ -49,7 +49,7 @@ class HistoryPrior:
 
 
 def fit_population(train: Corpus) -> HistoryPrior:
-    """Shares and strength from the train users' ratings."""
+    """Return shares and strength from the train users' ratings."""
     rated = train.turns.dropna(subset="score")
     if rated.empty:
         raise DataError(f"{train.name}: no rated turn to learn the population from")
@@ -67,7 +67,7 @@ def fit_population(train: Corpus) -> HistoryPrior:
 
 
 def log_likelihood(counts: Floats, shares: Floats, strength: float) -> float:
-    """Dirichlet-multinomial log-likelihood of the users' counts, up to what does not depend on the strength."""
+    """Return Dirichlet-multinomial log-likelihood of the users' counts, up to what does not depend on the strength."""
     alpha, n = strength * shares, counts.sum(axis=1)
     within = (gammaln(counts + alpha) - gammaln(alpha)).sum(axis=1)
     return float((gammaln(strength) - gammaln(n + strength) + within).sum())

@@ -31,7 +31,7 @@ class Thresholds:
     above: Floats
 
     def transform(self, verdicts: pd.DataFrame, name: str | None = None) -> pd.DataFrame:
-        """The verdicts with the whole scores as column `{column}_whole`; missing where unscored."""
+        """Return the verdicts with the whole scores as column `{column}_whole`; missing where unscored."""
         values = scores_of(verdicts, self.column)
         whole = np.where(np.isnan(values), np.nan, 1.0 + (values[:, None] > self.above).sum(axis=1))
         return verdicts.assign(**{name or f"{self.column}_whole": pd.Series(whole, verdicts.index, "Float64")})
@@ -45,7 +45,7 @@ def fit_thresholds(train: pd.DataFrame, column: str) -> Thresholds:
 
 
 def _of_equal_shares(values: Floats, gold: Ints) -> Floats:
-    """Thresholds below which lies the same share of replies as of gold; the nearest share where scores are tied."""
+    """Return thresholds below which lies the same share of replies as of gold; the nearest share where scores are tied."""
     levels, times = np.unique(values, return_counts=True)
     reached = np.r_[0, np.cumsum(times)] / len(values)
     wanted = np.cumsum(np.bincount(gold, minlength=5))[:4] / len(gold)
@@ -54,7 +54,7 @@ def _of_equal_shares(values: Floats, gold: Ints) -> Floats:
 
 
 def _of_best_kappa(values: Floats, gold: Ints, start: Floats) -> Floats:
-    """One threshold moved at a time, to where kappa is greatest, until none moves."""
+    """Return one threshold moved at a time, to where kappa is greatest, until none moves."""
     levels = np.quantile(values, np.linspace(0, 1, QUANTILES + 1), method="inverted_cdf")
     levels = np.unique(np.concatenate([[-np.inf], levels, start]))
     # upto[i, k]: how many replies with gold k + 1 lie at or below level i.
@@ -77,7 +77,7 @@ def _of_best_kappa(values: Floats, gold: Ints, start: Floats) -> Floats:
 
 
 def _kappa(upto: Ints, place: Ints) -> float:
-    """Quadratic weighted kappa of gold and the whole scores that thresholds at these levels give."""
+    """Return quadratic weighted kappa of gold and the whole scores that thresholds at these levels give."""
     confusion = np.diff(upto[np.r_[place, -1]], axis=0, prepend=0)
     by_chance = np.outer(confusion.sum(axis=1), confusion.sum(axis=0)) / confusion.sum()
     expected = (_COST * by_chance).sum()

@@ -38,11 +38,11 @@ class Tilted(Fitted):
     name: str = "tilted"
 
     def distribution(self, verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:
-        """Probabilities of 1 to 5."""
+        """Return probabilities of 1 to 5."""
         return self.tilt(*_read_inputs(verdicts, histories))
 
     def tilt(self, p: Floats, counts: Floats) -> Floats:
-        """Probabilities of 1 to 5 from those of the judge and the counts of the history, both a row a verdict."""
+        """Return probabilities of 1 to 5 from those of the judge and the counts of the history, both a row a verdict."""
         terms = _log_terms(p, counts)
         return softmax(terms @ np.array([self.trust, self.history]) + self.offsets, axis=1)
 
@@ -65,12 +65,12 @@ def fit_tilt(train: pd.DataFrame, histories: pd.DataFrame) -> Tilted:
 
 
 def _read_inputs(verdicts: pd.DataFrame, histories: pd.DataFrame) -> tuple[Floats, Floats]:
-    """What the judge gave, and the counts of the history; DataError where a user has none."""
+    """Return what the judge gave, and the counts of the history; DataError where a user has none."""
     level_of(verdicts, histories)
     return floats(verdicts[P]), of_blocks(verdicts, histories)
 
 
 def _log_terms(p: Floats, counts: Floats) -> Floats:
-    """log p and log h of the five scores: verdicts × scores × 2."""
+    """Return log p and log h of the five scores: verdicts × scores × 2."""
     shares = counts / counts.sum(axis=1, keepdims=True)
     return np.log(np.maximum(np.stack([p, shares], axis=2), FLOOR))

@@ -24,7 +24,7 @@ DECIMALS = 9
 
 
 def histories(corpus: Corpus) -> pd.DataFrame:
-    """How often each user gave 1 to 5 outside a scenario, for every block: user, scenario, n1 … n5.
+    """Return how often each user gave 1 to 5 outside a scenario, for every block: user, scenario, n1 … n5.
 
     Ratings in the scenario itself are what a judge is tested on; they are never counted, and where only earlier
     conversations are evidence, neither are later ones.
@@ -48,7 +48,7 @@ def calibrate_verdicts(
     ties: Ties = "expected",
     min_history: float = MIN_HISTORY,
 ) -> pd.DataFrame:
-    """The verdicts with two further columns a method: `{method}` and `{method}_fallback`.
+    """Return the verdicts with two further columns a method: `{method}` and `{method}_fallback`.
 
     The first holds the calibrated `score` (Float64), the second why the raw score stands, missing where the method
     applied; `fallbacks` counts them. A block that `histories` lacks has no history.
@@ -92,7 +92,7 @@ def calibrate_verdicts(
 
 
 def fallbacks(calibrated: pd.DataFrame) -> pd.DataFrame:
-    """How often each method left the raw score standing, and why: judge, backbone, method, reason, n, of."""
+    """Return how often each method left the raw score standing, and why: judge, backbone, method, reason, n, of."""
     who = [c for c in (*JUDGED_BY, "candidate") if c in calibrated]
     methods = [c for c in calibrated if str(c).endswith("_fallback")]
     long = calibrated[[*who, *methods]].melt(who, methods, "method", "reason")
@@ -103,13 +103,13 @@ def fallbacks(calibrated: pd.DataFrame) -> pd.DataFrame:
 
 
 def scores_of(verdicts: pd.DataFrame, score: str) -> Floats:
-    """A column of scores as plain floats, NaN where unscored."""
+    """Return a column of scores as plain floats, NaN where unscored."""
     check_names("column of the verdicts", score, verdicts)
     return floats(verdicts[score])
 
 
 def _number_blocks(verdicts: pd.DataFrame, by: list[str]) -> tuple[Ints, pd.DataFrame]:
-    """The number of each verdict's block, and user and scenario of each number."""
+    """Return the number of each verdict's block, and user and scenario of each number."""
     keys = [*(c for c in by if c in verdicts), *BLOCK]
     number = verdicts.groupby(keys, dropna=False, sort=False).ngroup()
     first = ~number.duplicated()
@@ -118,7 +118,7 @@ def _number_blocks(verdicts: pd.DataFrame, by: list[str]) -> tuple[Ints, pd.Data
 
 
 def of_blocks(blocks: pd.DataFrame, histories: pd.DataFrame) -> Floats:
-    """The rows of `histories` for these blocks, in order; zeros where there is none."""
+    """Return the rows of `histories` for these blocks, in order; zeros where there is none."""
     if histories.duplicated(BLOCK).any():
         raise DataError("histories has a block twice", "Give it the histories of one corpus.")
     joined = blocks[BLOCK].merge(histories, on=BLOCK, how="left", sort=False)
@@ -142,7 +142,8 @@ def _refuse_without_reference(verdicts: pd.DataFrame, reference: pd.DataFrame) -
 def _pool_references(
     verdicts: pd.DataFrame, n: int, raw: Floats, block: Ints, alone: CalibratedScores, counts: Floats
 ) -> CalibratedScores:
-    """The pooled rule for the first `n` verdicts, the others being the reference; what falls back does so `alone`, too.
+    """Return the pooled rule for the first `n` verdicts, the others being the reference; what falls back does so
+    `alone`, too.
 
     One candidate after another: the published program reads one candidate's file.
     """

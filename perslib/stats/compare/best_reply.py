@@ -30,7 +30,9 @@ FEWEST = 3
 
 
 def by_request(rated: pd.DataFrame, judge: str) -> pd.DataFrame:
-    """What the judge's scores are worth in each request: user, best_reply, regret, pairs_right; NaN where nothing differs."""
+    """Return what the judge's scores are worth in each request: user, best_reply, regret, pairs_right; NaN where
+    nothing differs.
+    """
     rows = []
     for (user, request), own in rated.groupby(["user", "turn_id"], sort=False):
         gold, score = own["gold"].to_numpy(float), own[judge].to_numpy(float)
@@ -60,12 +62,13 @@ def signs_of_pairs(one: Floats, other: Floats) -> tuple[Floats, Floats]:
 
 
 def tau(x: Floats, y: Floats, otherwise: float = np.nan) -> Floats:
-    """Kendall's τ_b of each row of signs x and y: Σ x y / √(Σ x² · Σ y²); `otherwise` where one orders nothing."""
+    """Return Kendall's τ_b of each row of signs x and y: Σ x y / √(Σ x² · Σ y²); `otherwise` where one orders nothing."""
     return ratio((x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1)), otherwise)
 
 
 def kendall(one: Floats, other: Floats) -> Floats:
-    """Kendall's τ_b of two tables of users × candidates, row by row; missing for too few candidates, or equal ones in `one`.
+    """Return Kendall's τ_b of two tables of users × candidates, row by row; missing for too few candidates, or equal
+    ones in `one`.
 
     Where `other` orders nothing it is right by chance: 0.
     """
@@ -75,13 +78,15 @@ def kendall(one: Floats, other: Floats) -> Floats:
 
 
 def measure_rank_agreement(rated: pd.DataFrame, judge: str) -> pd.Series:
-    """Kendall's τ_b between judge and person over the candidates' means, by user; missing for too few candidates."""
+    """Return Kendall's τ_b between judge and person over the candidates' means, by user; missing for too few
+    candidates.
+    """
     means = rated.dropna(subset=judge).groupby(["user", "candidate"])[["gold", judge]].mean().unstack()
     return pd.Series(kendall(means["gold"].to_numpy(float), means[judge].to_numpy(float)), means.index, dtype=float)
 
 
 def measure_best_replies(rated: pd.DataFrame, judges: Sequence[str], control: str = "") -> pd.DataFrame:
-    """Every measure of every judge with its interval, and its difference to the control's on the same requests.
+    """Return every measure of every judge with its interval, and its difference to the control's on the same requests.
 
     Columns: judge, metric, value, value_low, value_high, gain, gain_low, gain_high (judge less control), requests, users.
     """

@@ -60,7 +60,7 @@ def bradley_terry(
 def _terms(
     counts: pd.DataFrame, names: Sequence[str], families: Mapping[str, str] | None, by_judge: bool
 ) -> dict[tuple[str, str], Floats]:
-    """What each term adds to μ_a − μ_b in each line of counts, by its kind and name."""
+    """Return what each term adds to μ_a − μ_b in each line of counts, by its kind and name."""
 
     def difference(of_a: pd.Series, of_b: pd.Series) -> Floats:
         return of_a.to_numpy(float) - of_b.to_numpy(float)
@@ -78,7 +78,7 @@ def _terms(
 
 
 def _fit(terms: Mapping[tuple[str, str], Floats], outcome: Floats) -> tuple[Floats, Floats]:
-    """Parameters of the greatest penalised likelihood (Newton's method; log ν last), and their covariance."""
+    """Return parameters of the greatest penalised likelihood (Newton's method; log ν last), and their covariance."""
     half = np.stack(list(terms.values()), axis=1)[:, None] / 2
     prior = np.array([1 / SPREAD**2 if kind == "strength" else 1e-6 for kind, _ in terms])
     design = np.concatenate([half, -half], axis=1)  # line × outcome × parameter

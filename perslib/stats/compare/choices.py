@@ -37,7 +37,7 @@ def check_choices(choices: pd.DataFrame) -> pd.DataFrame:
 
 
 def exact_test(a_wins: int, b_wins: int, ties: int = 0, *, split: bool = False) -> float:
-    """Exact two-sided binomial p of "either is chosen as often"; ties left out, or given half to each.
+    """Return exact two-sided binomial p of "either is chosen as often"; ties left out, or given half to each.
 
     Of an odd number of ties the last goes to the side that is behind.
     """

@@ -46,7 +46,8 @@ def length_audit(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
 
 
 def _slopes(x: Floats, y: Floats, controls: Floats, users: Resamples) -> Floats:
-    """Least-squares slope of y, in standard deviations, on x beside the controls, under each column of user weights.
+    """Return the least-squares slope of y, in standard deviations, on x beside the controls, under each column of user
+    weights.
 
     One matrix product gives the normal equations of all of them; a little ridge (1e-6) where one lacks a level.
     """

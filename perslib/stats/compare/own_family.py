@@ -44,7 +44,7 @@ ALL = "all judges"
 
 
 def centre_doubly(shares: pd.DataFrame) -> pd.DataFrame:
-    """Models × judges less row means and column means, plus the grand mean."""
+    """Return models × judges less row means and column means, plus the grand mean."""
     values = shares.astype(float)
     return values.sub(values.mean(axis=1), axis=0) - values.mean(axis=0) + values.to_numpy().mean()
 
@@ -117,7 +117,7 @@ def own_family_gaps(shares: pd.DataFrame, families: Mapping[str, str]) -> pd.Dat
 
 
 def _families_of(shares: pd.DataFrame, families: Mapping[str, str]) -> npt.NDArray[np.object_]:
-    """The models' families; an error names those without, and cells without a share."""
+    """Return the models' families; an error names those without, and cells without a share."""
     if lost := [str(name) for name in [*shares.index, *shares.columns] if str(name) not in families]:
         verb = "is" if len(lost) == 1 else "are"
         raise DataError(
@@ -134,7 +134,7 @@ def _families_of(shares: pd.DataFrame, families: Mapping[str, str]) -> npt.NDArr
 
 
 def _mean_gap(residual: pd.DataFrame, named: npt.NDArray[np.object_], families: Mapping[str, str]) -> dict[str, Any]:
-    """Mean of the adjusted gaps, and how often models with shuffled families have one as large."""
+    """Return the mean of the adjusted gaps, and how often models with shuffled families have one as large."""
     own = np.column_stack([named == families[str(judge)] for judge in residual])
     there = own.any(axis=0) & ~own.all(axis=0)
     if not there.any():
@@ -160,7 +160,7 @@ def own_family_preference(
     *,
     judge_families: Mapping[Any, str] | None = None,
 ) -> pd.DataFrame:
-    """How much more each judge gives its own family than judges of other families give the same replies.
+    """Return how much more each judge gives its own family than judges of other families give the same replies.
 
         preference = mean(s − s̄ | own family's replies) − mean(s − s̄ | other families' replies)
 

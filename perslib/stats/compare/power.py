@@ -47,7 +47,7 @@ def proper_share(name: str, value: float) -> None:
 
 
 def estimate_components(differences: pd.DataFrame) -> Components:
-    """Variance components of a frame with columns `user` and `difference`, one row a turn.
+    """Return the variance components of a frame with columns `user` and `difference`, one row a turn.
 
     With MSB, MSW the mean squares between and within U users of n_u turns, N in all:
 
@@ -81,7 +81,7 @@ def estimate_components(differences: pd.DataFrame) -> Components:
 def power_of(
     users: int, turns: float, *, difference: float, between: float, within: float, level: float = LEVEL
 ) -> float:
-    """The chance that so many users with so many turns each show this difference (two-sided t test over users).
+    """Return the chance that so many users with so many turns each show this difference (two-sided t test over users).
 
     P(|T| > t) for T noncentral with U − 1 degrees of freedom and noncentrality |δ| √U / √(σ_b² + σ_w² / m).
     """
@@ -109,7 +109,7 @@ def users_needed(
     level: float = LEVEL,
     turns_per_user: Sequence[int] = TURNS_PER_USER,
 ) -> pd.DataFrame:
-    """How many users with how many turns each it takes to tell two candidates apart.
+    """Return how many users with how many turns each it takes to tell two candidates apart.
 
     `differences` has columns `user` and `difference` (see `perslib.replay.list_turn_differences`), or is what
     `components` made of it. `to_detect` is the difference to find; the observed one by default, which is itself
@@ -132,7 +132,7 @@ def users_needed(
 
 
 def _fewest(turns: int, power: float, level: float, **about: float) -> int | None:
-    """Fewest users that reach the power, found by halving: more users never have less."""
+    """Return fewest users that reach the power, found by halving: more users never have less."""
     if not abs(about["difference"]) >= 1e-12:  # none, or unknown
         return None
     fewest = bisect_left(range(_MOST), power, lo=2, key=lambda n: power_of(n, turns, level=level, **about))

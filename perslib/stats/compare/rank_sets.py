@@ -27,7 +27,7 @@ def rank_sets(
     seed: int = SEED,
     level: float = LEVEL,
 ) -> pd.DataFrame:
-    """For each column of rows × contenders the ranks that the data do not rule out, in the order of the columns.
+    """Return for each column of rows × contenders the ranks that the data do not rule out, in the order of the columns.
 
     All paired differences of the units' means are tested at once (`joint_sign_flip`), so with probability `level` every
     contender's true rank is in its set (Mogstad, Romano, Shaikh & Wilhelm 2024). With fewer than five units nothing is
@@ -85,7 +85,7 @@ def ranks_left_open(means: pd.Series, better: Bools) -> pd.DataFrame:
 
 
 def rank_sets_of_shares(shares: pd.Series, n: int, level: float = LEVEL) -> pd.DataFrame:
-    """The ranks that published percentages leave open: model → share in percent of `n` cases.
+    """Return the ranks that published percentages leave open: model → share in percent of `n` cases.
 
     All pairs are tested by `compare_unpaired` and corrected together (Holm). On the same cases the truth is likely paired,
     with differences that are surer than these: the sets are on the wide side.

@@ -27,7 +27,7 @@ IN_COMMON = (["family", "models"], ["models"], ["family"])
 def compare_user_preferences(
     rated: pd.DataFrame, shuffles: int = SHUFFLES, seed: int = SEED
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """How each user likes each model beside everybody else; and how much people differ, with what chance gives.
+    """Return how each user likes each model beside everybody else; and how much people differ, with what chance gives.
 
     Columns of the first: user, requests, tau (between the user's order of the models and everybody else's), tau_chance (its
     mean when shuffled), tau_p_holm (of "no lower than by chance"), favourite, of_everyone. Rows of the second: differing
@@ -77,7 +77,9 @@ def compare_user_preferences(
 
 
 def _units(rated: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
-    """The number of each row's conversation and the first row of each; requests, where most users have one conversation."""
+    """Return the number of each row's conversation and the first row of each; requests, where most users have one
+    conversation.
+    """
     conversation = rated.groupby(["user", "scenario", "session"], sort=False).ngroup()
     has_several = conversation.groupby(rated["user"]).nunique().median() > 1
     unit = conversation if has_several else rated.groupby(["user", "turn_id"], sort=False).ngroup()
@@ -85,7 +87,7 @@ def _units(rated: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
 
 
 def _group_common(about: pd.DataFrame) -> tuple[Ints, list[str]]:
-    """Numbers of the groups within which conversations change hands, and what these have in common.
+    """Return numbers of the groups within which conversations change hands, and what these have in common.
 
     Most are in a group with another user's.
     """
@@ -97,7 +99,7 @@ def _group_common(about: pd.DataFrame) -> tuple[Ints, list[str]]:
 
 
 def _liking(sums: Floats, counts: Floats, owner: Ints, users: int) -> tuple[Floats, Floats]:
-    """How each user likes each model on average, and how all others like those that this user rated."""
+    """Return how each user likes each model on average, and how all others like those that this user rated."""
     own, n = np.zeros((users, sums.shape[1])), np.zeros((users, sums.shape[1]))
     np.add.at(own, owner, sums)
     np.add.at(n, owner, counts)
@@ -106,14 +108,14 @@ def _liking(sums: Floats, counts: Floats, owner: Ints, users: int) -> tuple[Floa
 
 
 def _differs(mean: Floats, others: Floats) -> Bools:
-    """Whether the user likes another model more than the one that all others like most."""
+    """Return whether the user likes another model more than the one that all others like most."""
     of_others = np.nanargmax(others, axis=1)
     liked: Bools = mean[np.arange(len(mean)), of_others] < np.nanmax(mean, axis=1) - 10.0**-DECIMALS
     return liked
 
 
 def _beside(value: float, drawn: Floats | pd.Series, tail: int) -> dict[str, float]:
-    """A value with what chance gives; p of so much or more (`tail` 1), or so little or less (−1)."""
+    """Return a value with what chance gives; p of so much or more (`tail` 1), or so little or less (−1)."""
     low, high = np.quantile(drawn, [0.025, 0.975])
     reached = tail * (np.asarray(drawn) - value) >= -(10.0**-DECIMALS)
     p = (1 + reached.sum()) / (1 + len(drawn)) if np.isfinite(value) else np.nan

@@ -31,7 +31,7 @@ class Abstention:
     users: int = 0
 
     def sets(self, logits: Floats) -> tuple[Bools, Bools]:
-        """Whether good, and bad, is in the set of each case; both where there is no score."""
+        """Return whether good, and bad, is in the set of each case; both where there is no score."""
         s = np.asarray(logits, dtype=float)
         return ~(-s > self.good_misfit), ~(s > self.bad_misfit)
 

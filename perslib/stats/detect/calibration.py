@@ -36,7 +36,7 @@ class Calibration:
     y: tuple[float, ...] = ()
 
     def __call__(self, logits: Floats) -> Floats:
-        """Probabilities; missing where the log odds are."""
+        """Return probabilities; missing where the log odds are."""
         s = np.asarray(logits, dtype=float)
         if self.kind == "isotonic":
             return np.where(np.isnan(s), np.nan, np.interp(s, self.x, self.y))

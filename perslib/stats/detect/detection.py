@@ -55,7 +55,7 @@ FEW_USERS = 300
 
 
 def check_labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: str = "labels") -> Floats:
-    """Labels as floats, NaN where there is none; any other value is an error that names it and its row."""
+    """Return labels as floats, NaN where there is none; any other value is an error that names it and its row."""
     known = floats(pd.Series(values, dtype=object).where(lambda v: v.notna(), None))
     allowed = [BAD, GOOD] if classes == 2 else [BAD, NEUTRAL, GOOD]
     wrong = np.flatnonzero(~np.isnan(known) & ~np.isin(known, allowed))
@@ -135,7 +135,9 @@ def _f1(t: Floats, side: int) -> Floats:
 
 
 def _beyond_chance(t: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """n · (cases in agreement) − agreement by chance, this chance, and the spreads of gold and of what was called."""
+    """Return n · (cases in agreement) − agreement by chance, this chance, and the spreads of gold and of what was
+    called.
+    """
     n, gold, called = t.sum(axis=(0, 1)), t.sum(axis=1), t.sum(axis=0)
     chance = (gold * called[:2]).sum(axis=0)
     spreads = (n**2 - (margin**2).sum(axis=0) for margin in (gold, called))
@@ -143,13 +145,13 @@ def _beyond_chance(t: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 
 
 def _mcc(t: Floats) -> Floats:
-    """Matthews correlation, with more than two categories as Gorodkin's R_K: cov(gold, said) / √(var · var)."""
+    """Return the Matthews correlation, with more than two categories as Gorodkin's R_K: cov(gold, said) / √(var · var)."""
     together, _, gold, called = _beyond_chance(t)
     return ratio(together, np.sqrt(gold * called))
 
 
 def _detects(which: str) -> Callable[[Floats], Floats]:
-    """A quantity of signal detection, where H is `bad_acc` and F is 1 − `good_acc`."""
+    """Return a quantity of signal detection, where H is `bad_acc` and F is 1 − `good_acc`."""
     return lambda t: getattr(detection(t[1, 1], t[1].sum(axis=0), t[0, 1:].sum(axis=0), t[0].sum(axis=0)), which)
 
 
@@ -220,7 +222,8 @@ def measure_verdicts(
 
 
 def escapes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Three classes: of the cases of either side, how many are right, escape into neutral, are missed, or unread.
+    """Return three classes: of the cases of either side, how many are right, escape into neutral, are missed, or
+    unread.
 
     Columns: judge, side (good, bad), cases, right, neutral, missed, unread, and the share of each in percent.
     """
@@ -238,7 +241,8 @@ def escapes(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_auroc(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Compute AUROC of each judge, with intervals over users, and how far the first judge is ahead of each; one row a judge.
+    """Compute AUROC of each judge, with intervals over users, and how far the first judge is ahead of each; one row a
+    judge.
 
     `verdicts` has columns judge, case, user, gold, p_good; only cases that all judges were shown count. A probability that
     is missing puts its case on the wrong side of all others; a judge that gives none has no AUROC.
@@ -272,7 +276,8 @@ def misplace_unread(good: Bools, p: Floats) -> Floats:
 
 
 def auroc_under(good: Bools, p: Floats, user: Ints, weights: Floats) -> Floats:
-    """Compute AUROC under each column of user weights: of all pairs of a good and a bad case, how many are in order; ties count half.
+    """Compute AUROC under each column of user weights: of all pairs of a good and a bad case, how many are in order;
+    ties count half.
 
     Both ways are exact. Of few users, the pairs of each two are counted once and weighed (measured:
     `benchmarks/intervals.py`); of many, the bad weight below every good case is a running sum.
@@ -293,5 +298,5 @@ def auroc_under(good: Bools, p: Floats, user: Ints, weights: Floats) -> Floats:
 
 
 def _below(bad: Floats) -> Floats:
-    """How many bad cases lie below each score; those at it count half."""
+    """Return how many bad cases lie below each score; those at it count half."""
     return np.cumsum(bad, axis=0) - bad / 2

@@ -23,7 +23,7 @@ BINS, FOLDS = 10, 10
 
 
 def _select_complete(gold: npt.ArrayLike, p_good: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Whether good, and the probability, of the cases that have both."""
+    """Return whether good, and the probability, of the cases that have both."""
     g, p = check_labels(gold, place="gold"), floats(p_good)
     if len(g) != len(p):
         raise DataError(Problem("p_good", f"has {len(p)} values for {len(g)} cases"))
@@ -34,7 +34,7 @@ def _select_complete(gold: npt.ArrayLike, p_good: npt.ArrayLike) -> tuple[Floats
 
 
 def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = BINS) -> dict[str, float]:
-    """AUROC, AUPRC (bad is what is looked for), Brier score with its decomposition, and ECE.
+    """Return AUROC, AUPRC (bad is what is looked for), Brier score with its decomposition, and ECE.
 
     - auroc: chance that a good case has a higher p than a bad one; auprc: average precision of finding bad ones; in both a
       case without a p is on the wrong side of all others
@@ -67,7 +67,9 @@ def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = 
 
 
 def calibration_bins(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = BINS) -> pd.DataFrame:
-    """Mean p and share of good cases in bins of equal mass; cases of one p stay together. Columns: predicted, good, cases."""
+    """Return the mean p and share of good cases in bins of equal mass; cases of one p stay together. Columns:
+    predicted, good, cases.
+    """
     y, p = _select_complete(gold, p_good)
     place = ((rankdata(p) - 0.5) / max(1, len(p)) * bins).astype(int)
     frame = pd.DataFrame({"predicted": p, "good": y}).groupby(place)
@@ -75,7 +77,8 @@ def calibration_bins(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = BIN
 
 
 def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
-    """All numbers of one judge's verdicts: AUROC, AUPRC, Brier with its parts, ECE, d′ and c of its threshold, abstention.
+    """Return all numbers of one judge's verdicts: AUROC, AUPRC, Brier with its parts, ECE, d′ and c of its threshold,
+    abstention.
 
     `kept` is the share it does not abstain from, `kept_accuracy` how often it is right there; `kept_good_errors` and
     `kept_bad_errors` are the shares of all good and of all bad cases that are called the other without abstaining: what
@@ -99,7 +102,8 @@ def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
 
 
 def selective_risk(verdicts: pd.DataFrame, steps: int = 20) -> pd.DataFrame:
-    """Error of the verdicts when only the surest are kept: coverage, cases, risk, and balanced risk (mean of both labels').
+    """Return the error of the verdicts when only the surest are kept: coverage, cases, risk, and balanced risk (mean of
+    both labels').
 
     Sure is what is far from the threshold (`sure`, of a judge that has none: |p − ½|). The mean of `risk` over coverages is
     the area under the risk–coverage curve (El-Yaniv & Wiener 2010).

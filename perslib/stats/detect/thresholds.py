@@ -23,7 +23,7 @@ USUAL = 0.5
 def at_learned_threshold(
     gold: npt.ArrayLike, p_good: npt.ArrayLike, groups: npt.ArrayLike | None = None, *, seed: int = SEED
 ) -> float:
-    """Balanced accuracy at the best threshold, cross-validated.
+    """Return the balanced accuracy at the best threshold, cross-validated.
 
     What a judge gains here over its accuracy as it stands it had lost to its criterion alone. Thresholds are learned on
     the other folds; `groups` (users, say) stay in one fold. A case without a probability is wrong at any threshold;
@@ -47,7 +47,7 @@ def at_learned_threshold(
 
 
 def best_threshold(good: Bools, p: Floats) -> float:
-    """The p from which on to say good, for the greatest balanced accuracy; halfway between neighbouring values."""
+    """Return the p from which on to say good, for the greatest balanced accuracy; halfway between neighbouring values."""
     if not 0 < good.sum() < len(good):
         return USUAL
     ends = float(p.min()), float(np.nextafter(p.max(), np.inf))
@@ -55,7 +55,7 @@ def best_threshold(good: Bools, p: Floats) -> float:
 
 
 def cheapest_threshold(good: Bools, p: Floats, cost: tuple[float, float]) -> float:
-    """The p from which on to say good so that errors cost least.
+    """Return the p from which on to say good so that errors cost least.
 
     `cost` is what a bad reply called good costs, and a good one called bad. Of equal thresholds the one that is nearest to
     passed / (passed + refused), where calibrated probabilities would have it.
@@ -65,7 +65,7 @@ def cheapest_threshold(good: Bools, p: Floats, cost: tuple[float, float]) -> flo
 
 
 def _threshold(good: Bools, p: Floats, cost: tuple[float, float], usual: float, ends: tuple[float, float]) -> float:
-    """The cheapest of the places that do not part equal values; of equally cheap ones the nearest to the usual."""
+    """Return the cheapest of the places that do not part equal values; of equally cheap ones the nearest to the usual."""
     order = np.argsort(p, kind="stable")
     q, y = p[order], good[order]
     # With the first i cases called bad: their good ones are refused, the bad ones of the rest are passed.
@@ -78,6 +78,6 @@ def _threshold(good: Bools, p: Floats, cost: tuple[float, float], usual: float, 
 
 
 def verdict_of(p_good: npt.ArrayLike, threshold: float = 0.5) -> Floats:
-    """Labels from probabilities: good from the threshold on, missing where there is none."""
+    """Return labels from probabilities: good from the threshold on, missing where there is none."""
     p = floats(p_good)
     return np.where(np.isnan(p), np.nan, np.where(p >= threshold, GOOD, BAD))

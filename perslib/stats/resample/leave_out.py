@@ -59,7 +59,7 @@ _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 
 def floats(scores: npt.ArrayLike | pd.DataFrame) -> Floats:
-    """Plain floats of any column, or of all columns of a frame, NaN where there is no value."""
+    """Return plain floats of any column, or of all columns of a frame, NaN where there is no value."""
     known = scores if isinstance(scores, pd.DataFrame) else pd.Series(scores)
     return known.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -193,12 +193,12 @@ def resample_users(users: int, resamples: int = RESAMPLES, seed: int = SEED) -> 
 
 
 def ratio(part: npt.NDArray[Any], whole: npt.NDArray[Any], otherwise: float = np.nan) -> Floats:
-    """Elementwise part / whole; missing, or `otherwise`, where there is nothing to divide by."""
+    """Return elementwise part / whole; missing, or `otherwise`, where there is nothing to divide by."""
     return np.divide(part, whole, out=np.full(np.shape(whole), otherwise), where=whole > 0)
 
 
 def pearson_from_moments(moments: Floats) -> Floats:
-    """Pearson's r from Σ1, Σx, Σy, Σx², Σy², Σxy (rows of `moments`); missing where x or y does not vary.
+    """Return Pearson's r from Σ1, Σx, Σy, Σx², Σy², Σxy (rows of `moments`); missing where x or y does not vary.
 
     For the sake of accuracy, x and y should have been shifted to near zero.
     """

@@ -9,7 +9,7 @@ from perslib.stats.resample.leave_out import FLIPS, SEED, Floats
 
 
 def sign_flip(differences: Floats, flips: int = FLIPS, seed: int = SEED) -> float:
-    """Two-sided p of "the mean difference over users is zero", one difference a user.
+    """Return two-sided p of "the mean difference over users is zero", one difference a user.
 
     If the two judges do equally well, each user's difference is as likely to have the other sign, so the
     observed |mean| is compared with those after random flips; the sample itself counts among them.
@@ -19,7 +19,7 @@ def sign_flip(differences: Floats, flips: int = FLIPS, seed: int = SEED) -> floa
 
 
 def holm(p: Floats | pd.Series) -> Floats:
-    """Holm's step-down correction: p_(i) → max over j ≤ i of (m − j + 1) · p_(j), at most 1.
+    """Return Holm's step-down correction: p_(i) → max over j ≤ i of (m − j + 1) · p_(j), at most 1.
 
     Missing p-values stay missing and do not count as tests.
     """
@@ -33,7 +33,7 @@ def holm(p: Floats | pd.Series) -> Floats:
 
 
 def joint_sign_flip(differences: Floats, flips: int = FLIPS, seed: int = SEED) -> Floats:
-    """Sign-flip p of several mean differences at once (users × tests), adjusted for all of them.
+    """Return sign-flip p of several mean differences at once (users × tests), adjusted for all of them.
 
     A flip turns all of a user's differences together, and each statistic |Σ d| / √Σ d² is compared with the
     largest of those not yet rejected (step-down maxT: Westfall & Young 1993; Romano & Wolf 2005). So what tests

@@ -52,7 +52,7 @@ class AgreementSums:
         return len(self.gold)
 
     def by_user(self, values: Floats) -> Floats:
-        """Sum of the values over each user's turns."""
+        """Return the sum of the values over each user's turns."""
         return np.bincount(self.user, values, self.users).astype(float)
 
     @cached_property
@@ -140,7 +140,9 @@ class AgreementSums:
 
 
 def _levels(values: Floats, most: int) -> tuple[Ints, Floats]:
-    """Numbers the different values in ascending order; neighbours share a number where there are more than `most`."""
+    """Return numbers the different values in ascending order; neighbours share a number where there are more than
+    `most`.
+    """
     unique, number = np.unique(values, return_inverse=True)
     if len(unique) > most:
         share = (rankdata(values) - 0.5) / len(values)
@@ -166,7 +168,7 @@ class WeightedSums:
         return self.sums.confusion @ self.weights
 
     def tables(self) -> Iterator[Floats]:
-        """Turns by gold value, score value and column, for some of the columns at a time."""
+        """Yield turns by gold value, score value and column, for some of the columns at a time."""
         values = len(self.sums.gold_levels[1]), len(self.sums.score_levels[1])
         for at in range(0, self.weights.shape[1], _CHUNK):
             part = self.weights[:, at : at + _CHUNK]

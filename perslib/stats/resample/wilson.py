@@ -11,7 +11,8 @@ from perslib.stats.resample.leave_out import LEVEL, Floats
 
 
 def wilson(successes: npt.ArrayLike, n: npt.ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats]:
-    """Wilson's score interval of a share, elementwise: it stays in [0, 1] and holds for few cases and rare outcomes.
+    """Return Wilson's score interval of a share, elementwise: it stays in [0, 1] and holds for few cases and rare
+    outcomes.
 
     (p + z²/2n ± z √(p (1 − p) / n + z² / 4n²)) / (1 + z² / n); missing without a case.
     """

@@ -62,12 +62,12 @@ class Agent:
     card: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, seen: SystemNotes, rng: np.random.Generator) -> int:
-        """The best action by the table; where nothing was tried yet, the one without a volunteered answer."""
+        """Return the best action by the table; where nothing was tried yet, the one without a volunteered answer."""
         situation, actions = self.look(seen)
         return actions[self.best(situation, actions)]
 
     def look(self, seen: SystemNotes) -> tuple[Situation, dict[int, int]]:
-        """The situation, and the action of each move; the situation is empty where there is nothing to choose."""
+        """Return the situation, and the action of each move; the situation is empty where there is nothing to choose."""
         now = moment(seen)
         if len(now.actions) == 1:
             return (), now.actions
@@ -77,7 +77,7 @@ class Agent:
         return (KINDS.index(now.kind), chance, volunteered, ahead), now.actions
 
     def best(self, situation: Situation, moves: Iterable[int]) -> int:
-        """The move with most successes, of those that were made; of none, the first."""
+        """Return the move with most successes, of those that were made; of none, the first."""
         found = self.values.get(situation, {})
         return max(moves, key=lambda move: found[move][0] if move in found else -1.0)
 
@@ -103,7 +103,8 @@ class Agent:
 
 
 def estimate_belief(model: PatienceModel, dialogues: Dialogues) -> Belief:
-    """What an estimate says each action costs, on average over states of these dialogues, and each item of a goal is worth.
+    """Return what an estimate says each action costs, on average over states of these dialogues, and each item of a
+    goal is worth.
 
     On the scale where the least turn costs 1. A network's h is read as a sum by least squares.
     """
@@ -141,7 +142,7 @@ def fit_agent(user: User, settings: TrainingSettings, belief: Belief | None = No
 
 
 def thrifty(belief: Belief) -> Policy:
-    """The policy of least expected cost: it volunteers an answer if that costs less than the turn it may save."""
+    """Return the policy of least expected cost: it volunteers an answer if that costs less than the turn it may save."""
     turn = float(belief.costs[action_list().slot_numbers == 1].mean())
 
     def plan(seen: SystemNotes, rng: np.random.Generator) -> int:
@@ -153,7 +154,9 @@ def thrifty(belief: Belief) -> Policy:
 
 
 def try_policy(policy: Policy, user: User, number: int, seed: int) -> np.ndarray:
-    """Return for each of so many dialogues whether it ends in success; goals are those of the seed, whatever the policy."""
+    """Return for each of so many dialogues whether it ends in success; goals are those of the seed, whatever the
+    policy.
+    """
     rng = np.random.default_rng((seed, 1))
     worlds = (World(user, rng, goal, keeps=False) for goal in _sample_goals(number, seed))
     return np.array([run_task_dialogue(policy, world).status == SUCCESS for world in worlds])

@@ -157,7 +157,8 @@ class PatienceModel(BaseEstimator):
         self.history_, self.epoch_ = pd.DataFrame(rows), best[1]
 
     def turn_satisfaction(self, dialogues: Dialogues) -> pd.DataFrame:
-        """One row a turn: dialogue, user, turn, action, satisfaction (f), budget (left after it), and patience (h).
+        """Return one row a turn: dialogue, user, turn, action, satisfaction (f), budget (left after it), and patience
+        (h).
 
         For users who look forward, ahead is what they expect the rest to cost, and budget is what is left beyond it.
         """
@@ -183,7 +184,7 @@ class PatienceModel(BaseEstimator):
         )
 
     def values(self, part: Literal["f", "h"], features: np.ndarray) -> np.ndarray:
-        """f or h of rows of features."""
+        """Return f or h of rows of features."""
         own = getattr(self, f"{part}_")
         if self.estimator == "linear":
             return np.asarray(own(features), dtype=float)
@@ -191,8 +192,8 @@ class PatienceModel(BaseEstimator):
             return np.asarray(own(torch.from_numpy(features))[:, 0].numpy(), dtype=float)
 
     def remaining_budget(self, dialogues: Dialogues) -> pd.DataFrame:
-        """One row a dialogue: dialogue, user, turns, patience (h), cost (−F_m), ahead (h'), budget at the end, and
-        first_spent (the first turn after which it was negative).
+        """Return one row a dialogue: dialogue, user, turns, patience (h), cost (−F_m), ahead (h'), budget at the end,
+        and first_spent (the first turn after which it was negative).
         """
         turns = self.turn_satisfaction(dialogues)
         ends = np.cumsum(dialogues.turns) - 1
@@ -205,11 +206,11 @@ class PatienceModel(BaseEstimator):
         )
 
     def predict_status(self, dialogues: Dialogues) -> np.ndarray:
-        """+1 where the dialogue ended with budget left (zero is left), −1 where it did not (eq. 2 and 3)."""
+        """Return +1 where the dialogue ended with budget left (zero is left), −1 where it did not (eq. 2 and 3)."""
         return np.where(self.remaining_budget(dialogues)["budget"] >= 0, SUCCESS, FAILURE)
 
     def save(self, folder: str | Path) -> Path:
-        """Weights, and a card of what they were learned from, in this folder (`perslib.saved`)."""
+        """Return weights, and a card of what they were learned from, in this folder (`perslib.saved`)."""
         parts: dict[str, Any] = {"f": self.f_, "h": self.h_}
         if self.estimator == "linear":
             return save_model(folder, self.card_, {part: own.weights for part, own in parts.items()})
@@ -218,7 +219,7 @@ class PatienceModel(BaseEstimator):
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """What `save` wrote; its history of epochs is not kept."""
+        """Return what `save` wrote; its history of epochs is not kept."""
         with load_model(folder, "fitted patience") as (card, weights):
             parameters: dict[str, Any] = card["parameters"]
             model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
@@ -274,7 +275,7 @@ def _check_both_ends(status: np.ndarray, left_out: int) -> None:
 
 
 def status_accuracy(predicted: np.ndarray, status: np.ndarray) -> dict[str, float]:
-    """How often the end is foretold (Table 5): accuracy, majority, balanced, within_success, within_failure.
+    """Return how often the end is foretold (Table 5): accuracy, majority, balanced, within_success, within_failure.
 
     Dialogues that the limit on turns ended count for nothing. `majority` is what the more frequent answer scores
     without looking; `balanced` is the mean of the accuracies within success and failure.

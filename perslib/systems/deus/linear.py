@@ -44,7 +44,7 @@ class LinearFunction:
     weights: np.ndarray
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
-        """The sum for each row."""
+        """Return the sum for each row."""
         found: np.ndarray = features @ self.weights[:-1] + self.weights[-1]
         return found
 
@@ -106,7 +106,9 @@ class _Program:
         self.lower[turns.shape[1] - 1] = 0.0 if self.signed[0] else -model.v_b
 
     def budgets(self, gamma: float | None, z: np.ndarray | None = None) -> np.ndarray:
-        """Rows whose product with z is the budget, without h' for gamma None; else with h' along its tangent at z."""
+        """Return rows whose product with z is the budget, without h' for gamma None; else with h' along its tangent at
+        z.
+        """
         paid, goals = self.paid, self.goals
         if gamma is not None and z is not None:
             width = self.paid.shape[1]
@@ -120,12 +122,12 @@ class _Program:
         return self.toward[:, None] * np.hstack([-paid, goals])
 
     def loss(self, budgets: np.ndarray, z: np.ndarray) -> float:
-        """What a program minimises, at z."""
+        """Return what a program minimises, at z."""
         short = np.maximum(0, self.least - budgets @ z).sum() + self.often @ np.maximum(0, -self.v_b - self.turns @ z)
         return float(short / self.n + self.penalty * z.sum())
 
     def solve(self, budgets: np.ndarray, around: np.ndarray | None = None, box: float = np.inf) -> np.ndarray:
-        """The z with the least loss, at most `box` away from another."""
+        """Return the z with the least loss, at most `box` away from another."""
         rows = sparse.csc_matrix(np.vstack([budgets, self.turns]))
         width, slacks = len(self.lower), rows.shape[0]
         cost = np.concatenate([np.full(width, self.penalty), np.full(len(budgets), 1 / self.n), self.often / self.n])
@@ -139,13 +141,13 @@ class _Program:
         return solution
 
     def weights(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The weights of f and of h, each with its constant last."""
+        """Return the weights of f and of h, each with its constant last."""
         width = self.paid.shape[1]
         return _merge(z[:width], self.signed[0]), _merge(z[width:], self.signed[1])
 
 
 def _columns(features: np.ndarray, signed: bool) -> np.ndarray:
-    """Features and a constant; for weights of any sign, every feature twice, as it is and negative."""
+    """Return features and a constant; for weights of any sign, every feature twice, as it is and negative."""
     own = [features, -features] if signed else [features]
     return np.hstack([*own, np.ones((len(features), 1))]).astype(float)
 

@@ -51,14 +51,14 @@ TINY = 1e-6
 
 
 def torch_here() -> ModuleType:
-    """The torch module; without it, an error that says what to install."""
+    """Return the torch module; without it, an error that says what to install."""
     module: ModuleType = import_extra("patience", "A network (the linear estimator and other encoders need none)")[0]
     return module
 
 
 @contextmanager
 def seed_torch(seed: int) -> Iterator[ModuleType]:
-    """torch with a fixed seed and one thread, both put back afterwards.
+    """Give torch with a fixed seed and one thread, both put back afterwards.
 
     Networks as small as these gain nothing from a second thread, and lose much when cores are shared.
     """
@@ -74,7 +74,7 @@ def seed_torch(seed: int) -> Iterator[ModuleType]:
 
 
 def perceptron(inputs: int, hidden: Sequence[int], last: Sequence[Module] = ()) -> Module:
-    """Linear layers with ReLU between them, and what comes `last`."""
+    """Return linear layers with ReLU between them, and what comes `last`."""
     nn = torch_here().nn
     widths = [inputs, *hidden]
     layers = [part for a, b in pairwise(widths) for part in (nn.Linear(a, b), nn.ReLU())]
@@ -96,7 +96,9 @@ class Features:
     lengths: np.ndarray
 
     def batch(self, torch: ModuleType, chosen: np.ndarray | slice = slice(None)) -> dict[str, Tensor]:
-        """The dialogues at these positions, all of them by default: goals, mask (which turns there are), by turn."""
+        """Return the dialogues at these positions, all of them by default: goals, mask (which turns there are), by
+        turn.
+        """
         lengths = self.lengths[chosen]
         mask = np.arange(lengths.max()) < lengths[:, None]
         starts = (np.cumsum(self.lengths) - self.lengths)[chosen]
@@ -108,7 +110,7 @@ class Features:
 def features(
     dialogues: Dialogues, *, actions: ActionFeatures = "multihot", profile: bool = False, forward: bool = False
 ) -> Features:
-    """The features of dialogues; with `profile` h sees the user's.
+    """Return the features of dialogues; with `profile` h sees the user's.
 
     `forward` adds what is unfinished and finished after each turn.
     """
@@ -148,7 +150,7 @@ class NetworkOutput(NamedTuple):
 
 
 def apply_networks(f: Module, h: Module, batch: dict[str, Tensor], gamma: float | None = None) -> NetworkOutput:
-    """f of every turn, h of every goal; with γ also h' after every turn, with the same h (see `expected_cost`)."""
+    """Return f of every turn, h of every goal; with γ also h' after every turn, with the same h (see `expected_cost`)."""
     mask = batch["mask"]
     of_turns = _pad_values(f(batch["turns"])[:, 0], mask)
     of_goals = h(batch["goals"])[:, 0]
@@ -165,7 +167,7 @@ def _pad_values(values: Tensor, mask: Tensor) -> Tensor:
 
 
 def expected_cost(spent: Any, h_done: Any, h_rest: Any, gamma: float, *, done: Any, rest: Any) -> Any:
-    """h'(g') = spent / h(g − g') · h(g') · γ: what the rest will cost at the rate seen so far (eq. 16).
+    """Return h'(g') = spent / h(g − g') · h(g') · γ: what the rest will cost at the rate seen so far (eq. 16).
 
     All are tensors, or all are arrays. `done` and `rest` say whether anything is finished, and whether anything is left: with nothing left h' is 0, and
     with nothing finished the ratio is 1.
@@ -177,7 +179,7 @@ def expected_cost(spent: Any, h_done: Any, h_rest: Any, gamma: float, *, done: A
 def losses(
     of: NetworkOutput, y: Tensor, mask: Tensor, v_b: float, variant: Variant = "full"
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What each dialogue of a batch adds to the three losses; y has one value a dialogue.
+    """Return what each dialogue of a batch adds to the three losses; y has one value a dialogue.
 
     Before the first turn, h'_0 = 0. A dialogue that was cut off (y = 0) only says that its user had budget left: loss1
     is max(0, −B_m) there. In the light variant loss2 is 0.

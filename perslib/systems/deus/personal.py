@@ -39,7 +39,7 @@ class SimulatedUser(NamedTuple):
 
 
 def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[SimulatedUser]:
-    """The first people of a synthetic world, each as patient as lenient.
+    """Return the first people of a synthetic world, each as patient as lenient.
 
     Of their profiles only the personality is read: few dialogues cannot tell what matters from a hundred entries.
     """
@@ -53,7 +53,7 @@ def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[Simula
 
 
 def with_profiles(dialogues: Dialogues, words: Mapping[str, Sequence[str]], least: int = 3) -> Dialogues:
-    """The dialogues with their users' profiles as features: an entry each that at least so many users share."""
+    """Return the dialogues with their users' profiles as features: an entry each that at least so many users share."""
     missing = sorted({d.user for d in dialogues} - set(words))
     if missing:
         raise DataError(f"There is no profile of {', '.join(missing[:5])}.", "Give one for every user.")
@@ -66,7 +66,7 @@ def with_profiles(dialogues: Dialogues, words: Mapping[str, Sequence[str]], leas
 
 
 def split_by_user(dialogues: Dialogues, share: float = 0.7, seed: int = SEED) -> tuple[Dialogues, Dialogues]:
-    """Two parts by user: nobody is in both, the first has `share` of the users."""
+    """Return two parts by user: nobody is in both, the first has `share` of the users."""
     users = np.array(sorted({d.user for d in dialogues}))
     chosen = set(np.random.default_rng(seed).permutation(users)[: round(share * len(users))])
     first = np.array([d.user in chosen for d in dialogues])
@@ -74,7 +74,7 @@ def split_by_user(dialogues: Dialogues, share: float = 0.7, seed: int = SEED) ->
 
 
 def relative_patience(model: PatienceModel, dialogues: Dialogues) -> pd.DataFrame:
-    """How patient each user is for the same task: patience over eq. 17, estimated and true; a row a user."""
+    """Return how patient each user is for the same task: patience over eq. 17, estimated and true; a row a user."""
     ends = model.remaining_budget(dialogues)
     frame = pd.DataFrame(
         [(d.user, d.true_patience, float(d.goal.sum())) for d in dialogues], columns=["user", "true", "task"]

@@ -80,7 +80,7 @@ JUDGED = 7_000_000
 
 
 def size_of(preset: str) -> Size:
-    """The sizes of a preset: smoke, paper or long."""
+    """Return the sizes of a preset: smoke, paper or long."""
     if preset not in SIZES:
         raise UnknownName("preset", preset, SIZES)
     return SIZES[preset]
@@ -141,7 +141,7 @@ class Pipeline:
         return self.folder / f"seed-{seed}" / name.replace(" ", "-").replace(",", "").lower()
 
     def simulate_user(self, seed: int, user: str) -> UserDialogues:
-        """Step 2, with "user2" or "user3"."""
+        """Simulate step 2, with "user2" or "user3"."""
         if (seed, user) not in self._collected:
             self._collected[seed, user] = self._collect(seed, user)
         return self._collected[seed, user]
@@ -156,7 +156,7 @@ class Pipeline:
         return UserDialogues(*map(Dialogues.read, paths))
 
     def estimate(self, seed: int, name: str) -> PatienceModel:
-        """Step 3: "R2", "R3" or "R4"."""
+        """Estimate step 3: "R2", "R3" or "R4"."""
         user, ahead = ESTIMATED[name]
         place = self._at(seed, name)
         if not (place / "card.json").exists():
@@ -168,7 +168,7 @@ class Pipeline:
         return PatienceModel.load(place)
 
     def agent(self, seed: int, name: str) -> Policy:
-        """Step 4, an agent of `TRAINED` or `THRIFTY`; or a hand policy."""
+        """Return the step 4, an agent of `TRAINED` or `THRIFTY`; or a hand policy."""
         if name in HAND:
             return HAND[name]
         if name not in TRAINED | THRIFTY:
@@ -193,7 +193,9 @@ class Pipeline:
         return self._beliefs[seed, known]
 
     def evaluate_agent(self, seed: int, name: str) -> pd.DataFrame:
-        """The outcomes of an agent with its user, of Agent 1 with users 1, 2 and 3, of other hand policies with 2 and 3."""
+        """Return the outcomes of an agent with its user, of Agent 1 with users 1, 2 and 3, of other hand policies with
+        2 and 3.
+        """
         path = self._at(seed, f"{name}.parquet")
         if not path.exists():
             policy, parts = self.agent(seed, name), []
@@ -219,12 +221,16 @@ class Pipeline:
         return self
 
     def outcomes(self) -> pd.DataFrame:
-        """Return every dialogue that agents were judged on: agent, seed, user, dialogue (with the same goal for all), success."""
+        """Return every dialogue that agents were judged on: agent, seed, user, dialogue (with the same goal for all),
+        success.
+        """
         rows = [self.evaluate_agent(seed, name) for seed in self.seeds for name in (*HAND, *TRAINED, *THRIFTY)]
         return pd.concat(rows, ignore_index=True)
 
     def success(self) -> pd.DataFrame:
-        """Table 1 and its controls: agent, user, success in percent with its interval over dialogues, dialogues."""
+        """Return the table 1 and its controls: agent, user, success in percent with its interval over dialogues,
+        dialogues.
+        """
         groups = self.outcomes().groupby(["agent", "user"], sort=False)["success"]
         table = groups.agg(success="mean", dialogues="size").reset_index()
         return with_wilson(table.assign(success=100 * table["success"]), "success", table["dialogues"])

@@ -39,7 +39,7 @@ def estimate_best_plan(sampled: int = 4000, seed: int = 42) -> dict[str, float]:
 
     @cache
     def value(before: tuple[str, ...], balance: int) -> np.ndarray:
-        """Success from here on: as expected where plans are chosen, and where they are tried; a column a fold."""
+        """Return success from here on: as expected where plans are chosen, and where they are tried; a column a fold."""
         after = {domains: weight for domains, weight in COMBINATIONS.items() if domains[: len(before)] == before}
         total = sum(after.values())
         found = np.full((2, FOLDS), after.pop(before, 0.0) * (balance >= 0), dtype=float)
@@ -61,7 +61,9 @@ def estimate_mean(values: np.ndarray, name: str = "value") -> dict[str, float]:
 
 
 def _outcomes(name: str, parts: list[GoalPart]) -> np.ndarray:
-    """How often each plan ends a part with each excess: where plans are chosen and tried × folds × plans × excesses."""
+    """Return how often each plan ends a part with each excess: where plans are chosen and tried × folds × plans ×
+    excesses.
+    """
     slots = DOMAINS[name].reqt
     asked = np.array([[part.reqt.index(s) if s in part.reqt else NEVER for s in slots] for part in parts])
     free = np.array([[s not in part.info for s in slots] for part in parts])

@@ -28,12 +28,12 @@ Policy = Callable[[SystemNotes, np.random.Generator], int]
 
 
 def at_random(seen: SystemNotes, rng: np.random.Generator) -> int:
-    """Any action, equally often."""
+    """Return any action, equally often."""
     return int(rng.integers(len(action_list().templates)))
 
 
 def exploring(policy: Policy, epsilon: float) -> Policy:
-    """The policy with a share `epsilon` of random actions."""
+    """Return the policy with a share `epsilon` of random actions."""
 
     def explore(seen: SystemNotes, rng: np.random.Generator) -> int:
         return at_random(seen, rng) if rng.random() < epsilon else policy(seen, rng)
@@ -47,13 +47,13 @@ def _untold(seen: SystemNotes, slots: tuple[str, ...]) -> list[str]:
 
 
 def _booking(seen: SystemNotes) -> bool:
-    """Whether every detail of a booking is known and it has not been made."""
+    """Return whether every detail of a booking is known and it has not been made."""
     name, details = seen.active, DOMAINS[seen.active].book
     return bool(details) and name not in seen.booked and all((name, s) in seen.told for s in details)
 
 
 def rule(seen: SystemNotes, rng: np.random.Generator) -> int:
-    """Answers everything that is open, books when asked, else asks for what it does not know: good for User 1."""
+    """Return answers everything that is open, books when asked, else asks for what it does not know: good for User 1."""
     name, index = seen.active, action_list().index
     domain = DOMAINS[name]
     answers = [Atom(name, "inform", s) for n, s in seen.open if n == name]
@@ -71,7 +71,7 @@ def rule(seen: SystemNotes, rng: np.random.Generator) -> int:
 
 
 def patient(seen: SystemNotes, rng: np.random.Generator) -> int:
-    """The cheapest way to hear a user out: `reqmore` while constraints come, one answer a question, then book.
+    """Return the cheapest way to hear a user out: `reqmore` while constraints come, one answer a question, then book.
 
     A booking is made with its last detail, before the user asks for it.
     """
@@ -84,7 +84,9 @@ def patient(seen: SystemNotes, rng: np.random.Generator) -> int:
 
 @lru_cache(maxsize=4096)
 def nothing_more(domain: str, told: tuple[str, ...]) -> float:
-    """Chance that these were all the constraints, for a user whose wants `goals` describes and who told them so far."""
+    """Return the chance that these were all the constraints, for a user whose wants `goals` describes and who told them
+    so far.
+    """
     slots = [s for s in DOMAINS[domain].info if s != "name"]
     if "name" in told or not slots:
         return 1.0
@@ -103,7 +105,7 @@ def nothing_more(domain: str, told: tuple[str, ...]) -> float:
 
 
 def _first_question(domain: str, askable: int) -> float:
-    """Chance that one of so many slots will be asked for, before anything was."""
+    """Return the chance that one of so many slots will be asked for, before anything was."""
     share = REQUESTED.get(domain, REQUESTED_ELSEWHERE)
     neither = (1 - share) ** askable * (1 - BOOKED * bool(DOMAINS[domain].book))
     return share + neither / askable
@@ -125,7 +127,7 @@ class Moment(NamedTuple):
 
 @cache
 def _volunteer(atoms: tuple[Atom, ...], domain: str, unasked: tuple[str, ...], number: int) -> int | None:
-    """The action of these atoms and so many answers nobody has asked for; None where the list has none."""
+    """Return the action of these atoms and so many answers nobody has asked for; None where the list has none."""
     for slots in itertools.combinations(unasked, number):
         wanted = (*atoms, *(Atom(domain, "inform", s) for s in slots))
         found = action_list().index(*wanted)
@@ -162,12 +164,12 @@ def moment(seen: SystemNotes) -> Moment:
 
 
 def is_asked_often(domain: str) -> bool:
-    """Whether most users ask for each slot of the domain."""
+    """Return whether most users ask for each slot of the domain."""
     return REQUESTED.get(domain, REQUESTED_ELSEWHERE) > 0.5
 
 
 def shrewd(seen: SystemNotes, rng: np.random.Generator) -> int:
-    """`patient`, who knows what users of this world tend to want: the best hand policy for users 2 and 3.
+    """Return `patient`, who knows what users of this world tend to want: the best hand policy for users 2 and 3.
 
     With what may be the last constraint it answers the likeliest question before it is asked, if that saves more
     than it costs: a slot too many costs 1, a question foreseen saves 2. Once more has been asked than the budget
@@ -182,14 +184,14 @@ def shrewd(seen: SystemNotes, rng: np.random.Generator) -> int:
 
 
 def run_task_dialogue(policy: Policy, world: World) -> World:
-    """The dialogue to its end."""
+    """Return the dialogue to its end."""
     while not world.over:
         world.act(policy(world.seen, world.rng))
     return world
 
 
 def simulate_dialogues(policy: Policy, user: User | Sequence[User], number: int, seed: int = 42) -> Dialogues:
-    """`number` dialogues; with several users they take turns."""
+    """Return `number` dialogues; with several users they take turns."""
     users = [user] if isinstance(user, User) else list(user)
     kept: list[Dialogue] = []
     for i in range(number):

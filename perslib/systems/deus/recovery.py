@@ -24,21 +24,21 @@ MEASURES = (
 
 
 def levels(turns: pd.DataFrame, dialogues: Dialogues) -> pd.DataFrame:
-    """Estimated reward at each level of the true one (Tables 3 and 4): true, mean, std, turns; −1 comes first."""
+    """Return estimated reward at each level of the true one (Tables 3 and 4): true, mean, std, turns; −1 comes first."""
     found = turns.assign(true=-_costs(dialogues).round(6)).groupby("true")["satisfaction"]
     table = found.agg(mean="mean", std=lambda values: values.std(ddof=0), turns="size")
     return table.sort_index(ascending=False).reset_index()
 
 
 def reward_shares(dialogues: Dialogues) -> pd.DataFrame:
-    """How often each true reward occurs (Table 2): true, share, turns."""
+    """Return how often each true reward occurs (Table 2): true, share, turns."""
     true = pd.Series(-_costs(dialogues).round(6), name="true")
     counts = true.value_counts().sort_index(ascending=False)
     return pd.DataFrame({"true": counts.index, "share": counts.to_numpy() / len(true), "turns": counts.to_numpy()})
 
 
 def score_recovery(model: PatienceModel, dialogues: Dialogues) -> pd.DataFrame:
-    """Everything in numbers: a row a measure, with value, value_low and value_high (95 %, over dialogues).
+    """Return everything in numbers: a row a measure, with value, value_low and value_high (95 %, over dialogues).
 
     step_r             Pearson over all turns, of f and the true reward
     level_r            Pearson over levels of the true reward with at least 30 turns, of their means
@@ -73,7 +73,7 @@ def score_recovery(model: PatienceModel, dialogues: Dialogues) -> pd.DataFrame:
 
 
 def _of_levels(f: np.ndarray, true: np.ndarray, turns: Resamples) -> dict[str, np.ndarray]:
-    """Mean and spread of f at each level of the true reward, summed up; from sums over dialogues."""
+    """Return mean and spread of f at each level of the true reward, summed up; from sums over dialogues."""
     y, at = f - f.mean(), np.unique(true)[::-1]
     counts, totals, squares = (
         np.stack([turns.total(np.where(true == level, column, 0.0)) for level in at])

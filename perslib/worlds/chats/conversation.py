@@ -119,7 +119,7 @@ class _Talk:
         return {**reply.qualities, "utility": round(value, 6), "expected": expected}
 
     def _candidates(self, focus: str, state: State, turn: int) -> None:
-        """What every assistant would have said here; drawn apart from the conversation, so nothing else changes."""
+        """Write what every assistant would have said here; drawn apart from the conversation, so nothing else changes."""
         for assistant in BY_NAME:
             reply = self._answer(assistant, focus, state, turn, assistant, "candidate")
             truth = self._truth(reply, satisfaction.utility(self.life, reply.qualities, turn))
@@ -129,7 +129,7 @@ class _Talk:
     def _once_more(
         self, state: State, reply: WrittenReply, score: int, picky: bool, focus: str, reaction: list[str]
     ) -> State:
-        """The next request on the same topic: what was missing, or the same again."""
+        """Return the next request on the same topic: what was missing, or the same again."""
         life, book, dice, talk = self.life, self.book, self.dice, self.book.talk
         short = len(state.plain) < MODEL["lengths"][book.language]["insisted"]
         if score <= 3 and state.demand is None and short and dice.chance(0.5 * life.insisting):
@@ -164,7 +164,7 @@ class _Talk:
         return State(bridge + (_inner(ask, book) if bridge.endswith(", ") else ask), plain=ask)
 
     def _again(self, state: State, focus: str, reaction: list[str]) -> State:
-        """The same request once more: word for word, or in other words."""
+        """Return the same request once more: word for word, or in other words."""
         book, dice = self.book, self.dice
         if dice.chance(0.5):
             reaction.append("repeat")
@@ -182,7 +182,7 @@ class _Talk:
         return str(dice.pick(task.words.FOCUS[focus]["asks"]).format(**slot))
 
     def _end(self, needs: int, waiting: list[str], reaction: list[str]) -> dict[str, Any]:
-        """How it ends: settled or given up, with a last word or none."""
+        """Return how it ends: settled or given up, with a last word or none."""
         life, talk, dice = self.life, self.book.talk, self.dice
         scores = [row["score"] for row in self.rows["turns"]]
         settled, trailing = sum(score >= 4 for score in scores), tuple[str, ...]()
@@ -201,7 +201,7 @@ class _Talk:
 
 
 def _inner(request: str, book: Book) -> str:
-    """A request as it stands inside another sentence."""
+    """Return a request as it stands inside another sentence."""
     if book.language == "zh" or request.startswith(("I ", "I'")):
         return request
     return request[:1].lower() + request[1:]

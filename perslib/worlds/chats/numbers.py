@@ -13,12 +13,12 @@ from perslib.worlds.lives import Dice
 
 
 def clock(hour: int, minute: int) -> str:
-    """9:30, as both languages write it here."""
+    """Return 9:30, as both languages write it here."""
     return f"{hour}:{minute:02d}"
 
 
 def write_number(value: float) -> str:
-    """2 and 2.5, never 2.0."""
+    """Return 2 and 2.5, never 2.0."""
     return f"{value:g}"
 
 

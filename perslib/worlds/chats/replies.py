@@ -46,7 +46,7 @@ class ReplySection:
 
 
 def lay_out(opening: str, parts: list[ReplySection], closing: str, layout: int, book: Book) -> str:
-    """The whole reply."""
+    """Return the whole reply."""
     blocks = [opening, *(_part(part, layout, book) for part in parts), closing]
     return "\n\n".join(block for block in blocks if block)
 
@@ -68,7 +68,7 @@ def _part(part: ReplySection, layout: int, book: Book) -> str:
 
 
 def _facts(piece: ReplyItem, book: Book) -> str:
-    """What a piece says about itself, as sentences."""
+    """Return what a piece says about itself, as sentences."""
     body = book.finish(piece.text) if piece.text else ""
     facts = book.finish(book.marks["semicolon"].join(piece.facts)) if piece.facts else ""
     return book.join_sentences([body, facts])
@@ -98,7 +98,7 @@ def _line(i: int, piece: ReplyItem, layout: int, book: Book) -> str:
 
 
 def _table(part: ReplySection, book: Book) -> str:
-    """The alternatives side by side: name, character, and the facts where there are any."""
+    """Return the alternatives side by side: name, character, and the facts where there are any."""
     columns = 3 if any(piece.facts for piece in part.pieces) else 2
     rows = [book.talk.TABLE, ["---"] * columns]
     for i, piece in enumerate(part.pieces):
@@ -122,7 +122,7 @@ class WrittenReply:
 
 
 def write_reply(task: Task, plan: Plan, book: Book, dice: Dice) -> WrittenReply:
-    """The plan as text."""
+    """Return the plan as text."""
     return _Writer(task, plan, book, dice).write()
 
 
@@ -177,7 +177,9 @@ class _Writer:
         return [text.format(**self.slot) for text in self.dice.some(self.focus[kind], n)]
 
     def _options(self) -> list[ReplyItem]:
-        """The alternatives, each with as many concrete facts as the level says; facts shared by all are said once."""
+        """Return the alternatives, each with as many concrete facts as the level says; facts shared by all are said
+        once.
+        """
         task, plan, book, dice, focus = self.task, self.plan, self.book, self.dice, self.focus
         pieces: list[ReplyItem] = []
         used: set[str] = set()
@@ -198,14 +200,14 @@ class _Writer:
         return pieces
 
     def _why(self) -> list[str]:
-        """What can be said for an option; brisk assistants say nothing, and mishaps have nothing to be said for."""
+        """Return what can be said for an option; brisk assistants say nothing, and mishaps have nothing to be said for."""
         task, plan = self.task, self.plan
         if plan.voice == "brisk" or plan.focus == "rescue":
             return []
         return list(self.book.talk.WHY[task.scenario if plan.focus == task.focuses[0] else "other"])
 
     def _body(self) -> list[ReplyItem]:
-        """Days, steps, lists: left out at the lowest detail, vague at the next, half and then fully concrete."""
+        """Return days, steps, lists: left out at the lowest detail, vague at the next, half and then fully concrete."""
         plan = self.plan
         if plan.detail == 0 and plan.focus != "plan":
             return []
@@ -226,7 +228,7 @@ class _Writer:
         return [self._row(head, vague, full, self.slot) for head, vague, full in self.focus["steps"]]
 
     def _row(self, head: str, vague: str, full: str, slot: dict[str, Any]) -> Row:
-        """A step at both levels; the concrete one says what it is about before it gives the facts."""
+        """Return a step at both levels; the concrete one says what it is about before it gives the facts."""
         vague, full = vague.format(**slot), full.format(**slot)
         return head, vague, self.book.join_sentences([vague, full])
 
@@ -277,7 +279,7 @@ class _Writer:
         return rows
 
     def _limits(self, wanted: str) -> list[ReplyItem]:
-        """What the reply says about the constraints it kept, or in so many words against those it broke."""
+        """Return what the reply says about the constraints it kept, or in so many words against those it broke."""
         limits, place = self.task.words.LIMITS, 2 if wanted == "kept" else 3
         return [
             ReplyItem("", self.dice.pick(limits[key][place]).format(**self.slot))

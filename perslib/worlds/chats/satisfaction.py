@@ -23,35 +23,35 @@ POSITION = tuple(MODEL["scores"]["position"])
 
 
 def standardize_qualities(qualities: dict[str, float]) -> dict[str, float]:
-    """z_q of every quality."""
+    """Return z_q of every quality."""
     return {q: (qualities[q] - own["centre"]) / own["spread"] for q, own in MODEL["qualities"].items()}
 
 
 def utility(life: Life, qualities: dict[str, float], turn: int) -> float:
-    """Σ_q weight_q · z_q + position effect."""
+    """Return Σ_q weight_q · z_q + position effect."""
     z = standardize_qualities(qualities)
     return math.fsum(life.weights[q] * z[q] for q in QUALITIES) + POSITION[min(turn, len(POSITION) - 1)]
 
 
 def thresholds(life: Life) -> tuple[float, float, float, float]:
-    """The user's own borders between the five scores."""
+    """Return the user's own borders between the five scores."""
     return borders(life.strictness, life.top_shift)
 
 
 def score(life: Life, value: float, dice: Dice) -> int:
-    """The score given: the latent against the thresholds."""
+    """Return the score given: the latent against the thresholds."""
     latent = value + dice.normal(0.0, life.noise)
     return 1 + sum(latent > t for t in thresholds(life))
 
 
 def compute_mean_score(life: Life, value: float) -> float:
-    """The mean score over the noise: 1 + Σ_k Φ((u − t_k) / noise)."""
+    """Return the mean score over the noise: 1 + Σ_k Φ((u − t_k) / noise)."""
     above = (0.5 * (1.0 + math.erf((value - t) / life.noise / math.sqrt(2.0))) for t in thresholds(life))
     return round(1.0 + math.fsum(above), 4)
 
 
 def shortfalls(life: Life, qualities: dict[str, float]) -> dict[str, float]:
-    """How far each quality falls short of a good reply for this user, weighted by how much it matters.
+    """Return how far each quality falls short of a good reply for this user, weighted by how much it matters.
 
     For users who like long replies a short one falls short in "length".
     """
@@ -64,7 +64,7 @@ def shortfalls(life: Life, qualities: dict[str, float]) -> dict[str, float]:
 
 
 def reason(life: Life, qualities: dict[str, float], dice: Dice) -> str:
-    """The main reason of a score ≤ 3: the largest weighted shortfall, or "other"."""
+    """Return the main reason of a score ≤ 3: the largest weighted shortfall, or "other"."""
     gaps, named = shortfalls(life, qualities), MODEL["reasons"]
     felt = {q: gap + dice.normal(0.0, named["noise"]) for q, gap in gaps.items()}
     largest = max(felt, key=lambda q: felt[q])
@@ -80,17 +80,17 @@ _WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
 
 
 def simulate_reading_time(text: str) -> float:
-    """Time to read a text: n_han / 8.3 + n_words / 6.7."""
+    """Return the time to read a text: n_han / 8.3 + n_words / 6.7."""
     return len(_HAN.findall(text)) / CHARACTERS_A_SECOND + len(_WORD.findall(text)) / WORDS_A_SECOND
 
 
 def latency(text: str, language: str, dice: Dice) -> float:
-    """Seconds until a reply is complete: a start, then 45 characters a second (120 in English)."""
+    """Return seconds until a reply is complete: a start, then 45 characters a second (120 in English)."""
     return 1.0 + dice.uniform(0.3, 2.0) + len(text) / (45 if language == "zh" else 120)
 
 
 def gap(reply: str, request: str, skimmed: bool, language: str, dice: Dice) -> float:
-    """Seconds from a complete reply to the next request: reading, thinking, typing; a skimmer reads little."""
+    """Return seconds from a complete reply to the next request: reading, thinking, typing; a skimmer reads little."""
     reading = simulate_reading_time(reply)
     if skimmed:
         return max(2.0, reading * dice.uniform(0.04, 0.13))
@@ -98,12 +98,12 @@ def gap(reply: str, request: str, skimmed: bool, language: str, dice: Dice) -> f
 
 
 def cost(score: int) -> float:
-    """What a turn takes from the user's patience: 1 when it was good, more the worse it was."""
+    """Return what a turn takes from the user's patience: 1 when it was good, more the worse it was."""
     return 1.0 + 0.75 * max(0, 4 - score)
 
 
 def react(life: Life, score: int, reply: str, language: str, dice: Dice) -> list[str]:
-    """Reactions that need no words: skimming and clicking."""
+    """Return reactions that need no words: skimming and clicking."""
     labels = []
     unhappy = {1: 0.6, 2: 0.5, 3: 0.4, 4: 0.06, 5: 0.03}[score]
     if simulate_reading_time(reply) > 20 and dice.chance(life.skimming * unhappy):

@@ -25,7 +25,7 @@ _NUMBERS = read_toml(__file__, "numbers.toml")
 
 
 def calculate(scenario: str, part: str, slot: Mapping[str, Any], book: Book, dice: Dice) -> Slots:
-    """The numbers of a part of `numbers.toml`, each from the slots and the numbers before it."""
+    """Return the numbers of a part of `numbers.toml`, each from the slots and the numbers before it."""
     own = _NUMBERS[scenario][part] | _NUMBERS.get(book.language, {}).get(scenario, {}).get(part, {})
     numbers = SlotFormulas({**slot}, dice)
     for name, (function, *given) in own.items():
@@ -34,19 +34,19 @@ def calculate(scenario: str, part: str, slot: Mapping[str, Any], book: Book, dic
 
 
 def facts(scenario: str, life: Life, book: Book, dice: Dice, month: int) -> Facts:
-    """The facts of a task and the constraints that come on top of its numbers."""
+    """Return the facts of a task and the constraints that come on top of its numbers."""
     return _FACTS[scenario](life, book, dice, month)
 
 
 def draw_line_facts(scenario: str, task_slots: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
-    """Task facts plus new numbers for one option, step or sentence; `used` keeps options from repeating."""
+    """Return task facts plus new numbers for one option, step or sentence; `used` keeps options from repeating."""
     slot = {**task_slots, **calculate("every", "line", task_slots, book, dice)}
     own = {**slot, **_LINES[scenario](slot, book, dice, used)}
     return {**own, **calculate(scenario, "line", own, book, dice)}
 
 
 def limits(scenario: str, life: Life, slot: Slots, dice: Dice) -> list[str]:
-    """The constraints of a task: most of those of a life, and some that come up."""
+    """Return the constraints of a task: most of those of a life, and some that come up."""
     own = [slot["recipient_limit"]] if scenario == "gift" else life.limits[scenario]
     keys = [key for key in own if dice.chance(0.9)]
     if scenario == "travel":
@@ -66,7 +66,7 @@ def limits(scenario: str, life: Life, slot: Slots, dice: Dice) -> list[str]:
 
 
 def _choose_unused(things: list[Any], used: set[str], dice: Dice, n: int) -> list[Any]:
-    """n things that no earlier line has used, while there are any; they count as used from now on."""
+    """Return n things that no earlier line has used, while there are any; they count as used from now on."""
     new = [t for t in things if str(t) not in used]
     chosen = dice.some(new, n)
     if len(chosen) < n:
@@ -76,7 +76,7 @@ def _choose_unused(things: list[Any], used: set[str], dice: Dice, n: int) -> lis
 
 
 def _in_season(things: list[str], season: dict[str, tuple[int, ...]], month: int) -> list[str]:
-    """The things that have no season, or are in season this month."""
+    """Return the things that have no season, or are in season this month."""
     return [thing for thing in things if month in season.get(thing, (month,))]
 
 
@@ -137,7 +137,7 @@ def _gift(life: Life, book: Book, dice: Dice, month: int) -> Facts:
 
 
 def _price_range(gift: tuple[Any, ...], budget: int) -> tuple[float, float]:
-    """What a gift may cost here: within its own range and the budget, and not far below the budget."""
+    """Return what a gift may cost here: within its own range and the budget, and not far below the budget."""
     high = min(gift[2], 0.93 * budget)
     return min(max(gift[1], 0.4 * budget), high), high
 
@@ -197,13 +197,13 @@ def _recipe(life: Life, book: Book, dice: Dice, month: int) -> Facts:
 
 
 def _menu_minutes(words: SimpleNamespace, names: list[str]) -> int:
-    """Minutes until all dishes stand on the table: the longest one, and part of the others beside it."""
+    """Return minutes until all dishes stand on the table: the longest one, and part of the others beside it."""
     times = sorted(words.DISHES[name][0] for name in names)
     return times[-1] + round(0.4 * sum(times[:-1]))
 
 
 def _menu(words: SimpleNamespace, slot: Slots, dice: Dice) -> list[str]:
-    """Other dishes that are ready in time; the task's own where they are hard to find."""
+    """Return other dishes that are ready in time; the task's own where they are hard to find."""
     for _ in range(40):
         names = dice.some(slot["dishes"], slot["count"])
         if _menu_minutes(words, names) <= slot["minutes"]:
@@ -232,7 +232,7 @@ def _recipe_line(slot: Slots, book: Book, dice: Dice, used: set[str]) -> Slots:
 
 
 def _dearness(tags: set[str]) -> int:
-    """Fish and prawns cost most, vegetables least."""
+    """Return fish and prawns cost most, vegetables least."""
     return 2 if tags & {"fish", "shrimp"} else 1 if "meat" in tags else 0
 
 

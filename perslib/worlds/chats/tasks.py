@@ -29,11 +29,11 @@ class Task:
     text: str
 
     def due(self, focus: str) -> list[str]:
-        """The constraints that matter for a reply about `focus`."""
+        """Return the constraints that matter for a reply about `focus`."""
         return [key for key in self.limits if focus in self.words.LIMITS[key][4]]
 
     def write_constraint(self, key: str, book: Book) -> str:
-        """A constraint in the user's words, as part of a sentence."""
+        """Return a constraint in the user's words, as part of a sentence."""
         numeric = book.talk.SAID[self.scenario].get(key)
         if numeric:
             return str(numeric.format(**self.slots))
@@ -45,7 +45,7 @@ class Task:
 
 
 def task(scenario: str, life: Life, book: Book, dice: Dice, month: int = 6) -> Task:
-    """A task for this life in this month; the slots hold every fact the conversation may use."""
+    """Return a task for this life in this month; the slots hold every fact the conversation may use."""
     words = book.scenario(scenario)
     slot, limits = facts(scenario, life, book, dice, month)
     every = [*_TASKS[scenario]["numeric"], *limits]
@@ -63,7 +63,7 @@ def task(scenario: str, life: Life, book: Book, dice: Dice, month: int = 6) -> T
 
 
 def opening(one: Task, life: Life, book: Book, dice: Dice, limits: bool = True) -> str:
-    """The first request, in the user's tone, with the constraints the user thinks of."""
+    """Return the first request, in the user's tone, with the constraints the user thinks of."""
     said = "".join(one.words.LIMITS[key][1].format(**one.slots) for key in one.spoken) if limits else ""
     text = dice.pick(one.words.OPENINGS[life.tone]).format(**{**one.slots, "limits": said})
     return book.finish(text) if life.tone != "terse" else book.capital(text.strip())
@@ -77,7 +77,7 @@ ORDER = (0, 2, 5, 3, 4, 6, 1, 7)  # search, browse, plan, ask, hear, buy, publis
 def make_log_situations(
     life: Life, book: Book, key: tuple[object, ...], months: list[tuple[int, int]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Two situations a month, each with one log of every type; `months` as (first second, days)."""
+    """Return two situations a month, each with one log of every type; `months` as (first second, days)."""
     dice = Dice(*key, "situations")
     told: list[dict[str, Any]] = []
     logs: list[dict[str, Any]] = []
@@ -101,7 +101,7 @@ def make_log_situations(
 
 
 def details(life: Life, book: Book, dice: Dice, last: int) -> dict[str, Any]:
-    """Names, numbers and days that situations and logs mention; `last` is the last day of the situation."""
+    """Return names, numbers and days that situations and logs mention; `last` is the last day of the situation."""
     return {
         "job": life.job,
         "a_job": with_article(life.job),
@@ -113,12 +113,12 @@ def details(life: Life, book: Book, dice: Dice, last: int) -> dict[str, Any]:
 
 
 def with_article(job: str) -> str:
-    """A job as people name it in English: an engineer."""
+    """Return a job as people name it in English: an engineer."""
     return f"{'an' if job[:1] in 'aeiou' else 'a'} {job}"
 
 
 def ordinal(day: int, language: str) -> str:
-    """A day of the month as logs name it: 3 in Chinese, 3rd in English."""
+    """Return a day of the month as logs name it: 3 in Chinese, 3rd in English."""
     if language == "zh":
         return str(day)
     ending = {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day not in (11, 12, 13) else 0, "th")
@@ -128,7 +128,7 @@ def ordinal(day: int, language: str) -> str:
 def _spread(
     book: Book, dice: Dice, lines: list[str], slot: dict[str, Any], begin: int, end: int
 ) -> list[dict[str, Any]]:
-    """One log of each type between begin and end, at waking hours, in the order a person would do things."""
+    """Return one log of each type between begin and end, at waking hours, in the order a person would do things."""
     days = max(1, (end - begin) // DAY) - 1
     times = sorted(begin + dice.between(0, days) * DAY + dice.between(*AWAKE) * 60 for _ in lines)
     texts = [book.capital(lines[i].format(**slot)) for i in ORDER]
@@ -137,7 +137,7 @@ def _spread(
 
 
 def before_task(life: Life, task: Task, book: Book, key: tuple[object, ...], started: int) -> list[dict[str, Any]]:
-    """Logs of the days before a conversation, from which its needs can be guessed."""
+    """Return logs of the days before a conversation, from which its needs can be guessed."""
     dice = Dice(*key, "logs")
     slot = draw_line_facts(task.scenario, task.slots, book, dice, set())
     slot |= {k: v for k, v in task.slots.items() if k in ("gift", "dish", "dish2")}

@@ -16,14 +16,16 @@ from perslib.systems.deus.world.records import FAILURE, SUCCESS, Dialogues
 
 
 def ceiling(dialogues: Dialogues, kappa: float) -> float:
-    """Status accuracy of the true costs against budgets without their noise, κ · eq. 17: nobody can know more."""
+    """Return the status accuracy of the true costs against budgets without their noise, κ · eq. 17: nobody can know
+    more.
+    """
     known = [(d, d.true_costs.sum()) for d in dialogues if d.status and d.true_costs is not None]
     said = [SUCCESS if kappa * d.goal.sum() >= cost else FAILURE for d, cost in known]
     return float(np.mean([s == d.status for s, (d, _) in zip(said, known)])) if known else float("nan")
 
 
 def by_rating(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.DataFrame:
-    """Mean remaining budget at each rating (Figure 6a and b): rating, mean, mean_low, mean_high, dialogues."""
+    """Return the mean remaining budget at each rating (Figure 6a and b): rating, mean, mean_low, mean_high, dialogues."""
     frame = budgets[["dialogue", "budget"]].merge(rated[["dialogue", rating]], on="dialogue").dropna()
     frame[rating] = frame[rating].round()
     found = mean_by(frame, "budget", rating, user="dialogue")
@@ -31,7 +33,9 @@ def by_rating(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.Dat
 
 
 def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.DataFrame:
-    """Share of successes by remaining budget, in bins of equal size (Figure 6c): budget, success, success_low, success_high, dialogues."""
+    """Return the share of successes by remaining budget, in bins of equal size (Figure 6c): budget, success,
+    success_low, success_high, dialogues.
+    """
     frame = budgets[["dialogue", "budget"]].merge(rated[["dialogue", "status"]], on="dialogue")
     frame = frame[frame["status"] != 0]
     frame["bin"] = pd.qcut(frame["budget"], bins, labels=False, duplicates="drop")
@@ -70,7 +74,7 @@ def against_ratings(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> 
 
 
 def spearman_of_sample(x: np.ndarray, y: np.ndarray) -> float:
-    """Rank correlation; missing where one of them does not vary."""
+    """Return the rank correlation; missing where one of them does not vary."""
     return _pearson(rankdata(x), rankdata(y))
 
 

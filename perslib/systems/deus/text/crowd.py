@@ -45,7 +45,7 @@ class Wording:
         self._met: set[str] = set()
 
     def user(self, items: Sequence[Item], values: Values) -> str:
-        """A user turn; a domain that comes up for the first time is announced."""
+        """Return a user turn; a domain that comes up for the first time is announced."""
         said = []
         for item in items:
             if item.domain and item.domain not in self._met:
@@ -56,11 +56,11 @@ class Wording:
         return str(self.bank["space"]).join(said)
 
     def leaving(self) -> str:
-        """What somebody says who has had enough."""
+        """Return what somebody says who has had enough."""
         return self._say("user", "leave")
 
     def system(self, template: Template, values: Values, misheard: Sequence[Item] = ()) -> str:
-        """A system turn; what was misheard is repeated with a wrong value first."""
+        """Return a system turn; what was misheard is repeated with a wrong value first."""
         said = []
         for item in misheard[:1]:
             right = values.get((item.domain, item.slot))
@@ -108,7 +108,7 @@ SPREAD = 0.7
 def crowd(
     number: int = 1500, language: str = "en", seed: int = 42, kappa: float = KAPPA, noise: float = 1.5
 ) -> list[TextDialogue]:
-    """`number` rated dialogues; the systems take turns, every dialogue has a worker of its own."""
+    """Return `number` rated dialogues; the systems take turns, every dialogue has a worker of its own."""
     user = User("crowd", items=2, max_turns=25, scale=kappa, noise=noise, quits=0.008)
     return [_dialogue(i, user, language, np.random.default_rng((seed, i))) for i in range(number)]
 
@@ -152,6 +152,6 @@ def _ratings(world: World, costs: np.ndarray, noise: Callable[[], float]) -> dic
 
 
 def parts(texts: list[TextDialogue]) -> tuple[list[TextDialogue], list[TextDialogue], list[TextDialogue]]:
-    """Training, validation and test as in the paper, 8 : 1 : 1 in order (1,200, 150 and 150 of 1,500)."""
+    """Return training, validation and test as in the paper, 8 : 1 : 1 in order (1,200, 150 and 150 of 1,500)."""
     first, second = round(0.8 * len(texts)), round(0.9 * len(texts))
     return texts[:first], texts[first:second], texts[second:]

@@ -45,7 +45,7 @@ class TextDialogue:
     true_patience: float | None = field(default=None, repr=False)
 
     def pairs(self, window: int = WINDOW) -> list[tuple[str, str]]:
-        """Each system turn with the utterances before it, `[SEP]` between them, the user's last among them."""
+        """Return each system turn with the utterances before it, `[SEP]` between them, the user's last among them."""
         said = [utterance for turn in self.turns for utterance in turn]
         return [
             (" [SEP] ".join(u for u in said[max(0, 2 * k + 1 - window) : 2 * k + 1] if u), system)
@@ -54,12 +54,12 @@ class TextDialogue:
 
 
 def goal_names(texts: Sequence[TextDialogue]) -> tuple[str, ...]:
-    """Every item that occurs in a goal, in order of the alphabet."""
+    """Return every item that occurs in a goal, in order of the alphabet."""
     return tuple(sorted({item for text in texts for item in text.goal}))
 
 
 def as_dialogues(texts: Sequence[TextDialogue], encoder: Encoder, names: tuple[str, ...] | None = None) -> Dialogues:
-    """What `PatienceModel(actions="none")` is fitted on: vectors of what was said, goals, and how it ended.
+    """Return what `PatienceModel(actions="none")` is fitted on: vectors of what was said, goals, and how it ended.
 
     Give test dialogues the `names` of the training dialogues' goals; items that only the test has are left out.
     """
@@ -90,7 +90,7 @@ def as_dialogues(texts: Sequence[TextDialogue], encoder: Encoder, names: tuple[s
 
 
 def make_rating_frame(texts: Sequence[TextDialogue]) -> pd.DataFrame:
-    """One row a dialogue: dialogue, user, system, turns, status, reason, and a column a rating."""
+    """Return one row a dialogue: dialogue, user, system, turns, status, reason, and a column a rating."""
     columns = ["dialogue", "user", "system", "turns", "status", "reason"]
     rows = [(t.id, t.user, t.system, len(t.turns), t.status, t.reason) for t in texts]
     return pd.DataFrame(rows, columns=columns).join(pd.DataFrame([t.ratings for t in texts]))
@@ -104,7 +104,7 @@ RATINGS = {"appropriateness": "appropriateness", "understanding": "understanding
 
 
 def read_texts(corpus: Corpus) -> list[TextDialogue]:
-    """Rated dialogues of a corpus, with recorded goal and success; of USS, which tells neither, with proxies.
+    """Return rated dialogues of a corpus, with recorded goal and success; of USS, which tells neither, with proxies.
 
     Proxies, made without a look at ratings: a dialogue succeeded if its user ends with thanks, a goodbye or a choice,
     and none of the last three system turns reports a failure or has nothing to offer; the goal is the set of

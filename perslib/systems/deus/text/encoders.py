@@ -33,7 +33,7 @@ class Encoder(Protocol):
         """What a card calls it."""
 
     def encode(self, pairs: Pairs) -> np.ndarray:
-        """One row a pair (history, system turn)."""
+        """Return one row a pair (history, system turn)."""
 
 
 class Bow:
@@ -57,7 +57,7 @@ class Bow:
         return self
 
     def encode(self, pairs: Pairs) -> np.ndarray:
-        """Counts, at most 3 of a word, history first."""
+        """Return counts, at most 3 of a word, history first."""
         if not self._sides:
             raise PerslibError("The bag of words knows no words yet: run its fit(pairs) on training dialogues.")
         counted = [side.transform([pair[i] for pair in pairs]) for i, side in enumerate(self._sides)]
@@ -79,7 +79,7 @@ class EmbeddingEncoder:
         return self.model.name
 
     def encode(self, pairs: Pairs) -> np.ndarray:
-        """Both vectors of each pair; equal texts are embedded once."""
+        """Return both vectors of each pair; equal texts are embedded once."""
         texts = list(dict.fromkeys(text for pair in pairs for text in pair))
         place = {text: i for i, text in enumerate(texts)}
         vectors = self.model.embed(texts)
@@ -129,7 +129,7 @@ class NextTurn:
         return self
 
     def encode(self, pairs: Pairs) -> np.ndarray:
-        """The hidden layer for each pair, in entries between −1 and 1."""
+        """Return the hidden layer for each pair, in entries between −1 and 1."""
         if not hasattr(self, "_network"):
             raise PerslibError("This encoder has not learned anything yet: run its fit(pairs) on training dialogues.")
         inputs = _both(*self._sides(pairs))
@@ -145,7 +145,7 @@ def _both(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def _beside_false(pairs: Pairs, sides: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Each pair, then each history with a system turn from elsewhere; 1 for true, 0 for false.
+    """Return each pair, then each history with a system turn from elsewhere; 1 for true, 0 for false.
 
     A false turn that happens to be the same sentence would be a wrong label, and is left out.
     """

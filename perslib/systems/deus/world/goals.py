@@ -42,13 +42,13 @@ VALUES: dict[str, tuple[str, ...]] = {slot: tuple(values) for slot, values in _D
 
 
 def word(slot: str, value: int) -> str:
-    """The text of a slot's value."""
+    """Return the text of a slot's value."""
     return VALUES[slot][value]
 
 
 @lru_cache(maxsize=4)
 def entities(seed: int = WORLD_SEED) -> dict[str, dict[str, np.ndarray]]:
-    """Per domain and constrainable slot, the values of all its entities: `entities()["hotel"]["area"][3]`.
+    """Return per domain and constrainable slot, the values of all its entities: `entities()["hotel"]["area"][3]`.
 
     A taxi goes wherever it is told to, so its table constrains nothing.
     """
@@ -120,7 +120,7 @@ class Goal:
 
 
 def vector(items: Iterable[int]) -> np.ndarray:
-    """Goal vector with these bits set."""
+    """Return the goal vector with these bits set."""
     bits = np.zeros(len(GOAL_NAMES), dtype=np.float32)
     bits[list(items)] = 1
     return bits
@@ -136,7 +136,7 @@ def _shuffle_slots(rng: np.random.Generator, slots: list[str]) -> list[str]:
 
 
 def _constraints(rng: np.random.Generator, name: str) -> dict[str, int]:
-    """Some attributes of one entity, so that something always matches; a name needs no others."""
+    """Return some attributes of one entity, so that something always matches; a name needs no others."""
     slots = DOMAINS[name].info
     table = entities()[name]
     row = int(rng.integers(DOMAINS[name].rows))
@@ -156,7 +156,7 @@ def _constraints(rng: np.random.Generator, name: str) -> dict[str, int]:
 
 
 def sample_part(rng: np.random.Generator, name: str) -> GoalPart:
-    """A wish in this domain at random."""
+    """Return a wish in this domain at random."""
     domain, info = DOMAINS[name], _constraints(rng, name)
     askable = tuple(s for s in domain.reqt if s not in info)
     asked = _choose_slots(rng, askable, REQUESTED.get(name, REQUESTED_ELSEWHERE))
@@ -168,6 +168,6 @@ def sample_part(rng: np.random.Generator, name: str) -> GoalPart:
 
 
 def sample_goal(rng: np.random.Generator) -> Goal:
-    """A goal at random: about 40 % have one domain, 45 % two, 15 % three."""
+    """Return a goal at random: about 40 % have one domain, 45 % two, 15 % three."""
     combination = list(COMBINATIONS)[int(np.searchsorted(WEIGHTS, rng.random(), side="right"))]
     return Goal(tuple(sample_part(rng, name) for name in combination))

@@ -137,7 +137,7 @@ class Dialogues(Sequence[Dialogue]):
         return len(self.dialogues)
 
     def __getitem__(self, index: Any) -> Any:
-        """A dialogue by position; by slice, mask or list of positions, `Dialogues` again."""
+        """Return a dialogue by position; by slice, mask or list of positions, `Dialogues` again."""
         if isinstance(index, int | np.integer):
             return self.dialogues[index]
         chosen = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index)]
@@ -154,18 +154,18 @@ class Dialogues(Sequence[Dialogue]):
         return np.array([len(d) for d in self.dialogues], dtype=int)
 
     def each(self, name: str, lacking: str, remedy: str) -> list[np.ndarray]:
-        """This field of every dialogue; where some have none, an error that says what they are `lacking`."""
+        """Return this field of every dialogue; where some have none, an error that says what they are `lacking`."""
         missing = [d.id or str(i) for i, d in enumerate(self.dialogues) if getattr(d, name) is None]
         if missing:
             raise DataError(f"{len(missing)} dialogues {lacking} (the first: {missing[0]}).", remedy)
         return [getattr(d, name) for d in self.dialogues]
 
     def by_status(self, *status: int) -> Dialogues:
-        """Those that ended so: `by_status(1, -1)` leaves out what a limit ended."""
+        """Return those that ended so: `by_status(1, -1)` leaves out what a limit ended."""
         return self[np.isin(self.status, status)]
 
     def split(self, seed: int = 42, share: float = 0.8) -> tuple[Dialogues, Dialogues]:
-        """Two parts at random, the first with `share` of the dialogues."""
+        """Return two parts at random, the first with `share` of the dialogues."""
         order = np.random.default_rng(seed).permutation(len(self))
         cut = round(share * len(self))
         return self[np.sort(order[:cut])], self[np.sort(order[cut:])]

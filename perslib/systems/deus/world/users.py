@@ -50,7 +50,7 @@ class Agenda:
         return parts[self.position] if self.position < len(parts) else None
 
     def speak(self) -> tuple[Item, ...]:
-        """The next user turn: answers first, then the agenda of the current part, at most `items` of them."""
+        """Return the next user turn: answers first, then the agenda of the current part, at most `items` of them."""
         said = list(dict.fromkeys([*self.urgent, *self._plan_items()]))[: self.limit]
         self.urgent = []
         self.told.update((i.domain, i.slot) for i in said if i.kind == "inform")
@@ -113,7 +113,7 @@ class Agenda:
         return answered and (not part.book or part.domain in self.booked)
 
     def list_unfinished(self) -> list[int]:
-        """Goal items left: slots not conveyed, answered or booked, and domains not done."""
+        """Return the goal items left: slots not conveyed, answered or booked, and domains not done."""
         left = [i for part in self.goal.parts[self.position + 1 :] for i in part.items]
         part = self.current
         if part is None:
@@ -148,24 +148,24 @@ class User:
             raise PerslibError(f"γ is {self.gamma}; expected 0 < γ ≤ 1 (eq. 16; 0.3 keeps dialogues alive).")
 
     def patience(self, goal: Goal, rng: np.random.Generator) -> float:
-        """What the user sets out with: eq. 17, for people scaled and with noise, never below one turn's cost."""
+        """Return what the user sets out with: eq. 17, for people scaled and with noise, never below one turn's cost."""
         if self.scale == 1 and not self.noise:
             return float(goal.patience)
         return float(max(1.0, self.scale * goal.patience + self.noise * rng.standard_normal()))
 
 
 def user1() -> User:
-    """Only wants the task done, in few turns."""
+    """Return the user who only wants the task done, in few turns."""
     return User("user1", items=4, budget=False)
 
 
 def user2() -> User:
-    """One question or answer a turn; leaves when the budget is overspent."""
+    """Return one question or answer a turn; leaves when the budget is overspent."""
     return User("user2")
 
 
 def user3(gamma: float = 0.3) -> User:
-    """User 2 who also leaves when the rest will probably cost more than is left."""
+    """Return user 2 who also leaves when the rest will probably cost more than is left."""
     return User("user3", forward=True, gamma=gamma)
 
 
@@ -178,19 +178,21 @@ class Belief:
 
     @classmethod
     def true(cls) -> Self:
-        """Eq. 15 and 17."""
+        """Return eq. 15 and 17."""
         return cls(action_list().slot_numbers + 1.0, np.append(np.ones(len(GOAL_NAMES)), 0.0))
 
     def by_slots(self) -> Self:
-        """The same with the mean cost of all actions with as many slots."""
+        """Return the same with the mean cost of all actions with as many slots."""
         slots = action_list().slot_numbers
         return replace(self, costs=np.array([self.costs[slots == number].mean() for number in slots]))
 
     def h(self, items: Collection[int]) -> float:
-        """The patience for these items; for none it is 0."""
+        """Return the patience for these items; for none it is 0."""
         return float(self.worth[list(items)].sum() + self.worth[-1]) if items else 0.0
 
 
 def outlook(spent: float, done: float, rest: float, gamma: float) -> float:
-    """h'(g') of eq. 16, for h(g − g') = `done` and h(g') = `rest`; with nothing finished yet the ratio counts as 1."""
+    """Return h'(g') of eq. 16, for h(g − g') = `done` and h(g') = `rest`; with nothing finished yet the ratio counts as
+    1.
+    """
     return (spent / done if done else 1.0) * rest * gamma

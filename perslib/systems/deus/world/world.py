@@ -114,12 +114,14 @@ class SystemNotes:
         self.booked = set(booked)
 
     def matches(self, domain: str) -> int:
-        """Entities that fit what the user has said about this domain."""
+        """Return entities that fit what the user has said about this domain."""
         rows = self._rows.get(domain)
         return DOMAINS[domain].rows if rows is None else int(np.count_nonzero(rows))
 
     def entity(self, domain: str, slot: str) -> int | None:
-        """Value of the entity the system would speak of, the first that fits; None for what tables do not hold."""
+        """Return the value of the entity the system would speak of, the first that fits; None for what tables do not
+        hold.
+        """
         column = entities()[domain].get(slot)
         if column is None:
             return None
@@ -209,7 +211,7 @@ class World:
         self.seen.hear(self._said, values)
 
     def act(self, action: int) -> TaskTurn:
-        """The system acts, the user hears and pays; ends the dialogue or lets the user speak again."""
+        """Return the system acts, the user hears and pays; ends the dialogue or lets the user speak again."""
         if self.over:
             raise PerslibError(f"The dialogue is over ({self.reason}); begin a new one.")
         template, agenda = self.actions.templates[action], self.agenda
@@ -249,7 +251,7 @@ class World:
         return ""
 
     def dialogue(self, name: str = "") -> Dialogue:
-        """What is kept of it."""
+        """Return what is kept of it."""
         return Dialogue(
             goal=self.goal.vector,
             states=np.stack([turn.state for turn in self.turns]),

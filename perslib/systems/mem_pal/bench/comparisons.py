@@ -37,7 +37,7 @@ EVALUATIONS = [*_PAIR, "run", "swapped", "ours", "theirs", "error"]
 def question_of(
     form: PromptSettings, dimension: Dimension, ours: BenchDialogue, theirs: BenchDialogue, run: tuple[bool, int]
 ) -> CheckedQuestion[Any]:
-    """One evaluation of a pair; the answer is (our score, theirs), in whichever order they were shown."""
+    """Return one evaluation of a pair; the answer is (our score, theirs), in whichever order they were shown."""
     swapped, number = run
     first, second = (theirs, ours) if swapped else (ours, theirs)
     scene = ours.scene
@@ -60,7 +60,7 @@ def question_of(
 
 
 def _id(swapped: bool, number: int) -> str:
-    """An evaluation as published: `p1-2` is the second with ours first."""
+    """Return an evaluation as published: `p1-2` is the second with ours first."""
     return f"p{1 + swapped}-{1 + number}"
 
 
@@ -72,7 +72,7 @@ def compare_dialogues(
     method: str,
     number_of_runs: int = RUNS,
 ) -> pd.DataFrame:
-    """All evaluations of `method` against all others on the topics that both finished, one row each.
+    """Return all evaluations of `method` against all others on the topics that both finished, one row each.
 
     Columns: method, other, dimension, user, session, topic, run, swapped, ours, theirs (null where `error` says why),
     calls, tokens_in, tokens_cached, tokens_out, seconds, cost. A form without a temperature means `TEMPERATURE`; give 0
@@ -113,7 +113,7 @@ async def _ask_case(
 
 
 def outcomes(evaluations: pd.DataFrame, tie_within: float = 0.0) -> pd.DataFrame:
-    """Win, tie or lose of each pair, one row a topic and dimension: the means, and `outcome`.
+    """Return win, tie or lose of each pair, one row a topic and dimension: the means, and `outcome`.
 
     An evaluation that failed takes the one in the other order with it, so that no order weighs more; where none is left,
     the outcome is missing. `runs` counts those that stand.
@@ -138,7 +138,7 @@ VOTES = (*TOPIC, "dimension", "rater", "vote")
 
 
 def read_votes(path: str | Path) -> pd.DataFrame:
-    """What people said: a CSV with columns user, session, topic, dimension, rater and vote (win, tie or lose).
+    """Return what people said: a CSV with columns user, session, topic, dimension, rater and vote (win, tie or lose).
 
     Where several pairs were compared, `method` and `other` say which.
     """
@@ -163,7 +163,7 @@ def read_votes(path: str | Path) -> pd.DataFrame:
 
 
 def find_majority_votes(votes: pd.DataFrame) -> pd.DataFrame:
-    """One label a topic and dimension: what most raters say, a tie where no label is ahead."""
+    """Return one label a topic and dimension: what most raters say, a tie where no label is ahead."""
     by = [name for name in _PAIR if name in votes]
     labels = votes.groupby(by, sort=False)["vote"]
     return labels.agg([("people", vote), ("raters", "size")]).reset_index()

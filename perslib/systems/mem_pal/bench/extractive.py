@@ -49,15 +49,15 @@ class Extractive:
         self._known: dict[str, frozenset[str]] = {}
 
     def map(self, method: Callable[[Any, Any], Any], items: Iterable[Any], **shown: Any) -> list[Any]:
-        """The results of a method for each item."""
+        """Return the results of a method for each item."""
         return [compute(partial(method, item), self.ask) for item in items]
 
     async def ask(self, requests: Sequence[Request], stage: str = "ask", rank: int = 0) -> list[Answer]:
-        """An answer to each question."""
+        """Return an answer to each question."""
         return [Answer(data=self.answer(request), mode="schema") for request in requests]
 
     def answer(self, request: Request) -> dict[str, Any]:
-        """The answer to one of PAL-Bench's questions, from what its prompt was filled in with."""
+        """Return the answer to one of PAL-Bench's questions, from what its prompt was filled in with."""
         name = (request.prompt or "").partition("@")[0].rpartition("/")[2]
         shown = request.shown or {}
         if name.startswith("pal_"):
@@ -82,14 +82,14 @@ class Extractive:
     # -- what memories write ----------------------------------------------------------------------------------
 
     def _summary(self, texts: Sequence[str]) -> str:
-        """The sentences nearest to all of them together, in their order."""
+        """Return the sentences nearest to all of them together, in their order."""
         sentences = self._sentences(texts)
         near = self._nearness([" ".join(sentences)], sentences)[0] if sentences else np.array([])
         kept = sorted(np.argsort(-near, kind="stable")[:SUMMARY])
         return "\n".join(sentences[i] for i in kept) or "–"
 
     def _records(self, turns: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str]]:
-        """What was proposed and how the user took it, turn by turn."""
+        """Yield what was proposed and how the user took it, turn by turn."""
         for turn, following in pairwise(turns):
             proposed = self._sentences([turn["assistant"]])
             if proposed and following["user"]:
@@ -137,7 +137,7 @@ class Extractive:
     # -- texts -------------------------------------------------------------------------------------------------
 
     def _words(self, text: str) -> frozenset[str]:
-        """The beginnings of its words; of Chinese, pairs of characters."""
+        """Return the beginnings of its words; of Chinese, pairs of characters."""
         if text not in self._known:
             if self.language == "zh":
                 parts = re.findall(r"[\u4e00-\u9fff]+", text)
@@ -154,7 +154,9 @@ class Extractive:
         return self._sentences(text for block in shown["blocks"] for text in block["texts"])
 
     def _opinions(self, shown: Mapping[str, Any]) -> list[tuple[str, int]]:
-        """Every recalled line, with 1, or −1 where it, or the heading that it stands under, says that it was disliked."""
+        """Return every recalled line, with 1, or −1 where it, or the heading that it stands under, says that it was
+        disliked.
+        """
         found = []
         for block in shown["blocks"]:
             for text in block["texts"]:
@@ -173,7 +175,7 @@ class Extractive:
         return [texts[i] for i in np.argsort(-self._nearness([query], texts)[0], kind="stable")[:count]]
 
     def _nearness(self, queries: Sequence[str], texts: Sequence[str]) -> np.ndarray:
-        """Cosine of each query with each text over words that count the more, the fewer of these have them."""
+        """Return the cosine of each query with each text over words that count the more, the fewer of these have them."""
         every = [self._words(text) for text in (*queries, *texts)]
         have = Counter(chain.from_iterable(every))
         weight = {word: log((1 + len(every)) / count) ** 2 for word, count in have.items()}

@@ -73,7 +73,7 @@ class TrueMemory(H2Memory):
     # -- session by session -----------------------------------------------------------------------------------
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
-        """Relations, situations, background."""
+        """Return relations, situations, background."""
         known, logs = self._own(store), in_order(session)
         relations: list[h2.Relation] = []
         told: dict[int, Raised] = {}
@@ -95,7 +95,7 @@ class TrueMemory(H2Memory):
         return replace(known, chapters=(*known.chapters, chapter))
 
     async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
-        """Outlines; once there are clusters, those that the outlines join."""
+        """Return outlines; once there are clusters, those that the outlines join."""
         known = self._own(store)
         if session.id in known.session_ids:
             return known
@@ -111,14 +111,14 @@ class TrueMemory(H2Memory):
         return replace(known, snapshots=snapshots)
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
-        """All of a past, then clusters of its outlines."""
+        """Return all of a past, then clusters of its outlines."""
         store = self.start(user)
         for session in sessions:
             store = await self.add_dialogue(await self.add_logs(store, session, ask), session, ask)
         return await self.learn(store, ask)
 
     async def learn(self, store: H2Store, ask: Ask) -> H2Store:
-        """Clusters and principles from all outlines so far."""
+        """Return clusters and principles from all outlines so far."""
         found = store.outlines
         labels = clustering.clusters(self._points(found), self.seed) if found else []
         known = store.with_clusters(dict(zip((o.id for o in found), labels)))
@@ -147,7 +147,9 @@ class TrueMemory(H2Memory):
     # -- principles -------------------------------------------------------------------------------------------
 
     def _snapshot(self, store: H2Store, after: str) -> h2.Snapshot:
-        """Of each cluster the kinds of requirement that come up most in it, and what the user likes in the first."""
+        """Return of each cluster the kinds of requirement that come up most in it, and what the user likes in the
+        first.
+        """
         kinds = {
             f"{session}_topic{i}": topic["requirement_id"]
             for session, topics in self.topics.items()
@@ -164,7 +166,7 @@ class TrueMemory(H2Memory):
 
 
 def _same_need(raised: Raised, line: str, earlier: dict[int, str]) -> tuple[int, ...]:
-    """The latest earlier log that speaks for the same need, if there is one."""
+    """Return the latest earlier log that speaks for the same need, if there is one."""
     speaking = next((evidence for evidence in raised.evidences if line in evidence), ())
     found = [i for i, other in earlier.items() if other in speaking]
     return (max(found),) if found else ()

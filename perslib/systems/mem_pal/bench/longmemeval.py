@@ -53,7 +53,9 @@ class MemoryQuestion:
 
 
 def read_questions(path: Path | str, kind: str | None = TYPE) -> list[MemoryQuestion]:
-    """The questions of a LongMemEval file, of one type or (None) of all; what cannot be read is named with its place."""
+    """Return the questions of a LongMemEval file, of one type or (None) of all; what cannot be read is named with its
+    place.
+    """
     path = Path(path)
     if not path.is_file():
         raise DataError(Problem(str(path), "is no file that can be read"), REMEDY)
@@ -68,7 +70,7 @@ def read_questions(path: Path | str, kind: str | None = TYPE) -> list[MemoryQues
 
 
 def _problems(place: str, record: Any) -> list[Problem]:
-    """What is wrong with a question: its fields, or how many of them there are."""
+    """Return what is wrong with a question: its fields, or how many of them there are."""
     if problems := check(record, _SCHEMA, place):
         return problems
     n = len(record["haystack_sessions"])
@@ -94,7 +96,7 @@ def _make_question(record: dict[str, Any]) -> MemoryQuestion:
 
 
 def _turns(messages: list[dict[str, str]]) -> tuple[Exchange, ...]:
-    """Messages by turns; what only one side said leaves the other empty."""
+    """Return messages by turns; what only one side said leaves the other empty."""
     roles = ("assistant" if message.get("role") == "assistant" else "user" for message in messages)
     rows, waiting = turns_of([(role, m["content"], {}) for role, m in zip(roles, messages)])
     turns = [Exchange("\n".join([*row["earlier"], row["request"] or ""]), row["response"]) for row in rows]
@@ -102,7 +104,7 @@ def _turns(messages: list[dict[str, str]]) -> tuple[Exchange, ...]:
 
 
 def _date(text: str) -> str:
-    """`2023/05/20 (Sat) 02:21` → `2023-05-20 02:21:00`; what is no date stays as it is."""
+    """Return `2023/05/20 (Sat) 02:21` → `2023-05-20 02:21:00`; what is no date stays as it is."""
     day, _, rest = text.partition(" ")
     found = pd.to_datetime(f"{day} {rest.rpartition(') ')[2] or rest}".strip(), errors="coerce")
     return text if pd.isna(found) else f"{found:%Y-%m-%d %H:%M:%S}"
@@ -115,7 +117,8 @@ def answer_questions(
     judge: Backbone | None = None,
     form: PromptSettings | None = None,
 ) -> pd.DataFrame:
-    """One row a memory and question: method, backbone, question, said, right (null where `error` says why), and costs.
+    """Return one row a memory and question: method, backbone, question, said, right (null where `error` says why), and
+    costs.
 
     The judge is shown the question, the rubric and the answer, not which memory it came from.
     """
@@ -152,7 +155,8 @@ async def _grade(pair: tuple[MemoryQuestion, str], ask: Ask, form: PromptSetting
 
 
 def accuracies(answers: pd.DataFrame) -> pd.DataFrame:
-    """Table 4: share of right answers in per cent, with Wilson's interval over questions; failed are counted apart.
+    """Return the table 4: share of right answers in per cent, with Wilson's interval over questions; failed are counted
+    apart.
 
     Columns: method, backbone, accuracy, accuracy_low, accuracy_high, questions, failed.
     """

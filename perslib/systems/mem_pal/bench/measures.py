@@ -43,7 +43,7 @@ _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 @cache
 def _cut() -> Any:
-    """jieba's default mode. It announces its dictionary on the terminal and warns as old code does."""
+    """Return jieba's default mode. It announces its dictionary on the terminal and warns as old code does."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import jieba
@@ -52,12 +52,12 @@ def _cut() -> Any:
 
 
 def choose_tokenizer(language: str) -> Tokens:
-    """How texts of a language are cut unless told otherwise."""
+    """Return how texts of a language are cut unless told otherwise."""
     return "jieba" if language == "zh" else "words"
 
 
 def list_bleu_names(tokens: Tokens = "jieba") -> list[str]:
-    """What the four scores are called when texts are cut so."""
+    """Return what the four scores are called when texts are cut so."""
     if tokens not in _PREFIX:
         raise UnknownName("way to cut texts", tokens, _PREFIX)
     return [f"{_PREFIX[tokens]}_{order}" for order in WEIGHTS]
@@ -65,12 +65,12 @@ def list_bleu_names(tokens: Tokens = "jieba") -> list[str]:
 
 @lru_cache(maxsize=4096)
 def split_words(text: str, tokens: Tokens = "jieba") -> tuple[str, ...]:
-    """The text in words."""
+    """Return the text in words."""
     return tuple(_cut()(text) if tokens == "jieba" else _WORD.findall(text))
 
 
 def bleu(prediction: str, reference: str, tokens: Tokens = "jieba") -> dict[str, float]:
-    """BLEU-1 to BLEU-4 against one reference, each from 0 to 1."""
+    """Return BLEU-1 to BLEU-4 against one reference, each from 0 to 1."""
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
     called, said, wanted = list_bleu_names(tokens), split_words(prediction, tokens), split_words(reference, tokens)
@@ -81,13 +81,13 @@ def bleu(prediction: str, reference: str, tokens: Tokens = "jieba") -> dict[str,
 
 
 def best_bleu(prediction: str, references: Iterable[str], tokens: Tokens = "jieba") -> dict[str, float]:
-    """For each BLEU the largest over the references, each taken alone: not multi-reference BLEU."""
+    """Return for each BLEU the largest over the references, each taken alone: not multi-reference BLEU."""
     each = [bleu(prediction, reference, tokens) for reference in references]
     return {name: max((scores[name] for scores in each), default=float("nan")) for name in list_bleu_names(tokens)}
 
 
 def vote(labels: Iterable[str]) -> str:
-    """What most raters say. Where no label is ahead of all others, two raters who disagree say, it is a tie."""
+    """Return what most raters say. Where no label is ahead of all others, two raters who disagree say, it is a tie."""
     ranked = Counter(labels).most_common(2)
     is_ahead = len(ranked) == 1 or (ranked and ranked[0][1] > ranked[1][1])
     return ranked[0][0] if is_ahead else "tie"
@@ -99,14 +99,16 @@ _EXACT = 1e-9
 
 
 def plan_comparison_runs(number: int = RUNS) -> list[tuple[bool, int]]:
-    """An even number of evaluations, one half in either order: whether our dialogue is shown second, and a number from 0."""
+    """Return an even number of evaluations, one half in either order: whether our dialogue is shown second, and a
+    number from 0.
+    """
     if number < 2 or number % 2:
         raise DataError(Problem("runs", f"is {number}, expected an even number: one half in either order"))
     return list(product((False, True), range(number // 2)))
 
 
 def decide_winner(ours: Sequence[float], theirs: Sequence[float], tie_within: float = 0.0) -> Outcome:
-    """Whose mean over the evaluations is higher.
+    """Return whose mean over the evaluations is higher.
 
     Sums are compared, so that equal means tie whatever their decimals; means no further apart than `tie_within` tie too.
     """
@@ -121,5 +123,5 @@ POINTS: Mapping[str, int] = {"pos": 1, "neg": -1, "neu": 0}
 
 
 def score_selection(selected: Sequence[str], labels: Mapping[str, str]) -> int:
-    """Points of a selection, −2 to 2: one for each positive solution, minus one for each negative."""
+    """Return points of a selection, −2 to 2: one for each positive solution, minus one for each negative."""
     return sum(POINTS[labels[id]] for id in selected)

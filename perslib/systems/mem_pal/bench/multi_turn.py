@@ -53,7 +53,7 @@ Template = tuple[tuple[str, str], ...]
 
 
 def make_dialogue_template(first: bool, second: bool) -> Template:
-    """The turns where the first solution, and the second, is talked over or not."""
+    """Return the turns where the first solution, and the second, is talked over or not."""
     discuss: Template = (("solution_discussion", "solution_discussion"),)
     return (
         ("topic_inquiry", "requirement_prediction"),
@@ -70,12 +70,12 @@ PATTERNS: tuple[Template, ...] = tuple(make_dialogue_template(a, b) for a in (Fa
 
 
 def draw_templates(ids: Iterable[str], seed: int = 42) -> dict[str, Template]:
-    """A pattern for each dialogue, each as likely; a dialogue's own does not depend on which others there are."""
+    """Return a pattern for each dialogue, each as likely; a dialogue's own does not depend on which others there are."""
     return {id: Random(f"{seed}/{id}").choice(PATTERNS) for id in ids}
 
 
 def read_templates(path: str | Path) -> dict[str, Template]:
-    """Templates as published: `{id: {"turn_1": {"user": "<action>", "assistant": …}, …}}`, in either language."""
+    """Return templates as published: `{id: {"turn_1": {"user": "<action>", "assistant": …}, …}}`, in either language."""
     path, remedy = Path(path), "See perslib.systems.mem_pal.bench.read_templates."
     content, wrong = read_json(path, dict, "templates by dialogue", remedy), []
     found: dict[str, Template] = {}
@@ -129,7 +129,7 @@ class BenchDialogue:
         return self.error is not None or len(self.lines) == len(self.template)
 
     def messages_so_far(self) -> list[dict[str, str]]:
-        """The messages so far."""
+        """Return the messages so far."""
         return [
             {"role": role, "content": said}
             for line in self.lines
@@ -145,7 +145,7 @@ def start_dialogues(
     templates: Mapping[str, Template] | None = None,
     seed: int = 42,
 ) -> list[BenchDialogue]:
-    """The dialogues to hold: every topic with every memory, as it stands before the session's dialogue."""
+    """Return the dialogues to hold: every topic with every memory, as it stands before the session's dialogue."""
     ids = [scene.topic.id for person in people for scene in person.scenes]
     templates = draw_templates(ids, seed) if templates is None else templates
     if missing := [id for id in ids if id not in templates]:
@@ -166,7 +166,7 @@ def start_dialogues(
 def run_dialogues(
     dialogues: Sequence[BenchDialogue], user: Backbone, assistant: Backbone, form: PromptSettings | None = None
 ) -> list[BenchDialogue]:
-    """The dialogues, held to the end of their templates.
+    """Return the dialogues, held to the end of their templates.
 
     Where one model plays both, no dialogue waits for another; with two, all take their next turn together.
     """
@@ -183,7 +183,7 @@ def run_dialogues(
 
 
 async def run_dialogue(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> BenchDialogue:
-    """One dialogue to its end, user and assistant by turns."""
+    """Return one dialogue to its end, user and assistant by turns."""
     while not dialogue.is_over:
         dialogue = await user_turn(dialogue, ask, form)
         if not dialogue.error:
@@ -192,7 +192,7 @@ async def run_dialogue(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) 
 
 
 async def user_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> BenchDialogue:
-    """The dialogue with what the user says next."""
+    """Return the dialogue with what the user says next."""
     turn, scene = len(dialogue.lines) + 1, dialogue.scene
     action = dialogue.template[turn - 1][0]
     known: dict[str, Any] = {"query": "", "needs": [], "preferences": [], "solutions": []}
@@ -211,7 +211,7 @@ async def user_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> 
 
 
 async def assistant_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> BenchDialogue:
-    """The dialogue with the assistant's reply to what the user has just said."""
+    """Return the dialogue with the assistant's reply to what the user has just said."""
     number = len(dialogue.lines)
     action, last = dialogue.template[number - 1][1], dialogue.lines[-1]
     place = f"{dialogue.scene.topic.id}_{number}"
@@ -237,7 +237,7 @@ async def assistant_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings
 
 
 async def _summary(dialogue: BenchDialogue, action: str, form: PromptSettings, place: str, ask: Ask) -> str:
-    """What to look up: the requirement so far, else the user's last words."""
+    """Return what to look up: the requirement so far, else the user's last words."""
     earlier = [line.query for line in dialogue.lines[:-1] if line.query]
     if action == CLOSING and earlier:
         return earlier[-1]
@@ -247,13 +247,14 @@ async def _summary(dialogue: BenchDialogue, action: str, form: PromptSettings, p
 
 
 def format_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """A profile as the prompts take it: texts, numbers, lists, and traits with their levels."""
+    """Return a profile as the prompts take it: texts, numbers, lists, and traits with their levels."""
     return {str(key): value for key, value in profile.items() if value not in (None, "", [], {})}
 
 
 def as_frame(dialogues: Sequence[BenchDialogue]) -> pd.DataFrame:
-    """One row an exchange: method, user, session, topic, turn (from 1), what both do and said, what was looked up,
-    error (on the last row of a dialogue that broke off), and what user and assistant took."""
+    """Return one row an exchange: method, user, session, topic, turn (from 1), what both do and said, what was looked
+    up, error (on the last row of a dialogue that broke off), and what user and assistant took.
+    """
     rows = []
     for d in dialogues:
         for n, (line, (asks, replies)) in enumerate(zip(d.lines or (BenchExchange(""),), d.template), start=1):

@@ -37,7 +37,8 @@ _TAKEN = ["calls", "tokens", "seconds", "cost"]
 
 
 def score_samples(answers: pd.DataFrame, people: Sequence[BenchUser], tokens: Tokens | None = None) -> pd.DataFrame:
-    """One row a sample and metric: method, backbone, user, session, topic, task, metric, value (null where none).
+    """Return one row a sample and metric: method, backbone, user, session, topic, task, metric, value (null where
+    none).
 
     BLEU of restated requirements and of solutions (of the nearer positive one), the judge's grade as `g_score` where
     there is a column `grade`, the points of a selection as `s_score`. All on their own scale: 0–1, 0–2, −2–2. Texts are cut as their
@@ -64,7 +65,8 @@ def score_samples(answers: pd.DataFrame, people: Sequence[BenchUser], tokens: To
 
 
 def average_samples(samples: pd.DataFrame) -> pd.DataFrame:
-    """Means over all samples, one row a method, task and metric; BLEU in [0, 100], G in [0, 100], S in [−100, 100].
+    """Return means over all samples, one row a method, task and metric; BLEU in [0, 100], G in [0, 100], S in [−100,
+    100].
 
     Columns: method, backbone, task, metric, value, value_low, value_high (95 %, over users, from ten on),
     samples, users, failed (samples without a value; they are left out).
@@ -83,7 +85,8 @@ def average_samples(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def compare_methods(samples: pd.DataFrame, reference: str | None = None, seed: int = SEED) -> pd.DataFrame:
-    """`reference` against every other method, or all pairs, on the samples both have a value on, scaled as `results`.
+    """Return `reference` against every other method, or all pairs, on the samples both have a value on, scaled as
+    `results`.
 
     Methods are compared with the same backbone. Columns: method, other, backbone, task, metric, difference,
     difference_low, difference_high (95 %, over users), difference_p (the signs of users' totals flipped),
@@ -112,7 +115,7 @@ def compare_methods(samples: pd.DataFrame, reference: str | None = None, seed: i
 
 
 def _by_sample(part: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """The values of one task and metric: samples × what `columns` name, in the order of its first value."""
+    """Return the values of one task and metric: samples × what `columns` name, in the order of its first value."""
     if (twice := part.duplicated([*columns, *TOPIC])).any():
         place = "/".join(map(str, part.loc[twice, [*columns, *TOPIC]].iloc[0]))
         raise DataError(Problem("samples", f"{place} is there twice"), "Keep one answer of each.")
@@ -122,12 +125,12 @@ def _by_sample(part: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def metric_factor(metric: str) -> float:
-    """What a mean of this metric is multiplied with."""
+    """Return what a mean of this metric is multiplied with."""
     return SCALE.get(metric, BLEU_SCALE)
 
 
 def costs(answers: pd.DataFrame, served: Sequence[UserAnswers]) -> pd.DataFrame:
-    """What each method took: a row a method, `build_…` a user and `answer_…` a sample, each a mean.
+    """Return what each method took: a row a method, `build_…` a user and `answer_…` a sample, each a mean.
 
     Columns: method; build_calls, build_tokens (in and out), build_seconds (of the calls, one after another), build_cost;
     the same of `answer_`; memory_failed and answers_failed: what models did not give, in all.
@@ -143,7 +146,7 @@ def costs(answers: pd.DataFrame, served: Sequence[UserAnswers]) -> pd.DataFrame:
 
 
 def win_tie_lose(pairs: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
-    """Table 3: how often a method wins, ties and loses, one row an opponent and dimension.
+    """Return the table 3: how often a method wins, ties and loses, one row an opponent and dimension.
 
     Columns: method, other, dimension, win, tie, lose (counts), unscored, lead (share of wins minus share of losses) with
     lead_low and lead_high (95 %, over users), lead_p (users' signs flipped), lead_p_holm (over all opponents in a
@@ -166,7 +169,7 @@ def win_tie_lose(pairs: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
 
 
 def agreement_with_people(pairs: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
-    """Table 11: what the judge and people say of the same pairs, one row a dimension.
+    """Return the table 11: what the judge and people say of the same pairs, one row a dimension.
 
     `people` is what `voted` makes of the votes. Columns: method, other, dimension, judge_win … people_lose, topics (both
     have an outcome), kappa (Fleiss, over topics that both decide), kappa_low and kappa_high (over users), decided.
@@ -189,7 +192,9 @@ def agreement_with_people(pairs: pd.DataFrame, people: pd.DataFrame) -> pd.DataF
 
 
 def _kappa(decided: pd.DataFrame) -> dict[str, float]:
-    """Fleiss' κ of judge and people, who both decide, with its interval: it depends on counts of label pairs alone."""
+    """Return Fleiss' κ of judge and people, who both decide, with its interval: it depends on counts of label pairs
+    alone.
+    """
     users = Resamples(decided["user"])
     judge, people = (decided[name].eq("win").to_numpy() for name in ("outcome", "people"))
     wins, equal, total = (users.total(v) for v in (judge * 1.0 + people, judge == people, np.ones(len(judge))))

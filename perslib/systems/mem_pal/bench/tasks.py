@@ -36,18 +36,18 @@ Spent = dict[str, Any]
 
 
 async def ask_one(question: CheckedQuestion[Any], ask: Ask) -> ParsedReply[Any]:
-    """One question by itself."""
+    """Return one question by itself."""
     (reading,) = await ask_and_check([question], ask)
     return reading
 
 
 def error_of(reading: ParsedReply[Any]) -> str | None:
-    """Why there is no answer; None where there is one."""
+    """Return why there is no answer; None where there is one."""
     return "; ".join(reading.faults) if reading.value is None else None
 
 
 def spent_on(answers: Sequence[Answer]) -> Spent:
-    """What answers took, also those read from the cache: `seconds` one after another, `cost` as priced."""
+    """Return what answers took, also those read from the cache: `seconds` one after another, `cost` as priced."""
     tokens = {f"tokens_{name}": sum(getattr(a, f"tokens_{name}") for a in answers) for name in ("in", "cached", "out")}
     costs = [a.cost for a in answers if a.cost is not None]
     seconds = sum((a.seconds for a in answers), 0.0)
@@ -55,14 +55,14 @@ def spent_on(answers: Sequence[Answer]) -> Spent:
 
 
 async def run_with_costs(method: Method[T], ask: Ask, stage: str | None = None) -> tuple[T, Spent]:
-    """What a method returns and what its answers took; its questions under another line of the ledger, if named."""
+    """Return what a method returns and what its answers took; its questions under another line of the ledger, if named."""
     heard: list[Answer] = []
     value = await method(wrap_ask(ask, hear=heard.extend, stage=stage))
     return value, spent_on(heard)
 
 
 def group_pieces(pieces: Sequence[MemoryPiece]) -> list[dict[str, Any]]:
-    """Pieces as prompts show them: together by field, fields and pieces in the order they were recalled."""
+    """Return pieces as prompts show them: together by field, fields and pieces in the order they were recalled."""
     fields: dict[str, list[str]] = {}
     for piece in pieces:
         fields.setdefault(piece.field, []).append(piece.text)
@@ -80,14 +80,14 @@ COLUMNS = ["method", "backbone", *TOPIC, "task", "said", "error", "pieces", "con
 
 
 def query_of(topic: BenchTopic, task: Task) -> tuple[str, Purpose]:
-    """What a memory is asked with."""
+    """Return what a memory is asked with."""
     return (topic.query, "requirement") if task == "requirement" else (topic.requirement, "solution")
 
 
 def make_task_question(
     form: PromptSettings, task: Task, topic: BenchTopic, pieces: Sequence[MemoryPiece]
 ) -> CheckedQuestion[str]:
-    """The question of a task; the answer is a text, for a selection two ids with a blank between them."""
+    """Return the question of a task; the answer is a text, for a selection two ids with a blank between them."""
     shown: dict[str, Any] = {"blocks": group_pieces(pieces), "query": topic.query}
     read = partial(_selection, topic.number_candidates) if task == "selection" else read_text(task)
     if task != "requirement":
@@ -98,7 +98,7 @@ def make_task_question(
 
 
 def _selection(known: Mapping[str, str], data: Any) -> ParsedReply[str]:
-    """Two different ids that are there; anything else is no selection."""
+    """Return two different ids that are there; anything else is no selection."""
     ids = [id.strip().upper() for id in data["selected_solutions"]]
     if unknown := sorted(set(ids) - set(known)):
         return ParsedReply(None, (f"{', '.join(unknown)} is none of the candidates",))
@@ -108,7 +108,7 @@ def _selection(known: Mapping[str, str], data: Any) -> ParsedReply[str]:
 
 
 def grading(form: PromptSettings, topic: BenchTopic, prediction: str) -> CheckedQuestion[float]:
-    """The question of the G-Score's judge about a restated requirement."""
+    """Return the question of the G-Score's judge about a restated requirement."""
 
     shown = {"query": topic.query, "requirement": topic.requirement, "prediction": prediction}
     needs = [{"need": need, "evidences": []} for need in topic.needs]
@@ -138,7 +138,7 @@ class UserAnswers:
 async def build_session_stores(
     memory: LongTermMemory, person: BenchUser, ask: Ask, tasks: Sequence[Task] = ()
 ) -> list[Store]:
-    """The memory during each query session, its logs heard and its dialogue not, and once all are over.
+    """Return the memory during each query session, its logs heard and its dialogue not, and once all are over.
 
     A memory that keeps better what was recalled is told what these tasks recall.
     """
@@ -191,7 +191,7 @@ def run(
     *,
     tasks: Sequence[Task] = TASKS,
 ) -> tuple[pd.DataFrame, list[UserAnswers]]:
-    """All tasks with all memories, and what was made of each user.
+    """Return all tasks with all memories, and what was made of each user.
 
     The frame: method, backbone, user, session, topic, task, said (null where `error` says why), pieces and
     context_tokens (what the memory handed over), prompt, calls, tokens_in, tokens_cached, tokens_out, seconds, cost.
@@ -208,7 +208,9 @@ def run(
 def grade_answers(
     answers: pd.DataFrame, people: Sequence[BenchUser], judge: Backbone, form: PromptSettings | None = None
 ) -> pd.DataFrame:
-    """The answers with `grade` (0 to 2 points) of each restated requirement, and `grade_error` where a judge gave none."""
+    """Return the answers with `grade` (0 to 2 points) of each restated requirement, and `grade_error` where a judge
+    gave none.
+    """
     topics, form = topics_by_key(people), form or PromptSettings()
     due = answers[(answers["task"] == "requirement") & answers["said"].notna()]
     keys = map(tuple, due[list(TOPIC)].to_numpy())
@@ -220,5 +222,5 @@ def grade_answers(
 
 
 def topics_by_key(people: Sequence[BenchUser]) -> dict[tuple[str, ...], BenchTopic]:
-    """Topics by user, session and name."""
+    """Return topics by user, session and name."""
     return {tuple(s.topic.key.values()): s.topic for p in people for s in p.scenes}

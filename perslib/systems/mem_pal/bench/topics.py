@@ -107,12 +107,12 @@ class BenchUser:
     language: str = "en"
 
     def of(self, session: MemorySession) -> list[Scene]:
-        """The topics of a query session."""
+        """Return the topics of a query session."""
         return [scene for scene in self.scenes if scene.topic.session == session.id]
 
 
 def list_bench_users(corpus: Corpus) -> list[BenchUser]:
-    """The users of a corpus that have query sessions with topics."""
+    """Return the users of a corpus that have query sessions with topics."""
     if "topics" not in corpus.extras:
         raise DataError(
             Problem(f"corpus {corpus.name}", "has no topics to ask about"),
@@ -128,7 +128,7 @@ def list_bench_users(corpus: Corpus) -> list[BenchUser]:
 
 
 def _scenes(corpus: Corpus) -> list[Scene]:
-    """All topics of a PAL-Set, each with what the other files say of it."""
+    """Return all topics of a PAL-Set, each with what the other files say of it."""
 
     def rows_by(name: str, *by: str) -> dict[Any, list[dict[str, Any]]]:
         rows: dict[Any, list[dict[str, Any]]] = defaultdict(list)
@@ -163,7 +163,7 @@ def _scenes(corpus: Corpus) -> list[Scene]:
 def shorten_history(
     person: BenchUser, *, history: int = 0, query: int = 0, logs: int = 0, topics: int = 0
 ) -> BenchUser:
-    """The person with fewer months: of each kind at most so many, 0 leaves all.
+    """Return the person with fewer months: of each kind at most so many, 0 leaves all.
 
     `history` keeps the last sessions before the query sessions, `query` the first of these, `logs` the last logs of a
     session (those nearest to its dialogue), `topics` the first of a query session.

@@ -63,11 +63,11 @@ class MemorySession:
     turns: tuple[Exchange, ...] = ()
 
     def before(self) -> MemorySession:
-        """The same session when its dialogue has not been held."""
+        """Return the same session when its dialogue has not been held."""
         return replace(self, turns=())
 
     def exchanges(self) -> list[dict[str, str]]:
-        """The turns as prompts show them."""
+        """Return the turns as prompts show them."""
         return [dict(vars(turn)) for turn in self.turns]
 
 
@@ -106,7 +106,7 @@ class LongTermMemory(ABC):
     """Tokens of text, roughly counted, that it may hand over for a question; None: all that it recalls."""
 
     def start(self, user: str) -> Any:
-        """The memory of a user of whom nothing is known."""
+        """Return the memory of a user of whom nothing is known."""
         return self.kept(user)
 
     @abstractmethod
@@ -119,12 +119,12 @@ class LongTermMemory(ABC):
 
     @abstractmethod
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
-        """What is shown of the memory for a query in a session whose logs were heard, most general first."""
+        """Return what is shown of the memory for a query in a session whose logs were heard, most general first."""
 
     def recall_within_budget(
         self, store: Store, session: MemorySession, query: str, purpose: Purpose
     ) -> list[MemoryPiece]:
-        """What it recalls, within its budget."""
+        """Return what it recalls, within its budget."""
         pieces = self.recall(store, session, query, purpose)
         return pieces if self.budget is None else cut_to_budget(pieces, self.budget)
 
@@ -133,11 +133,13 @@ class LongTermMemory(ABC):
         return None
 
     def general(self, store: Store) -> list[MemoryPiece]:
-        """What a store says whatever is asked, as people want to read it; nothing where all of it is looked up."""
+        """Return what a store says whatever is asked, as people want to read it; nothing where all of it is looked up."""
         return []
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Store:
-        """The memory after these sessions, in the order of time; systems override it where parts of it are independent."""
+        """Return the memory after these sessions, in the order of time; systems override it where parts of it are
+        independent.
+        """
         store = self.start(user)
         for session in sessions:
             store = await self.add_logs(store, session, ask)
@@ -173,16 +175,17 @@ class PromptedMemory(LongTermMemory):
         self.name = name or self.called
 
     def prepare_queries(self, queries: Sequence[str]) -> None:
-        """Their vectors, in one go."""
+        """Make the queries' vectors, in one go."""
         self.space.vectors(queries, "query")
 
     def render(self, name: str, **fields: Any) -> Request:
-        """A question of this memory."""
+        """Return a question of this memory."""
         return replace(prompt(name, self.language, self.prompts).render(**fields), seed=self.seed)
 
 
 def cut_to_budget(pieces: Sequence[MemoryPiece], budget: int) -> list[MemoryPiece]:
-    """Pieces up to a budget of tokens, in their order: the first of each field in turn, then the second, and so on.
+    """Return pieces up to a budget of tokens, in their order: the first of each field in turn, then the second, and so
+    on.
 
     Of the logs at hand, which stand in the order of time, the last come first. The piece that crosses the budget is cut.
     """
@@ -202,7 +205,7 @@ def cut_to_budget(pieces: Sequence[MemoryPiece], budget: int) -> list[MemoryPiec
 
 
 def list_user_sessions(corpus: Corpus, user: str, part: str | None = None) -> list[MemorySession]:
-    """The sessions of a user in the order of time, each with the device logs that led up to it.
+    """Return the sessions of a user in the order of time, each with the device logs that led up to it.
 
     `part` keeps the sessions of one scenario: in a PAL-Set, "history" or "query". A session whose id another
     scenario of the user has too is called `scenario/session`. Logs that no session follows are not heard.
@@ -230,7 +233,7 @@ def list_user_sessions(corpus: Corpus, user: str, part: str | None = None) -> li
 
 
 def _in_time(own: pd.DataFrame, user: str) -> pd.DataFrame:
-    """Sessions by their start, else by their position; one of the two has to be there for all."""
+    """Return sessions by their start, else by their position; one of the two has to be there for all."""
     for column in ("started_at", "position"):
         if own[column].notna().all():
             return own.sort_values(column, kind="stable")
@@ -243,7 +246,7 @@ def _in_time(own: pd.DataFrame, user: str) -> pd.DataFrame:
 def make_exchanges(
     turns: pd.DataFrame, trailing: Iterable[str] = (), ratings_in: str | None = None
 ) -> tuple[Exchange, ...]:
-    """The turns of a session; messages that got no reply of their own stand before the next.
+    """Return the turns of a session; messages that got no reply of their own stand before the next.
 
     With a language, each rating is told as the beginning of what the user says next.
     """
@@ -265,7 +268,7 @@ def _rating(score: int, reason: Any, language: str) -> str:
 
 
 def logs_by_session(events: pd.DataFrame) -> dict[tuple[str, str], tuple[Log, ...]]:
-    """The logs of a user that led up to each session, by scenario and session, in the order of time."""
+    """Return the logs of a user that led up to each session, by scenario and session, in the order of time."""
     own = events[events["session"].notna() & events["scenario"].notna()].sort_values("at", kind="stable")
     kept: dict[tuple[str, str], list[Log]] = {}
     for scenario, session, at, content in zip(*(own[c] for c in ("scenario", "session", "at", "content"))):
@@ -293,7 +296,7 @@ class Space:
         return self._model
 
     def vectors(self, texts: Sequence[str], kind: Kind = "passage") -> Vectors:
-        """One row a text."""
+        """Return one row a text."""
         missing = [text for text in dict.fromkeys(texts) if (kind, text) not in self._known]
         if len(self._known) + len(missing) > KEPT:
             self._known.clear()
@@ -303,14 +306,14 @@ class Space:
         return np.stack([self._known[kind, text] for text in texts]) if texts else np.zeros((0, 0), np.float32)
 
     def nearest(self, query: str, texts: Sequence[str], k: int) -> list[int]:
-        """Places of the k texts nearest to a query, the nearest first."""
+        """Return places of the k texts nearest to a query, the nearest first."""
         if not texts:
             return []
         return nearest(self.vectors([query], "query")[0], self.vectors(texts), k)
 
 
 def nearest(query: Vectors, rows: Vectors, k: int) -> list[int]:
-    """Places of the k rows with the greatest cosine to the query; of equals the first."""
+    """Return places of the k rows with the greatest cosine to the query; of equals the first."""
     length = np.linalg.norm(rows, axis=1) * np.linalg.norm(query)
     cosine = (rows @ query) / np.where(length > 0, length, 1)
     return [int(i) for i in np.argsort(-np.round(cosine, 6), kind="stable")[:k]]

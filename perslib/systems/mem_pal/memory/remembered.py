@@ -59,7 +59,9 @@ class RecallMemory(UserMemory):
     """Session, as pieces name it → ids of its turns; pieces count them from 1."""
 
     def select_statements(self, target: Target) -> tuple[Statement, ...]:
-        """The pieces for this target in their order, as far as their statements stand, then statements of one's own."""
+        """Return the pieces for this target in their order, as far as their statements stand, then statements of one's
+        own.
+        """
         if self.long is None and _place(target) not in self.at_hand:
             return self.statements
         known = {s.id: s for s in self.statements}
@@ -76,7 +78,7 @@ class RecallMemory(UserMemory):
         return (*found, *(s for s in self.statements if s.id not in of_pieces))
 
     def recall(self, target: Target) -> list[dict[str, Any]]:
-        """The statements for this target; their fields as a judge may read them."""
+        """Return the statements for this target; their fields as a judge may read them."""
         named = read_phrases("parts", self.language)
         return [
             {"id": s.id, "field": named.get(s.field, s.field), "text": s.text, "task": None}
@@ -84,7 +86,7 @@ class RecallMemory(UserMemory):
         ]
 
     def recall_pieces(self, target: Target) -> Sequence[MemoryPiece]:
-        """What the memory recalls for the user's last message."""
+        """Return what the memory recalls for the user's last message."""
         if _place(target) in self.at_hand:
             return self.at_hand[_place(target)]
         if self.long is None or self.store is None:
@@ -94,7 +96,9 @@ class RecallMemory(UserMemory):
         return self.long.recall(store, session, _query(target), self.purpose)
 
     def to_json(self) -> dict[str, Any]:
-        """What it recalled for the targets it was built with, as plain data: each piece once, then where it was shown."""
+        """Return what it recalled for the targets it was built with, as plain data: each piece once, then where it was
+        shown.
+        """
         pieces = list(dict.fromkeys(piece for shown in self.at_hand.values() for piece in shown))
         number = {piece: i for i, piece in enumerate(pieces)}
         return {
@@ -109,7 +113,7 @@ class RecallMemory(UserMemory):
 
     @classmethod
     def of_json(cls, built: UserMemory, data: Mapping[str, Any]) -> RecallMemory:
-        """The memory that says what `built` says and recalls what was written so."""
+        """Return the memory that says what `built` says and recalls what was written so."""
         pieces = [MemoryPiece(**piece) for piece in data["pieces"]]
         statements = {s.id: s for s in built.statements}
         return cls(
@@ -164,19 +168,19 @@ class LongTermSystem(MemorySystem):
 
 
 def _query(target: Target) -> str:
-    """What a memory is asked for a target: the user's last message, else the task."""
+    """Return what a memory is asked for a target: the user's last message, else the task."""
     return target.request or target.task or ""
 
 
 def _place(target: Target) -> tuple[str, str]:
-    """All that recalling depends on."""
+    """Return all that recalling depends on."""
     return target.session, _query(target)
 
 
 def make_memory_sessions(
     block: Block, turns: pd.DataFrame, language: str = "en"
 ) -> tuple[list[MemorySession], dict[str, tuple[str, ...]]]:
-    """These turns of a block's user as sessions in the order of time, and for each the ids of its turns."""
+    """Return these turns of a block's user as sessions in the order of time, and for each the ids of its turns."""
     logs, order = logs_by_session(block.events), block.sessions
     if order["position"].notna().all():
         order = order.sort_values("position", kind="stable")
@@ -199,7 +203,7 @@ def make_memory_sessions(
 
 
 def _statements(pieces: Iterable[MemoryPiece], ids: Mapping[str, tuple[str, ...]]) -> dict[str, Statement]:
-    """Piece → statement, each piece once."""
+    """Return the piece → statement, each piece once."""
     found: dict[str, Statement] = {}
     for piece in pieces:
         if piece.id not in found:
@@ -208,6 +212,6 @@ def _statements(pieces: Iterable[MemoryPiece], ids: Mapping[str, tuple[str, ...]
 
 
 def _rests(piece: MemoryPiece, ids: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The turns a piece rests on: those it names, else all of its sessions."""
+    """Return the turns a piece rests on: those it names, else all of its sessions."""
     named = [ids[of][n - 1] for of, n in piece.turns if 1 <= n <= len(ids.get(of, ()))]
     return tuple(named or chain.from_iterable(ids.get(of, ()) for of in piece.sessions))

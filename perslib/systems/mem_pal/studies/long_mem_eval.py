@@ -32,7 +32,9 @@ def make_preference_memories(embedder: str = "auto") -> list[LongTermMemory]:
 def measure_preferences(
     path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42
 ) -> pd.DataFrame:
-    """Return accuracy in per cent with its interval: columns of `perslib.systems.mem_pal.bench.longmemeval.accuracies`."""
+    """Return the accuracy in per cent with its interval: columns of
+    `perslib.systems.mem_pal.bench.longmemeval.accuracies`.
+    """
     questions = read_questions(path)
     table = accuracies(
         answer_questions(make_preference_memories(embedder), questions, model, judge, PromptSettings("en", seed=seed))

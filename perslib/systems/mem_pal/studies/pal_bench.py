@@ -229,7 +229,8 @@ _CANDIDATES = [f"S{i}" for i in range(1, 9)]
 
 
 def shorten_answers(model: Backbone) -> Backbone:
-    """Return the backbone with short answers: texts of `MOST_CHARACTERS` characters, analyses of `MOST_ASIDE_CHARACTERS`, lists of two.
+    """Return the backbone with short answers: texts of `MOST_CHARACTERS` characters, analyses of
+    `MOST_ASIDE_CHARACTERS`, lists of two.
 
     A very small model then finishes its answers, and they can be read.
     """

@@ -33,7 +33,7 @@ _SPAN = re.compile(_SAID["span"], re.IGNORECASE | re.DOTALL)
 
 
 def pattern_fault(kind: str, text: str, language: str) -> str | None:
-    """What keeps a text from being a log of this type; None where it is one."""
+    """Return what keeps a text from being a log of this type; None where it is one."""
     parts = PARTS[LOG_TYPES[language].index(kind)]
     # The last part may hold semicolons of its own.
     said = [part.strip(" .…\u3002") for part in re.split("[;\uff1b]", text, maxsplit=len(parts) - 1)]
@@ -49,7 +49,7 @@ def pattern_fault(kind: str, text: str, language: str) -> str | None:
 
 
 def fill_log_text(kind: str, texts: Iterable[str], language: str) -> str:
-    """A text of this type that says nothing, its free parts taken from `texts`."""
+    """Return a text of this type that says nothing, its free parts taken from `texts`."""
     free = iter(texts)
     words = {part: own[0] for part, own in _SAID[language]["words"].items()} | {"span": "09:00–10:00"}
     said = [words.get(part) or next(free) for part in PARTS[LOG_TYPES[language].index(kind)]]
@@ -89,7 +89,7 @@ async def correct(one: Persona, session: DraftSession, writing: UserSynthesis, a
 
 
 def find_session_faults(session: DraftSession, language: str) -> Found:
-    """Logs that do not read like their type; utterances that name labels, repeat or run ahead of their turn."""
+    """Return logs that do not read like their type; utterances that name labels, repeat or run ahead of their turn."""
     found: Found = {}
     for id, entry in session.logs().items():
         if fault := pattern_fault(entry.type, entry.content, language):
@@ -118,7 +118,7 @@ def find_session_faults(session: DraftSession, language: str) -> Found:
 
 
 def _about(one: Persona, session: DraftSession, ids: Iterable[str]) -> dict[str, Any]:
-    """What both questions are told, with the logs of these ids."""
+    """Return what both questions are told, with the logs of these ids."""
     logs = session.logs()
     return {
         "profile": one.profile,

@@ -34,7 +34,7 @@ class PlaceholderAnswers:
     seed: int = 0
 
     def __call__(self, step: str, fields: Mapping[str, Any]) -> Any:
-        """The answer to a step's question."""
+        """Return the answer to a step's question."""
         return getattr(self, f"_{step}")(fields)
 
     def _text(self, kind: str, mark: object = "") -> str:
@@ -116,7 +116,8 @@ class PlaceholderAnswers:
 def estimate_synthesis(
     model: Backbone, users: int = 100, language: str = "zh", seed: int = 42, *, check: bool = True
 ) -> pd.DataFrame:
-    """Estimate what each step takes for this many users, by a dry run: calls, tokens_in, tokens_out, cost; a row a step.
+    """Estimate what each step takes for this many users, by a dry run: calls, tokens_in, tokens_out, cost; a row a
+    step.
 
     A session in which the check finds something takes a call to mend it and one more check, at most twice.
     """

@@ -43,12 +43,12 @@ class Persona:
     likings: dict[str, dict[str, str]]
 
     def list_needs(self, ids: Sequence[str] | None = None) -> list[dict[str, str]]:
-        """Kinds of need as prompts take them."""
+        """Return kinds of need as prompts take them."""
         return [{"id": key, "text": self.types[key]} for key in (self.types if ids is None else ids)]
 
 
 async def write_profiles(users: int, writing: UserSynthesis, ask: Ask) -> dict[str, dict[str, Any]]:
-    """The profiles of this many users; all batches at once. Users whom no model gave are missing."""
+    """Return the profiles of this many users; all batches at once. Users whom no model gave are missing."""
 
     async def batch(first: int) -> dict[str, dict[str, Any]]:
         wanted = min(BATCH, users - first)
@@ -83,12 +83,14 @@ def _people(wanted: int, language: str) -> Read:
 
 
 def span(user: str, writing: UserSynthesis) -> int:
-    """How many months of a user are told, the last of them December."""
+    """Return how many months of a user are told, the last of them December."""
     return writing.dice(user, "span").between(*SPAN)
 
 
 async def persona(user: str, profile: dict[str, Any], writing: UserSynthesis, ask: Ask) -> Persona | None:
-    """Timeline, then kinds of need, then likings of the four aspects at once; None where one of them is missing."""
+    """Return the timeline, then kinds of need, then likings of the four aspects at once; None where one of them is
+    missing.
+    """
     months = [f"{YEAR}-{month:02d}" for month in range(13 - span(user, writing), 13)]
     plain = {key: value for key, value in profile.items() if key != "personality"}
     timeline = await writing.write(ask, "timeline", user, _months(months), profile=plain, months=months)
@@ -165,12 +167,12 @@ class DraftSituation:
         return {"start": f"{self.start:{MINUTE}}", "end": f"{self.end:{MINUTE}}"}
 
     def make_fields(self) -> dict[str, str]:
-        """As prompts take it."""
+        """Return the situation as prompts take it."""
         return {**self.times(), "situation": self.text}
 
 
 async def write_situations(one: Persona, writing: UserSynthesis, ask: Ask) -> list[DraftSituation]:
-    """Month after month, each told what came before; a month that no model gave stays empty."""
+    """Return month after month, each told what came before; a month that no model gave stays empty."""
     dice = writing.dice(one.user, "hours")
     found: list[DraftSituation] = []
     earlier: list[DraftSituation] = []

@@ -32,7 +32,7 @@ _SECOND = "%Y-%m-%d %H:%M:%S"
 
 
 async def user_files(user: str, profile: dict[str, Any], writing: UserSynthesis, ask: Ask) -> Files:
-    """What every file of the release says of one user, by stem; empty where a step failed that all others need."""
+    """Return what every file of the release says of one user, by stem; empty where a step failed that all others need."""
     one = await persona(user, profile, writing, ask)
     if one is None:
         writing.reject("user", user, ["left out: there is no timeline, requirement or preference"])
@@ -124,7 +124,7 @@ class Synthesis:
     model: str
 
     def corpus(self, name: str | None = None) -> Corpus:
-        """The set as a corpus."""
+        """Return the set as a corpus."""
         beside = {stem: content for stem, content in self.files.items() if stem != "input"}
         reading = read_contents(self.files["input"], beside, self.language, name or f"palset-{self.model}")
         return reading.corpus

@@ -37,11 +37,11 @@ class UserSynthesis:
     """What a model gave that did not pass: step, place, reason, and whether a part of it could be kept."""
 
     def dice(self, *about: object) -> Dice:
-        """Draws that depend on the seed, the language, and what is drawn."""
+        """Return draws that depend on the seed, the language, and what is drawn."""
         return Dice(self.seed, self.language, *about)
 
     async def write(self, ask: Ask, step: str, place: str, read: Callable[[Any], Any], /, **fields: Any) -> Any:
-        """What a model answers to the prompt `palsynth_<step>`; None where nothing of it could be used.
+        """Return what a model answers to the prompt `palsynth_<step>`; None where nothing of it could be used.
 
         `read` makes a value of an answer's data or raises `AnswerFault`; of one that is partly wrong it makes a `ParsedReply`.
         Steps count under a stage each.
@@ -52,7 +52,7 @@ class UserSynthesis:
         return found.value
 
     def request(self, step: str, fields: Mapping[str, Any]) -> Request:
-        """The question of a step."""
+        """Return the question of a step."""
         request = prompt(f"palsynth_{step}", self.language).render(**fields)
         return replace(request, seed=self.seed)
 
@@ -70,7 +70,7 @@ def _reading(read: Callable[[Any], Any], data: Any) -> ParsedReply[Any]:
 
 
 def has_text(*texts: str) -> bool:
-    """Whether each of these texts says something."""
+    """Return whether each of these texts says something."""
     return all(text.strip(" .…") for text in texts)
 
 
@@ -83,7 +83,9 @@ def read_items(name: str, items: Iterable[Any], read: Callable[[Any], T]) -> tup
 def read_items_by_id(
     given: Iterable[Mapping[str, Any]], wanted: Iterable[str], read: Callable[[Any], T]
 ) -> ParsedReply[dict[str, T]]:
-    """What an answer gives for each id that it was asked for, in their order; whole items are kept, the rest is told."""
+    """Return what an answer gives for each id that it was asked for, in their order; whole items are kept, the rest is
+    told.
+    """
     items = {item["id"].strip(): item for item in given}
     whole, faults = _collect({key: items.get(key) for key in wanted}, read)
     if unknown := [key for key in items if key not in set(wanted)]:

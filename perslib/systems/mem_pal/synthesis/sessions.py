@@ -42,7 +42,7 @@ class LogEntry:
     content: str
 
     def make_fields(self) -> dict[str, str]:
-        """As prompts take it."""
+        """Return the entry as prompts take it."""
         return {"at": f"{self.at:{MINUTE}}", "type": self.type, "text": self.content}
 
 
@@ -59,7 +59,7 @@ class DraftTopic:
     """analysis, and under pos and neg two pairs each of a place among the solutions and the reason."""
 
     def label(self, place: int) -> str:
-        """pos, neg or neu of a solution."""
+        """Return pos, neg or neu of a solution."""
         return next((side for side in SIDES if place in dict(self.verdict[side])), "neu")
 
 
@@ -91,7 +91,7 @@ async def write_chapter(
     writing: UserSynthesis,
     ask: Ask,
 ) -> SituationDraft:
-    """The account of a situation, then log and dialogue, which rest on it and not on each other.
+    """Return the account of a situation, then log and dialogue, which rest on it and not on each other.
 
     Where a model gives no account, the situation's own text stands for it. `before` has the situation before, if any.
     """
@@ -124,7 +124,7 @@ def _account(data: Any) -> str:
 
 
 def _logs(own: DraftSituation) -> Read:
-    """The entries in order; once asking again was of no use, those outside the situation are left out."""
+    """Return the entries in order; once asking again was of no use, those outside the situation are left out."""
 
     def entry(given: Any) -> LogEntry:
         try:
@@ -151,7 +151,7 @@ def _logs(own: DraftSituation) -> Read:
 async def write_topics(
     one: Persona, own: DraftSituation, account: str, writing: UserSynthesis, ask: Ask
 ) -> list[DraftTopic]:
-    """The topics of a session: what is asked, eight solutions each, and which of them are liked best and least.
+    """Return the topics of a session: what is asked, eight solutions each, and which of them are liked best and least.
 
     A topic that lacks one of these is left out.
     """
@@ -182,7 +182,7 @@ def _frameworks(own: DraftSituation) -> Read:
 async def write_candidates(
     topics: Sequence[DraftTopic], place: str, writing: UserSynthesis, ask: Ask
 ) -> dict[str, list[str]]:
-    """Eight solutions of each topic, asked for without a word of the user, by the topic's id."""
+    """Return eight solutions of each topic, asked for without a word of the user, by the topic's id."""
     if not topics:
         return {}
     shown = [
@@ -217,7 +217,7 @@ def _verdict(data: Any) -> dict[str, Any]:
 def script(
     one: Persona, own: DraftSituation, topics: Sequence[DraftTopic], part: Part, writing: UserSynthesis
 ) -> Script:
-    """The turns of a dialogue, drawn by the grammar."""
+    """Return the turns of a dialogue, drawn by the grammar."""
     dice = writing.dice(one.user, own.date, "dialogue")
     users, assistants = USER_ACTIONS[writing.language], ASSISTANT_ACTIONS[writing.language]
     shown, turns = [], []
@@ -278,11 +278,11 @@ class DraftSession:
         return self.last.situation.date
 
     def logs(self) -> dict[str, LogEntry]:
-        """The logs of all situations by id, counted from 1."""
+        """Return the logs of all situations by id, counted from 1."""
         return {f"L{n}": e for n, e in enumerate((e for c in self.chapters for e in c.logs), start=1)}
 
     def turns(self) -> list[dict[str, str]]:
-        """The utterances in order, as prompts take them."""
+        """Return the utterances in order, as prompts take them."""
         return [
             {
                 "id": f"{letter}{n}",
@@ -309,14 +309,14 @@ class DraftSession:
             chapter.logs = [next(entries) for _ in chapter.logs]
 
     def place(self, id: str) -> str:
-        """Where something stands, for people."""
+        """Return where something stands, for people."""
         if id in (logs := self.logs()):
             return f"log of {logs[id].at:{MINUTE}}"
         return f"{self.date} turn {id[1:]}, {ROLES[id[0]]}"
 
 
 def group_into_sessions(chapters: Sequence[SituationDraft]) -> Iterator[DraftSession]:
-    """The logs after the last dialogue are in no session, and not in the release."""
+    """Yield the logs after the last dialogue are in no session, and not in the release."""
     start = 0
     for end, chapter in enumerate(chapters, start=1):
         if chapter.part is not None:

@@ -49,12 +49,12 @@ class SimulatedTopic:
     labels: tuple[str, ...]
 
     def of(self, label: str) -> list[int]:
-        """Places of the candidates with this label."""
+        """Return places of the candidates with this label."""
         return [i for i, own in enumerate(self.labels) if own == label]
 
 
 def topic(one: SimulatedPerson, raised: Raised, dice: Dice) -> SimulatedTopic:
-    """Two solutions of a kind that the user likes, two of a disliked one, four that leave them cold, shuffled."""
+    """Return two solutions of a kind that the user likes, two of a disliked one, four that leave them cold, shuffled."""
     taste, theme = one.taste(raised.requirement_id), one.themes[raised.requirement_id]
     kinds = [(style, side) for side in SIDES for style in taste[side]]
     kinds += [(style, "neu") for style in dice.some(taste["neu"], 4)]
@@ -66,7 +66,7 @@ def topic(one: SimulatedPerson, raised: Raised, dice: Dice) -> SimulatedTopic:
 
 
 def make_topic_records(one: SimulatedPerson, own: SimulatedTopic) -> dict[str, Any]:
-    """What the files say of a topic, by their stems ("input" is the main one)."""
+    """Return what the files say of a topic, by their stems ("input" is the main one)."""
     raised, styles = own.raised, [one.words.STYLES[style] for style in own.styles]
     needs = [{"need": need, "evidences": list(e)} for need, e in zip(raised.needs, raised.evidences)]
     candidates = [{"solution": text, "feedback": label} for text, label in zip(own.candidates, own.labels)]
@@ -98,7 +98,7 @@ def make_topic_records(one: SimulatedPerson, own: SimulatedTopic) -> dict[str, A
 
 
 def dialogue(one: SimulatedPerson, topics: list[SimulatedTopic], part: Part, dice: Dice) -> dict[str, Any]:
-    """The topics one after another, in the turns of the grammar."""
+    """Return the topics one after another, in the turns of the grammar."""
     turns = []
     for own in topics:
         steps, solutions = draw_steps(part, 2, dice)
@@ -134,7 +134,7 @@ def _turn(one: SimulatedPerson, own: SimulatedTopic, step: Step, places: list[in
 
 
 def _about(one: SimulatedPerson, own: SimulatedTopic, reference: str, places: list[int]) -> dict[str, str]:
-    """What can be said about a query, a need or a solution."""
+    """Return what can be said about a query, a need or a solution."""
     kind, number = reference[0], int(reference[1:] or 1) - 1
     if kind != "S":
         return {"query": own.raised.query, "need": own.raised.needs[number], "label": ""}
@@ -156,7 +156,7 @@ class Made(NamedTuple):
 
 
 def palset(users: int = 2, seed: int = 42, language: str = "zh", name: str | None = None) -> Corpus:
-    """Users with months of device logs and dialogues.
+    """Return users with months of device logs and dialogues.
 
     The same arguments give the same bytes everywhere, and the first n users do not depend on how many follow.
     """
@@ -171,7 +171,7 @@ def palset(users: int = 2, seed: int = 42, language: str = "zh", name: str | Non
 
 
 def palset_files(users: int = 2, seed: int = 42, language: str = "zh") -> Made:
-    """What the files say, and the truth behind them."""
+    """Return what the files say, and the truth behind them."""
     if users < 1:
         raise DataError(Problem("users", f"is {users}, expected 1 or more"))
     made = Made({stem: {} for stem in ("input", *FOLDERS)}, [], [])
@@ -197,7 +197,7 @@ def _of_the_person(one: SimulatedPerson, made: Made) -> None:
 
 
 def _of_the_year(one: SimulatedPerson, happened: list[LifeSituation], seed: int, made: Made) -> None:
-    """Sessions: the logs since the dialogue before, also of situations that nobody spoke of, then a dialogue."""
+    """Write sessions: the logs since the dialogue before, also of situations that nobody spoke of, then a dialogue."""
     dice = Dice(seed, one.book.language, one.user, "dialogues")
     dated = ("situation", "requirement_framework", "candidate_solution", "solution_preference")
     files: dict[str, dict[str, Any]] = {stem: {} for stem in dated}

@@ -28,12 +28,12 @@ class SimulatedPerson:
     book: Book = field(repr=False)
 
     def taste(self, requirement_id: str) -> Taste:
-        """The taste in the aspect that a requirement belongs to."""
+        """Return the taste in the aspect that a requirement belongs to."""
         return self.tastes[requirement_id.split("-")[0]]
 
 
 def person(number: int, seed: int, language: str) -> SimulatedPerson:
-    """User `number`: the life of the synthetic world's user of that number, seen in the four aspects."""
+    """Return user `number`: the life of the synthetic world's user of that number, seen in the four aspects."""
     own = book(language)
     words = own.palset
     one = life(number, seed, own)
@@ -54,7 +54,7 @@ def person(number: int, seed: int, language: str) -> SimulatedPerson:
 
 
 def _taste(opposites: list[tuple[str, str]], dice: Dice) -> Taste:
-    """Liked: a pole of two pairs. Disliked: the opposite of the first, and a pole of a third pair."""
+    """Return liked: a pole of two pairs. Disliked: the opposite of the first, and a pole of a third pair."""
     first, second, third, *others = dice.some(opposites, len(opposites))
     liked, opposite = dice.some(first, 2)
     neutral = [style for pair in others for style in pair]
@@ -81,7 +81,7 @@ def _profile(one: Life, tastes: dict[str, Taste], words: SimpleNamespace, own: B
 
 
 def _personality(tastes: dict[str, Taste], dice: Dice) -> dict[str, str]:
-    """Traits that show in what is liked: company in extraversion, plans and figures in conscientiousness."""
+    """Return traits that show in what is liked: company in extraversion, plans and figures in conscientiousness."""
     liked = {style for taste in tastes.values() for style in taste["pos"]}
 
     def level(high: set[str], low: set[str]) -> str:
@@ -98,7 +98,7 @@ def _personality(tastes: dict[str, Taste], dice: Dice) -> dict[str, str]:
 
 
 def preference(one: SimulatedPerson, requirement_id: str) -> dict[str, str]:
-    """What the user likes and rejects for a requirement, as the preference file says it."""
+    """Return what the user likes and rejects for a requirement, as the preference file says it."""
     words, taste, subject = one.words, one.taste(requirement_id), one.themes[requirement_id]["type"]
     subject = subject if one.book.language == "zh" else subject[:1].lower() + subject[1:]
     told = {}

@@ -45,7 +45,8 @@ class Step(NamedTuple):
 
 
 def draw_steps(part: Part, needs: int, dice: Dice) -> tuple[list[Step], list[tuple[str, int]]]:
-    """The turns of a topic, and the solutions in the order of their proposal: "pos" or "neg", number in that list.
+    """Return the turns of a topic, and the solutions in the order of their proposal: "pos" or "neg", number in that
+    list.
 
     One of the needs or two, half each; solutions of both kinds in the history, liked ones alone in the query set.
     """
@@ -67,7 +68,7 @@ def draw_steps(part: Part, needs: int, dice: Dice) -> tuple[list[Step], list[tup
 
 
 def draw_parts(months: Sequence[int], dice: Dice) -> list[Part | None]:
-    """For each situation, by the month of its end: the part that its dialogue belongs to, or None without one.
+    """Return for each situation, by the month of its end: the part that its dialogue belongs to, or None without one.
 
     Drawn anew for the whole user until a situation of December is followed by a dialogue.
     """
@@ -82,7 +83,7 @@ def draw_parts(months: Sequence[int], dice: Dice) -> list[Part | None]:
 
 
 def draw_hours(dice: Dice) -> tuple[int, int]:
-    """The full hours at which a situation begins and ends; its dialogue takes place at the end."""
+    """Return the full hours at which a situation begins and ends; its dialogue takes place at the end."""
     return dice.between(*START_HOURS), dice.between(*END_HOURS)
 
 
@@ -121,7 +122,7 @@ class LifeSituation:
 
 
 def make_situations(one: SimulatedPerson, seed: int) -> list[LifeSituation]:
-    """Four to six situations a month, none overlapping another, from the person's first month to December."""
+    """Return four to six situations a month, none overlapping another, from the person's first month to December."""
     dice = Dice(seed, one.book.language, one.user, "months")
     found: list[LifeSituation] = []
     before: set[str] = set()
@@ -176,7 +177,7 @@ def _text(one: SimulatedPerson, raised: tuple[Raised, ...], start: datetime, end
 def _logs(
     one: SimulatedPerson, raised: tuple[Raised, ...], start: datetime, end: datetime, dice: Dice
 ) -> tuple[tuple[datetime, str], ...]:
-    """The lines of all requirements, interleaved, with everyday lines between, at different waking minutes."""
+    """Return the lines of all requirements, interleaved, with everyday lines between, at different waking minutes."""
     waiting = [list(r.lines) for r in raised]
     own = sum(map(len, waiting))
     everyday = dice.some(one.words.ROUTINE, max(FEWEST_LOGS, own + dice.between(0, 4)) - own)

@@ -78,7 +78,7 @@ def make_usual_answer(language: str, question: QueuedRequest) -> dict[str, Any]:
 
 
 def _mine(reply: int, side: str, dialogue: Sequence[dict[str, Any]], explanation: str) -> dict[str, Any]:
-    """A miner's label of a reply, with the user's next words as what shows it."""
+    """Return a miner's label of a reply, with the user's next words as what shows it."""
     later = (line for line in dialogue if line["number"] > reply and line["role"] == "user")
     nothing: dict[str, Any] = {"number": 0, "text": ""}
     after = next(later, nothing)

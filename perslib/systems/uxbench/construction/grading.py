@@ -54,7 +54,7 @@ class Grades(NamedTuple):
 async def grade_cases(
     talk: FilteredSession, cases: Sequence[MinedCase], asking: QuestionSettings, ask: Ask
 ) -> tuple[list[tuple[MinedCase, Grades]], list[Rejection]]:
-    """The cases of one side of a session that pass, with their grades, and why the others do not.
+    """Return the cases of one side of a session that pass, with their grades, and why the others do not.
 
     All are graded in one question; those that the answer leaves out are asked for again, by themselves.
     """
@@ -84,7 +84,7 @@ async def grade_cases(
 async def _grade(
     talk: FilteredSession, cases: Mapping[int, MinedCase], asking: QuestionSettings, attempt: int, ask: Ask
 ) -> ParsedReply[dict[int, dict[str, Any]]]:
-    """One question about these cases; what is graded twice and differently counts as not graded."""
+    """Return one question about these cases; what is graded twice and differently counts as not graded."""
     described = [
         {
             **{"number": i, "reply": case.candidate.reply_turn, "request": case.candidate.query_turn},
@@ -133,7 +133,7 @@ class Check(NamedTuple):
 
 
 async def check_case(case: MinedCase, ask: Ask, asking: QuestionSettings) -> Check:
-    """One checker's opinion of a case."""
+    """Return one checker's opinion of a case."""
     own = case.candidate
     history = PromptSettings(characters=asking.rules.dialogue // 4).cut_history(own.history)
     texts: dict[str, Any] = {
@@ -159,7 +159,7 @@ def _read(data: Any) -> ParsedReply[Check]:
 
 
 def find_objection(checks: Sequence[Check]) -> tuple[str, str] | None:
-    """The reason for which a case is not in, with a detail; None where all checkers keep it without objection."""
+    """Return the reason for which a case is not in, with a detail; None where all checkers keep it without objection."""
     verdicts = [c.verdict for c in checks]
     said = ", ".join(dict.fromkeys(o for c in checks for o in c.objections))
     if not checks or None in verdicts:
@@ -172,6 +172,6 @@ def find_objection(checks: Sequence[Check]) -> tuple[str, str] | None:
 
 
 def checkers_agreement(checks: Mapping[str, Sequence[Check]]) -> float:
-    """Krippendorff's α of the checkers' verdicts over all cases; missing with one checker."""
+    """Return Krippendorff's α of the checkers' verdicts over all cases; missing with one checker."""
     table = pd.DataFrame([[c.verdict for c in own] for own in checks.values()], dtype=object)
     return krippendorff(table) if table.shape[1] > 1 else float("nan")

@@ -61,7 +61,7 @@ class CaseCandidate(NamedTuple):
 
 
 def find_case_candidates(talk: FilteredSession, rules: Rules, rejected: list[Rejection]) -> list[CaseCandidate]:
-    """The candidates of a session on both sides; a reply with a signal that is none is added to `rejected`."""
+    """Return the candidates of a session on both sides; a reply with a signal that is none is added to `rejected`."""
     found = []
     for reaction in talk.reactions:
         against = [s for s in reaction.signals if s.name in rules.bad]
@@ -94,7 +94,7 @@ def _unfit(reaction: Reaction, rules: Rules) -> str | None:
 def candidate(
     talk: FilteredSession, reaction: Reaction, side: Side, shown_in: int | None = None
 ) -> CaseCandidate | None:
-    """The candidate about one reply, or None where nothing was asked before it.
+    """Return the candidate about one reply, or None where nothing was asked before it.
 
     `shown_in` is the user message in which a model saw what the rules did not.
     """
@@ -138,7 +138,7 @@ def _make_message_fields(message: Message) -> dict[str, Any]:
 
 
 def case_id(side: str, cid: str, query_turn: int, reply: str) -> str:
-    """A key that stays: of side, session, request's place, and reply; one session can give several cases."""
+    """Return a key that stays: of side, session, request's place, and reply; one session can give several cases."""
     text = "\0".join((side, cid, str(query_turn), reply))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -170,7 +170,7 @@ class MinedCase(NamedTuple):
 async def mine_cases(
     talk: FilteredSession, side: Side, found: Sequence[CaseCandidate], asking: QuestionSettings, ask: Ask
 ) -> tuple[list[MinedCase], list[Rejection]]:
-    """The cases of one side of a session, and why its other candidates are none."""
+    """Return the cases of one side of a session, and why its other candidates are none."""
     known = {c.reply_turn: c for c in found}
     reading = await asking.put(
         ask,
@@ -216,7 +216,7 @@ async def mine_cases(
 
 
 def _reader(talk: FilteredSession, known: dict[int, CaseCandidate]) -> Any:
-    """Reads an answer; numbers that are no replies are faults, which the model is told once."""
+    """Return reads an answer; numbers that are no replies are faults, which the model is told once."""
     replies = {r.idx for r in talk.reactions}
 
     def read(data: Any) -> ParsedReply[list[dict[str, Any]]]:
@@ -231,7 +231,7 @@ def _reader(talk: FilteredSession, known: dict[int, CaseCandidate]) -> Any:
 
 
 def _beyond(talk: FilteredSession, side: Side, said: dict[str, Any], rules: Rules) -> tuple[CaseCandidate | None, str]:
-    """A candidate that the rules did not find, if the user's own words after the reply show it; else why not.
+    """Return a candidate that the rules did not find, if the user's own words after the reply show it; else why not.
 
     Replies with a signal were candidates or were rejected before, so nothing more is said of them.
     """
@@ -264,6 +264,6 @@ def _make_case(own: CaseCandidate, said: dict[str, Any], talk: FilteredSession) 
 
 
 def _is_quoted(quote: str, text: str) -> bool:
-    """Whether words stand in a text, but for spaces, width and case."""
+    """Return whether words stand in a text, but for spaces, width and case."""
     plain, whole = (re.sub(r"\s+", "", unicodedata.normalize("NFKC", t)).casefold() for t in (quote, text))
     return bool(plain) and plain in whole and not audit([quote])

@@ -67,14 +67,14 @@ class ConstructionRun:
             self.folder.mkdir(parents=True, exist_ok=True)
 
     def map(self, stage: str, model: Backbone, method: Callable[[X, Ask], Awaitable[T]], items: Sequence[X]) -> list[T]:
-        """What the method returns for each item; on a cluster, where the model has a scheduler."""
+        """Return what the method returns for each item; on a cluster, where the model has a scheduler."""
         totals = {f"ux {stage}": len(items)}
         return model.map(method, items, progress=self.progress, totals=totals, cap=self.cap)
 
     def run_stage(
         self, stage: str, model: Backbone, method: Callable[[X, Ask], Awaitable[Sifted[T]]], items: Sequence[X]
     ) -> list[list[T]]:
-        """What a stage leaves of each item; its method returns what it keeps and what it rejects."""
+        """Return what a stage leaves of each item; its method returns what it keeps and what it rejects."""
         given = self.map(stage, model, method, items)
         why = [one for _, rejected in given for one in rejected]
         left = [kept for kept, _ in given]
@@ -90,7 +90,7 @@ class ConstructionRun:
         self.funnel.append({"stage": stage, "in": came, "left": left, "rejected": len(why)})
 
     def write(self, name: str, rows: Iterable[Any]) -> None:
-        """One file a stage, a line each."""
+        """Write one file a stage, a line each."""
         if self.folder is not None:
             lines = (json.dumps(to_json_data(row), ensure_ascii=False) for row in rows)
             text = "".join(f"{line}\n" for line in lines)
@@ -150,8 +150,8 @@ def construct(
     progress: bool = True,
     cap: float | None = None,
 ) -> Construction:
-    """Cases from a log (a .jsonl or .parquet file, a folder of them, a frame), from a corpus with times and clicks, or
-    from sessions that `talks` has read.
+    """Return cases from a log (a .jsonl or .parquet file, a folder of them, a frame), from a corpus with times and
+    clicks, or from sessions that `talks` has read.
 
     A judge of another family than the miner's is better; without one the miner judges itself, and without checkers the
     judge checks. `language` is that of the prompts. With a `key` ids become digests, times days. `cap` stops the run at
@@ -194,7 +194,7 @@ async def _grade_unit(
 def _units(
     source: Source | Corpus | Sequence[FilteredSession], rules: Rules, run: ConstructionRun, key: bytes | None
 ) -> list[Unit]:
-    """The sides of sessions that have candidates."""
+    """Return the sides of sessions that have candidates."""
     rejected: list[Rejection] = []
     is_read = isinstance(source, Sequence) and not isinstance(source, str)
     sessions: list[FilteredSession] = list(source) if is_read else read_filtered_sessions(source, rules, rejected, key)  # type: ignore[arg-type]
@@ -230,7 +230,7 @@ def _check_cases(
 def _sorted_out(
     every: Sequence[tuple[MinedCase, Grades]], checks: dict[str, list[Check]], run: ConstructionRun
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The cases that are in, and those that people should look at."""
+    """Return the cases that are in, and those that people should look at."""
     rows, doubtful, rejected = [], [], []
     for case, grades in every:
         own = checks[case.candidate.case]
@@ -250,7 +250,7 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def read_cases(folder: str | Path, name: str = "cases") -> pd.DataFrame:
-    """The cases of a construction from its folder, or those that checkers doubt (name="doubtful")."""
+    """Return the cases of a construction from its folder, or those that checkers doubt (name="doubtful")."""
     file = Path(folder) / f"{name}.jsonl"
     if not file.is_file():
         raise DataError(Problem(str(file), "there is no such file"), "Give the folder of a construction that ended.")
@@ -284,7 +284,7 @@ def _share(flags: Sequence[bool]) -> float:
 
 
 def _write(made: Construction, asking: QuestionSettings, run: ConstructionRun) -> None:
-    """The cases, what was left out, and what was used."""
+    """Write the cases, what was left out, and what was used."""
     if run.folder is None:
         return
     run.write("cases", made.cases.to_dict("records"))

@@ -21,7 +21,7 @@ ROOM = 250
 
 
 def _bound_lists(schema: Mapping[str, Any] | None, most: int) -> Mapping[str, Any] | None:
-    """A schema whose lists of objects have so many items at most."""
+    """Return a schema whose lists of objects have so many items at most."""
     if schema is None:
         return None
     properties = {
@@ -52,7 +52,8 @@ class QuestionSettings:
         draw: int = 0,
         **fields: Any,
     ) -> ParsedReply[Any]:
-        """Put the question of the prompt `uxc_<name>` about so many cases; where something is wrong, say so and ask again.
+        """Put the question of the prompt `uxc_<name>` about so many cases; where something is wrong, say so and ask
+        again.
 
         There is room for an answer about each case, and lists in the answer are no longer than that room: a small model
         that is held to a schema would fill them.
@@ -67,7 +68,7 @@ class QuestionSettings:
 
 
 def select_messages(talk: FilteredSession, about: Collection[int], rules: Rules) -> list[dict[str, Any]]:
-    """The messages as {number, role, signals, seconds, text}; those nearest to the messages `about` are kept.
+    """Return the messages as {number, role, signals, seconds, text}; those nearest to the messages `about` are kept.
 
     `signals` are the names of what a reply met with, `seconds` the time since the message before, where it is known.
     """

@@ -50,7 +50,7 @@ def _talk(history: Sequence[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """A text that no spreadsheet takes for a formula, and that fits a cell (of a long one the end stays)."""
+    """Return a text that no spreadsheet takes for a formula, and that fits a cell (of a long one the end stays)."""
     text = _UNPRINTABLE.sub("\ufffd", str(value))
     text = text if len(text) <= CELL else "…" + text[-CELL:]
     return (
@@ -61,7 +61,8 @@ def _cell(value: Any) -> str:
 
 
 def import_review(files: str | Path | Sequence[str | Path], cases: pd.DataFrame) -> pd.DataFrame:
-    """The verdicts of one or more sheets: columns case, reviewer, verdict, dimension, notes. Rows without one are left.
+    """Return the verdicts of one or more sheets: columns case, reviewer, verdict, dimension, notes. Rows without one
+    are left.
 
     Everything that is wrong is named with its file and row. A sheet without names is its file's name's.
     """
@@ -137,8 +138,9 @@ def _is_csv(file: Path) -> None:
 
 
 def review_agreement(reviews: pd.DataFrame) -> dict[str, float]:
-    """How far reviewers agree: equal pairs, Fleiss κ, Krippendorff α, Gwet AC1 (`perslib.stats.raters_agreement`), and
-    Cohen's κ of every two that share cases (`kappa anna–ben`)."""
+    """Return how far reviewers agree: equal pairs, Fleiss κ, Krippendorff α, Gwet AC1
+    (`perslib.stats.raters_agreement`), and Cohen's κ of every two that share cases (`kappa anna–ben`).
+    """
     table = reviews.pivot(index="case", columns="reviewer", values="verdict")
     found = raters_agreement(table.astype(object).where(table.notna(), None)) if len(table) else {}
     for one, other in combinations(sorted(table.columns), 2):
@@ -149,7 +151,7 @@ def review_agreement(reviews: pd.DataFrame) -> dict[str, float]:
 def apply_reviews(
     cases: pd.DataFrame, reviews: pd.DataFrame, *, all_reviewed: bool = True
 ) -> tuple[pd.DataFrame, list[Rejection]]:
-    """The cases that people keep, and why the others are not: more keep than all else, or the case is not in.
+    """Return the cases that people keep, and why the others are not: more keep than all else, or the case is not in.
 
     A corrected dimension that most of a case's reviewers name replaces its own. `all_reviewed=False` keeps cases that
     nobody looked at.

@@ -72,7 +72,7 @@ REASONS: Mapping[str, Mapping[str, str]] = read_toml(__file__, "reasons.toml")
 
 
 def quality(axes: Mapping[str, int], rules: Rules) -> tuple[float, str]:
-    """Mean of the axes and the quality that follows from it and from the lowest axis."""
+    """Return the mean of the axes and the quality that follows from it and from the lowest axis."""
     mean, lowest = sum(axes.values()) / len(axes), min(axes.values())
     for name in ("high", "medium"):
         least_mean, least = getattr(rules, name)
@@ -82,23 +82,23 @@ def quality(axes: Mapping[str, int], rules: Rules) -> tuple[float, str]:
 
 
 def tier(severity: int) -> str:
-    """How grave a failure is, from its axis."""
+    """Return how grave a failure is, from its axis."""
     return "critical" if severity >= 4 else "moderate" if severity == 3 else "mild"
 
 
 def replace_half_characters(text: str) -> str:
-    """A text without half characters (lone surrogates), which no file in UTF-8 can hold."""
+    """Return a text without half characters (lone surrogates), which no file in UTF-8 can hold."""
     return _HALF.sub("\ufffd", text)
 
 
 def clip_middle(text: str, most: int) -> str:
-    """Head and tail of a text."""
+    """Return head and tail of a text."""
     half = max(1, (most - 3) // 2)
     return text if len(text) <= most else f"{text[:half]} … {text[-half:]}"
 
 
 def to_json_data(value: Any) -> Any:
-    """Named tuples, tuples and missing values as JSON has them."""
+    """Return named tuples, tuples and missing values as JSON has them."""
     if value is pd.NA or (isinstance(value, float) and value != value):
         return None
     if isinstance(value, tuple) and hasattr(value, "_asdict"):

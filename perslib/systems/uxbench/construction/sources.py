@@ -42,7 +42,9 @@ class FilteredSession(NamedTuple):
 def read_filtered_sessions(
     source: Source | Corpus, rules: Rules, rejected: list[Rejection], key: bytes | None = None
 ) -> list[FilteredSession]:
-    """The sessions from which cases can come; what is none, and what the gate holds back, is added to `rejected`."""
+    """Return the sessions from which cases can come; what is none, and what the gate holds back, is added to
+    `rejected`.
+    """
     unread: list[Reject] = []
     gate = SessionFilter(rules.gate)
     names: Counter[str] = Counter()
@@ -70,7 +72,7 @@ def _sessions(source: Source | Corpus, unread: list[Reject]) -> Iterator[LogSess
 
 
 def _whole(one: LogSession) -> LogSession:
-    """The session without half characters in its texts."""
+    """Return the session without half characters in its texts."""
     said = tuple(m._replace(text=replace_half_characters(m.text)) for m in one.messages)
     return one._replace(cid=replace_half_characters(one.cid), messages=said)
 
@@ -92,7 +94,7 @@ def _hidden(user: str, key: bytes | None) -> str:
 
 
 def clean_cases(cases: pd.DataFrame, rules: Rules) -> tuple[pd.DataFrame, list[Rejection]]:
-    """The cases that stay, in their order, and why the others do not. Of equal cases the best by mean stays."""
+    """Return the cases that stay, in their order, and why the others do not. Of equal cases the best by mean stays."""
     rejected: list[Rejection] = []
 
     def reject(case: str, reason: str, detail: str = "") -> None:
@@ -132,7 +134,7 @@ def _contradictory(cases: pd.DataFrame) -> pd.Series:
 
 
 def find_case_fault(row: dict[str, Any], rules: Rules) -> tuple[str, str] | None:
-    """Why a case cannot be taken, with a detail; what is personal in it is counted and not told."""
+    """Return why a case cannot be taken, with a detail; what is personal in it is counted and not told."""
     if row["dimension"] == OTHER:
         return "no_dimension", row["explanation"][:120]
     for need in ("needs_image", "needs_context"):

@@ -47,7 +47,7 @@ def systematic(cells: pd.Series, n: int, rng: np.random.Generator) -> npt.NDArra
 
 
 def add_bins(cases: pd.DataFrame) -> pd.DataFrame:
-    """The cases with `length` (bin of the request's units) and `rounds` (bin of the messages before it)."""
+    """Return the cases with `length` (bin of the request's units) and `rounds` (bin of the messages before it)."""
     counted = count_characters(list(cases["query"]))
     length = np.searchsorted(LENGTHS, counted.cjk + counted.words, side="left")
     before = np.array([len(h) for h in cases["history"]], dtype=int)
@@ -57,7 +57,7 @@ def add_bins(cases: pd.DataFrame) -> pd.DataFrame:
 
 
 def one_a_session(cases: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """One case of every session, drawn; `chance` is 1 over the number of its cases."""
+    """Return one case of every session, drawn; `chance` is 1 over the number of its cases."""
     order = cases.iloc[rng.permutation(len(cases))]
     chance = 1 / cases.groupby("talk")["case"].transform("size").astype(float)
     return cases.assign(chance=chance).loc[order.drop_duplicates("talk").index.sort_values()]
@@ -115,7 +115,7 @@ ON_PURPOSE = ("dislike", "complain")
 
 
 def splits(cases: pd.DataFrame, sizes: Mapping[str, int] | None = None, *, seed: int = 42) -> dict[str, pd.DataFrame]:
-    """The four splits, no case in two of them, Task 1 with equal lengths and places on both sides.
+    """Return the four splits, no case in two of them, Task 1 with equal lengths and places on both sides.
 
     Recovery comes first, for it needs complaints, then Task 1, then Task 2 from the bad cases that are left. Without
     `sizes` they are those of the release, or smaller in the same proportions where there are fewer bad cases.
@@ -160,7 +160,7 @@ def count_unused(cases: pd.DataFrame, made: Mapping[str, pd.DataFrame]) -> pd.Se
 
 
 def _sizes(cases: pd.DataFrame) -> dict[str, int]:
-    """The sizes of the release, scaled down to the bad cases there are."""
+    """Return the sizes of the release, scaled down to the bad cases there are."""
     there = int((cases["side"] == "bad").sum())
     of_bad = sum(n for name, n in RELEASED.items() if name != "task1_judge_good")
     scale = min(1.0, there / of_bad)
@@ -185,7 +185,7 @@ def write_splits(folder: str | Path, made: Mapping[str, pd.DataFrame]) -> Path:
 
 
 def record(row: Mapping[str, Any], split: str) -> dict[str, Any]:
-    """A case as a line of its split."""
+    """Return a case as a line of its split."""
     head = {
         "cid": row["cid"],
         "case_id": row["case"],

@@ -27,7 +27,7 @@ KINDS = {**DIMENSIONS, "scenario": SCENARIOS}
 
 
 def label_id(name: str, kind: str) -> str:
-    """The id of a dimension (kind bad or good) or of a scenario (kind scenario); `other` where there is none.
+    """Return the id of a dimension (kind bad or good) or of a scenario (kind scenario); `other` where there is none.
 
     The released data has one scenario for private life and decisions together; it is read as private_daily_life.
     """
@@ -42,6 +42,6 @@ def _bare(name: str) -> str:
 
 @cache
 def _table(kind: str) -> dict[str, str]:
-    """Every name without what does not count → its id."""
+    """Return every name without what does not count → its id."""
     own = {_bare(one): one for one in (*KINDS[kind], OTHER)}
     return own | {_bare(name): one for one, others in _NAMES[kind].items() for name in others}

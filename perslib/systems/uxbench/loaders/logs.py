@@ -180,7 +180,7 @@ class Reject(NamedTuple):
 
 
 def read_log_block(block: LogBlock) -> Iterator[tuple[int, LogSession | Reject]]:
-    """Number and session, or number and reject, of every record of a block."""
+    """Yield number and session, or number and reject, of every record of a block."""
     for number, record in read_block_records(block):
         place = f"{block.place}:{number}"
         try:
@@ -200,7 +200,9 @@ def read_log_sessions(source: Source, rejected: list[Reject] | None = None) -> I
 
 
 def read_block_records(block: LogBlock) -> Iterator[tuple[int, Any]]:
-    """Number and record of every line or row of a block; `UnreadableRecord` in place of a record that cannot be read."""
+    """Yield number and record of every line or row of a block; `UnreadableRecord` in place of a record that cannot be
+    read.
+    """
     if block.too_long:
         yield block.too_long, UnreadableRecord(_TOO_LONG)
         return

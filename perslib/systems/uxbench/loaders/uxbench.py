@@ -106,7 +106,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _lines(block: LogBlock) -> Iterator[tuple[str, Any, Any]]:
-    """Place and record of every line or row of a block."""
+    """Yield place and record of every line or row of a block."""
     for number, record in read_block_records(block):
         place = f"{block.place}:{number}"
         wrong = (

@@ -19,7 +19,7 @@ REWARD_MODEL = "GRM"
 
 
 def read_ux_table(name: str) -> pd.DataFrame:
-    """One published table: `read_ux_table("table3")`; see `TABLES`."""
+    """Return one published table: `read_ux_table("table3")`; see `TABLES`."""
     if name not in TABLES:
         raise UnknownName("published table", name, TABLES)
     return read_csv(__file__, f"{name}.csv")
@@ -30,6 +30,6 @@ TABLES = tuple(sorted(file.stem for file in Path(__file__).parent.glob("*.csv"))
 
 
 def families() -> dict[str, str]:
-    """Model → family, of all models named in the published tables (Table 8)."""
+    """Return the model → family, of all models named in the published tables (Table 8)."""
     both = pd.concat([read_ux_table("table3"), read_ux_table("table9")])
     return dict(zip(both["model"], both["family"], strict=True))

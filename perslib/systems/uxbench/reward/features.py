@@ -29,7 +29,7 @@ Csr = Any  # scipy's sparse matrices have no types
 
 
 def list_ngrams(text: str) -> list[str]:
-    """Tokens of a text, pairs of neighbours, and triples of Chinese characters."""
+    """Return tokens of a text, pairs of neighbours, and triples of Chinese characters."""
     found = tokens(text)
     if len(found) > MOST_TOKENS:
         head = 2 * MOST_TOKENS // 3
@@ -49,7 +49,7 @@ def _hashing(analyzer: Any) -> HashingVectorizer:
 
 
 def count_buckets(texts: Sequence[str]) -> Csr:
-    """How often each bucket occurs, one row a text."""
+    """Return how often each bucket occurs, one row a text."""
     return _hashing(list_ngrams).transform(texts)
 
 
@@ -63,7 +63,7 @@ class BucketWeights:
 
     @classmethod
     def fit(cls, counts: Csr, features: int) -> Self:
-        """The `features` most frequent buckets (at least in three texts where there are a hundred)."""
+        """Return the `features` most frequent buckets (at least in three texts where there are a hundred)."""
         texts = np.bincount(counts.indices, minlength=BUCKETS)
         often = np.flatnonzero(texts >= (3 if counts.shape[0] > 100 else 1))
         kept = np.sort(often[np.argsort(-texts[often], kind="stable")][:features])
@@ -71,12 +71,12 @@ class BucketWeights:
         return cls(kept, idf.astype(np.float32))
 
     def __call__(self, counts: Csr) -> Csr:
-        """Weights of the kept buckets, rows of length one; a text without any is a row of zeros."""
+        """Return weights of the kept buckets, rows of length one; a text without any is a row of zeros."""
         own = counts[:, self.buckets]
         return self._weights.transform(own) if own.shape[1] else own
 
     def name_buckets(self, text: str) -> dict[int, str]:
-        """Column → the runs of this text that fall into it, to say what a model went by."""
+        """Return the column → the runs of this text that fall into it, to say what a model went by."""
         known, names = sorted(set(list_ngrams(text))), dict[int, list[str]]()
         for run, bucket in zip(known, _hashing(_alone).transform(known).indices if known else ()):
             column = int(np.searchsorted(self.buckets, bucket))
@@ -101,7 +101,7 @@ _LATIN, _LETTER = re.compile(r"[A-Za-z]+"), re.compile(r"[^\W\d_]+")
 
 
 def dense(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
-    """One row a case, columns as `DENSE`."""
+    """Return one row a case, columns as `DENSE`."""
     base = np.array([measure_traits(_make_context(case)) for case in cases]).reshape(len(cases), len(NAMES))
     further = np.array([_further(case) for case in cases]).reshape(len(cases), len(FURTHER) - 2)
     seconds = np.log1p(np.asarray(reading_seconds([case.reply for case in cases]), dtype=float))

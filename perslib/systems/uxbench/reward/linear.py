@@ -52,24 +52,24 @@ class Backend(Protocol):
         """Learn from labelled cases."""
 
     def logits(self, cases: Sequence[Case]) -> Floats:
-        """Log odds of good, before calibration; missing where there is none."""
+        """Return the log odds of good, before calibration; missing where there is none."""
         ...
 
     def explain(self, case: Case) -> pd.DataFrame:
-        """What spoke for and against: part, feature, contribution (to the log odds), the strongest first."""
+        """Return what spoke for and against: part, feature, contribution (to the log odds), the strongest first."""
         ...
 
     def settings(self) -> dict[str, Any]:
-        """What makes another one like it, as JSON: `kind`, and arguments."""
+        """Return what makes another one like it, as JSON: `kind`, and arguments."""
         ...
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """What it has learned, as arrays; what is no array goes into the folder."""
+        """Return what it has learned, as arrays; what is no array goes into the folder."""
         ...
 
 
 def sort_contributions(parts: Sequence[tuple[str, str, float]]) -> pd.DataFrame:
-    """Contributions as `Backend.explain` gives them, the strongest first."""
+    """Return contributions as `Backend.explain` gives them, the strongest first."""
     table = pd.DataFrame(parts, columns=["part", "feature", "contribution"])
     return table.sort_values("contribution", key=np.abs, ascending=False, kind="stable", ignore_index=True)
 
@@ -98,14 +98,14 @@ class LinearBackend(ABC):
 
     @abstractmethod
     def _inputs(self, cases: Sequence[Case]) -> Any:
-        """One row a case."""
+        """Return one row a case."""
 
     @abstractmethod
     def _parts(self, case: Case, pushes: Floats) -> list[tuple[str, str, float]]:
-        """Part, feature and contribution, given x · coef of each column."""
+        """Return the part, feature and contribution, given x · coef of each column."""
 
     def fit(self, cases: Sequence[Case], good: npt.NDArray[np.bool_], weight: Floats, seed: int = SEED) -> None:
-        """Vocabulary, scales, penalty and weights, from these cases; both labels weigh alike in sum."""
+        """Fit vocabulary, scales, penalty and weights to these cases; both labels weigh alike in sum."""
         x = self._learn(cases)
         balanced = weight * np.where(good, 0.5 / weight[good].sum(), 0.5 / weight[~good].sum()) * len(good)
         c = self.penalties[0]
@@ -117,7 +117,7 @@ class LinearBackend(ABC):
     def _choose_penalty(
         self, x: Any, good: npt.NDArray[np.bool_], weight: Floats, owner: npt.NDArray[np.str_], seed: int
     ) -> float:
-        """The inverse penalty of least loss on users held out; a user's cases stay together."""
+        """Return the inverse penalty of least loss on users held out; a user's cases stay together."""
         some = np.sort(np.random.default_rng(seed).permutation(len(good))[:CHOOSE_ON])
         x, good, weight = x[some], good[some], weight[some]
         _, group = np.unique(owner[some], return_inverse=True)
@@ -135,14 +135,14 @@ class LinearBackend(ABC):
         return float(self.penalties[int(losses.argmin())])
 
     def logits(self, cases: Sequence[Case]) -> Floats:
-        """Log odds of good, one a case."""
+        """Return the log odds of good, one a case."""
         coef = self._check_fitted()
         if not len(cases):
             return np.zeros(0)
         return np.asarray(self._inputs(cases) @ coef, dtype=float).ravel() + self.intercept
 
     def explain(self, case: Case) -> pd.DataFrame:
-        """What is in the case, by name, by the size of its contribution."""
+        """Return what is in the case, by name, by the size of its contribution."""
         row = sparse.csr_array(self._inputs([case])).toarray()[0]
         return sort_contributions(self._parts(case, row * self._check_fitted()))
 
@@ -155,18 +155,18 @@ class LinearBackend(ABC):
         return self.coef
 
     def settings(self) -> dict[str, Any]:
-        """How it was made."""
+        """Return how it was made."""
         return {"kind": self.kind, "length": self.length, "penalties": list(self.penalties)}
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """All weights, as arrays."""
+        """Return all weights, as arrays."""
         return {
             "coef": self._check_fitted(), "intercept": np.array(self.intercept), "mean": self._mean, "spread": self._spread,
         }  # fmt: skip
 
     @classmethod
     def read(cls, folder: Path, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
-        """What `write` gave."""
+        """Return what `write` gave."""
         own = cls(**settings)
         own.coef, own.intercept = arrays["coef"], float(arrays["intercept"])
         own._mean, own._spread = arrays["mean"], arrays["spread"]
@@ -174,7 +174,7 @@ class LinearBackend(ABC):
 
 
 def _before(case: Case) -> str:
-    """The user's last two messages before the request."""
+    """Return the user's last two messages before the request."""
     return "\n".join([m["content"] for m in case.history if m["role"] == "user"][-2:])
 
 
@@ -232,11 +232,11 @@ class WordBackend(LinearBackend):
         return parts + [("numbers", n, float(v)) for n, v in zip(self.names, pushes[start:]) if v]
 
     def settings(self) -> dict[str, Any]:
-        """How it was made."""
+        """Return how it was made."""
         return {**super().settings(), "views": list(self.views), "features": self.features}
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """All weights, as arrays."""
+        """Return all weights, as arrays."""
         arrays = super().write(folder)
         for view, words in self._words.items():
             arrays |= {f"{view}.buckets": words.buckets, f"{view}.idf": words.idf}
@@ -244,7 +244,7 @@ class WordBackend(LinearBackend):
 
     @classmethod
     def read(cls, folder: Path, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
-        """What `write` gave."""
+        """Return what `write` gave."""
         own = super().read(folder, settings, arrays)
         own._words = {view: BucketWeights(arrays[f"{view}.buckets"], arrays[f"{view}.idf"]) for view in own.views}
         return own
@@ -293,7 +293,7 @@ class EmbeddingBackend(LinearBackend):
         return scaled
 
     def _parts(self, case: Case, pushes: Floats) -> list[tuple[str, str, float]]:
-        """The numbers by name; of vectors, whose elements mean nothing by themselves, the sum of each part."""
+        """Return the numbers by name; of vectors, whose elements mean nothing by themselves, the sum of each part."""
         vectors, numbers = np.split(pushes, [-len(self.names)])
         sums = zip((*VIEWS, "together"), np.split(vectors, len(VIEWS) + 1))
         return [
@@ -302,12 +302,12 @@ class EmbeddingBackend(LinearBackend):
         ]
 
     def settings(self) -> dict[str, Any]:
-        """How it was made; an encoder that was handed over goes by its name."""
+        """Return how it was made; an encoder that was handed over goes by its name."""
         named = self.encoder if isinstance(self.encoder, str) else self.encoder.name
         return {**super().settings(), "encoder": named, **self.overrides}
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """The weights on top of the encoder, which is not stored."""
+        """Return the weights on top of the encoder, which is not stored."""
         if not isinstance(self.encoder, str) or self.encoder in ("tfidf", "auto"):
             raise PerslibError(
                 f"The encoder {self.settings()['encoder']!r} cannot be found again by its name, so what rests on it "

@@ -101,7 +101,7 @@ class Lora:
     # -- reading ---------------------------------------------------------------------------------------------
 
     def logits(self, cases: Sequence[Case]) -> Floats:
-        """ln P(good) − ln P(bad) at the verdict's token."""
+        """Return ln P(good) − ln P(bad) at the verdict's token."""
         if self._net is None:
             raise PerslibError("This reward model has not learned anything yet: run its fit first.")
         return self._read([self._encode_case(case) for case in cases])
@@ -112,7 +112,7 @@ class Lora:
         return predict(self._net, self._log_odds, encoded, self.tuning.at_once)
 
     def _log_odds(self, encoded: list[list[int]]) -> Any:
-        """Only the last place goes through the head: a whole conversation times a vocabulary would not fit."""
+        """Return the log odds at the last place alone: a whole conversation times a vocabulary would not fit."""
         torch, *_ = import_extra("reward", "A fine-tuned reward model")
         batch = pad_batch(torch, encoded, 0, self._net.device)
         mask = batch["attention_mask"]
@@ -147,7 +147,7 @@ class Lora:
         return ids
 
     def _encode_case(self, case: Case) -> list[int]:
-        """Question, conversation, reply, and the place of the verdict; the history gives way first."""
+        """Return the question, conversation, reply, and the place of the verdict; the history gives way first."""
         words = read_phrases("reward", self.language)
         history = "\n".join(f"{words[m['role']]}: {m['content']}" for m in case.history)
         ask, say = self._ids(words["ask"]), self._ids(words["say"])
@@ -161,7 +161,7 @@ class Lora:
         return [*ask, *before, *query, *reply, *say]
 
     def explain(self, case: Case) -> pd.DataFrame:
-        """What the verdict gains by each part: the log odds less those without it."""
+        """Return what the verdict gains by each part: the log odds less those without it."""
         bare = {"history": (case.query, (), case.reply), "query": ("", case.history, case.reply), "reply": (case.query, case.history, "")}  # fmt: skip
         others = [Case(case.case, q, tuple(h), r) for q, h, r in bare.values()]
         whole, *less = self.logits([case, *others])
@@ -171,11 +171,11 @@ class Lora:
     # -- kept ------------------------------------------------------------------------------------------------
 
     def settings(self) -> dict[str, Any]:
-        """How it was made."""
+        """Return how it was made."""
         return {"kind": self.kind, "model": self.model, "language": self.language, "tuning": asdict(self.tuning)}
 
     def write(self, folder: Path) -> dict[str, Any]:
-        """The adapters, in files of their own; the model they change is found by its name."""
+        """Return the adapters, in files of their own; the model they change is found by its name."""
         if self._net is None:
             raise PerslibError("This reward model has not learned anything yet: run its fit first.")
         self._net.save_pretrained(folder / ADAPTER, save_embedding_layers=False)
@@ -183,7 +183,7 @@ class Lora:
 
     @classmethod
     def read(cls, folder: Path, settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
-        """What `write` wrote."""
+        """Return what `write` wrote."""
         own = cls(**settings)
         torch, transformers, peft, _ = import_extra("reward", "A fine-tuned reward model")
         own._open(torch, transformers)

@@ -114,7 +114,9 @@ class Reward(Judge):
         return self
 
     def _fit_crossed(self, known: list[Case]) -> Self:
-        """Learn with log odds of every case by a backend that has not seen its user; the one that stays learns from all."""
+        """Learn with log odds of every case by a backend that has not seen its user; the one that stays learns from
+        all.
+        """
         of = owners(known)
         users = np.random.default_rng(self.seed).permutation(sorted(set(of.tolist())))
         if len(users) < 2:
@@ -144,7 +146,7 @@ class Reward(Judge):
         return learn, held
 
     def _decide(self, logits: Floats, held: Sequence[Case]) -> dict[str, Any]:
-        """Calibration, threshold and abstention from the log odds of cases held out, and numbers on these."""
+        """Return the calibration, threshold and abstention from the log odds of cases held out, and numbers on these."""
         logits, good = np.asarray(logits, dtype=float), goods(held)
         self.calibration_ = fit_calibration(self.calibration, logits, good, case_weights(held))
         p, known = self.calibration_(logits), ~np.isnan(logits)
@@ -159,20 +161,21 @@ class Reward(Judge):
     # -- judging ----------------------------------------------------------------------------------------
 
     def score(self, history: Sequence[Message], query: str, response: str) -> float:
-        """P(good) of one reply; not a number where the backend says nothing."""
+        """Return P(good) of one reply; not a number where the backend says nothing."""
         return float(self.scores([Case("0", query, tuple(history), response)])[0])
 
     def scores(self, cases: Sequence[Case]) -> Floats:
-        """P(good) of each case."""
+        """Return P(good) of each case."""
         return self.calibration_(self.logits(cases))
 
     def logits(self, cases: Sequence[Case]) -> Floats:
-        """Log odds of each case as the backend gives them, before calibration."""
+        """Return the log odds of each case as the backend gives them, before calibration."""
         self._check_fitted()
         return np.asarray(self.backend.logits(cases), dtype=float)
 
     def verdicts(self, cases: Sequence[Case]) -> pd.DataFrame:
-        """One row a case, as `perslib.systems.uxbench.bench.judge_each_case` has them, with `abstains` and `sure`.
+        """Return one row a case, as `perslib.systems.uxbench.bench.judge_each_case` has them, with `abstains` and
+        `sure`.
 
         It abstains where its conformal set does not hold the label it says, and that label alone: see `Abstention`.
         `sure` is how far P(good) is from the threshold, in log odds.
@@ -191,7 +194,7 @@ class Reward(Judge):
         return frame[COLUMNS].astype(kinds).assign(abstains=~sure, sure=far)
 
     def explain(self, history: Sequence[Message], query: str, response: str) -> pd.DataFrame:
-        """What spoke for the reply (above zero) and against it, in log odds, the strongest first."""
+        """Return what spoke for the reply (above zero) and against it, in log odds, the strongest first."""
         return self.backend.explain(Case("0", query, tuple(history), response))
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
@@ -199,7 +202,7 @@ class Reward(Judge):
         self.learn(lessons_of(train))
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """Good or bad, which are scores of 5 and 1, with P(good) between them."""
+        """Return good or bad, which are scores of 5 and 1, with P(good) between them."""
         p = self.scores([Case.of(target) for target in block])
         unscored = Verdict(mode="unscored", error=f"no score: {self.backend.name} says nothing of it")
         return [
@@ -210,7 +213,7 @@ class Reward(Judge):
         ]
 
     def copy_unfitted(self) -> Reward:
-        """A reward model like this one that has learned nothing: for cross-validation."""
+        """Return a reward model like this one that has learned nothing: for cross-validation."""
         other = copy.copy(self)
         other.backend, other.card_ = copy.copy(self.backend), None
         return other
@@ -218,7 +221,7 @@ class Reward(Judge):
     # -- saving ----------------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> Path:
-        """Weights, and a card: what it learned from, which labels, numbers, and their hashes (`perslib.saved`)."""
+        """Return weights, and a card: what it learned from, which labels, numbers, and their hashes (`perslib.saved`)."""
         card = {
             **self._check_fitted(),
             "decision": {
@@ -236,7 +239,9 @@ class Reward(Judge):
 
     @classmethod
     def load(cls, folder: str | Path, backend: Backend | None = None) -> Self:
-        """What `save` wrote, or an error where a file is not the one that was written; `backend` where it is none of `KINDS`."""
+        """Return what `save` wrote, or an error where a file is not the one that was written; `backend` where it is
+        none of `KINDS`.
+        """
         with load_model(folder, "reward model") as (card, arrays):
             if card["format"] != FORMAT:
                 raise ValueError(f"its format is {card['format']}, expected {FORMAT}")
@@ -308,7 +313,7 @@ def _too_few_users(owners_: npt.NDArray[np.object_]) -> NotEnough:
 
 
 def _about(cases: Sequence[Case]) -> dict[str, Any]:
-    """How many cases, whose, of which labels and sources, and the hash of all that was learned from."""
+    """Return how many cases, whose, of which labels and sources, and the hash of all that was learned from."""
     good = goods(cases)
     content = [[c.case, list(c.history), c.query, c.reply, c.gold, getattr(c, "weight", 1.0)] for c in cases]
     return {
@@ -323,7 +328,8 @@ def _about(cases: Sequence[Case]) -> dict[str, Any]:
 
 
 def audit_swapped_replies(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> pd.Series:
-    """What happens to scores when replies change places between cases of one scenario: a reward model has to notice.
+    """Return what happens to scores when replies change places between cases of one scenario: a reward model has to
+    notice.
 
     - changed: share of cases whose log odds move by more than .05; median_move: the median of |change|
     - own_preferred: share of good cases whose own reply scores above the swapped-in one; ½ is not knowing replies from requests
@@ -362,7 +368,9 @@ def _mean(values: npt.NDArray[Any]) -> float:
 
 
 def _another(cases: Sequence[Case], seed: int) -> list[Case]:
-    """For each case another of its scenario, each once: a rotation of a random order (of all, where a scenario has one)."""
+    """Return for each case another of its scenario, each once: a rotation of a random order (of all, where a scenario
+    has one).
+    """
     rng = np.random.default_rng(seed)
     scenario = pd.Series([c.scenario for c in cases])
     alone = scenario.map(scenario.value_counts()) < 2

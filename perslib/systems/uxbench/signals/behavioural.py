@@ -53,7 +53,9 @@ _OF_LOG = ("record", "cid", "reply", "next")
 
 
 def signals_of(corpus: Corpus, settings: SignalSettings = DEFAULT) -> pd.DataFrame:
-    """How each reply of a corpus was taken: the columns of `perslib.systems.uxbench.signals.table`, a row a turn in the corpus' order."""
+    """Return how each reply of a corpus was taken: the columns of `perslib.systems.uxbench.signals.table`, a row a turn
+    in the corpus' order.
+    """
     sessions, places = make_log_sessions(corpus)
     found = table(sessions, settings, private=False).to_pandas().drop(columns=list(_OF_LOG))
     found.index = pd.Index(places)
@@ -62,7 +64,7 @@ def signals_of(corpus: Corpus, settings: SignalSettings = DEFAULT) -> pd.DataFra
 
 
 def make_log_sessions(corpus: Corpus) -> tuple[list[LogSession], list[int]]:
-    """The conversations of a corpus as sessions of a log, and the rows of `turns` that their replies are."""
+    """Return the conversations of a corpus as sessions of a log, and the rows of `turns` that their replies are."""
     turns = corpus.turns
     asked, answered = _seconds(turns["asked_at"]), _seconds(turns["answered_at"])
     said = list(zip(turns["earlier"], turns["request"], turns["response"], turns["feedback"], asked, answered))
@@ -116,14 +118,14 @@ def fit_votes(corpus: Corpus, settings: SignalSettings = DEFAULT) -> Votes:
 
 
 def _strengths(signals: pd.DataFrame) -> dict[str, np.ndarray]:
-    """How strong each signal that votes is, after every reply."""
+    """Return how strong each signal that votes is, after every reply."""
     strengths = {name: signals[name].to_numpy(float) for name in SCORED if name in VOTES}
     primary = signals["primary"].to_numpy()
     return strengths | {name: (primary == name).astype(float) for name in ("continue", "no_followup")}
 
 
 def weak_labels(signals: pd.DataFrame, votes: Votes | None = None) -> pd.DataFrame:
-    """Labels from signals: `label` (1–5, null where nothing speaks), `weight` (0–1), `satisfied`, and `why`.
+    """Return labels from signals: `label` (1–5, null where nothing speaks), `weight` (0–1), `satisfied`, and `why`.
 
     A reply that was cut off or superseded, and one that was liked and rejected at once, gets no label.
     """
@@ -153,7 +155,7 @@ def weak_labels(signals: pd.DataFrame, votes: Votes | None = None) -> pd.DataFra
 
 @relabel("behaviour")
 def behavioural(corpus: Corpus, settings: SignalSettings = DEFAULT) -> Corpus:
-    """The corpus as if nobody had rated: weak labels stand where ratings stood, and `meta["labels"]` says so.
+    """Return the corpus as if nobody had rated: weak labels stand where ratings stood, and `meta["labels"]` says so.
 
     Scores are whole, as a memory expects them; `weak_label`, `weak_weight` and `weak_why` hold what they come from. Reasons, several annotators' ratings, and the satisfaction
     with whole sessions are gone, and so are the extras, where a synthetic corpus keeps its truth.

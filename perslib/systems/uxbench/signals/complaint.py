@@ -78,7 +78,9 @@ def complaints(lang: str) -> tuple[Cue, ...]:
 def complaint(
     text: str, lang: str, settings: SignalSettings, possible: Iterable[Cue], blocked: bool = True
 ) -> Complaint | None:
-    """Return the complaint in a message, or None; it holds no cues but the `possible` ones, and no blocker unless `blocked`."""
+    """Return the complaint in a message, or None; it holds no cues but the `possible` ones, and no blocker unless
+    `blocked`.
+    """
     language = _language(lang)
     windows, long = _windows(text, lang, settings)
     best: dict[str, tuple[float, Cue, int, int]] = {}

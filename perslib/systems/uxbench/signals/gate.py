@@ -49,7 +49,7 @@ class Duplicates:
         self._signatures: list[np.ndarray] = []
 
     def __call__(self, texts: Sequence[str]) -> str | None:
-        """`duplicate`, `near_duplicate`, or None for what is new, which is remembered."""
+        """Return `duplicate`, `near_duplicate`, or None for what is new, which is remembered."""
         text = "\n".join(texts)
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         if digest in self._exact:
@@ -66,7 +66,7 @@ class Duplicates:
         return None
 
     def signature(self, text: str) -> np.ndarray:
-        """The smallest of (a·h + b) mod 2³² over the grams' hashes h, for each a and b."""
+        """Return the smallest of (a·h + b) mod 2³² over the grams' hashes h, for each a and b."""
         grams = {text[i : i + GRAM] for i in range(max(1, len(text) - GRAM + 1))}
         hashes = np.array(sorted(zlib.crc32(g.encode("utf-8", "surrogatepass")) for g in grams), np.uint64)
         return (((hashes[:, None] * self._a + self._b) >> np.uint64(16)) & _MASK).min(axis=0)
@@ -138,7 +138,7 @@ class SessionFilter:
 
 
 def _refusals(session: LogSession, reactions: Sequence[Reaction], settings: GateSettings) -> Iterator[str | None]:
-    """Why a session does not pass, rule after rule, None where it passes one."""
+    """Yield why a session does not pass, rule after rule, None where it passes one."""
     users = [m.text for m in session.messages if m.role == "user"]
     wanted = settings.signals
     query, reply, shown = _exchange(session, reactions, wanted)
@@ -158,7 +158,9 @@ def _refusals(session: LogSession, reactions: Sequence[Reaction], settings: Gate
 
 
 def asked_for(text: str) -> Iterator[str]:
-    """The kinds of harm that a text asks for; what it says against it counts in the same clause, before it, alone."""
+    """Yield the kinds of harm that a text asks for; what it says against it counts in the same clause, before it,
+    alone.
+    """
     lowered = text.lower()
     for kind, pattern in _unsafe().items():
         for found in pattern.finditer(lowered):
@@ -178,7 +180,7 @@ def _identifier() -> Any:
 
 
 def identify_language(text: str) -> str:
-    """The language of a text: zh and en by their script, another where letters or a model of languages say so.
+    """Return the language of a text: zh and en by their script, another where letters or a model of languages say so.
 
     Of few words a model says little: they count as English.
     """
@@ -197,7 +199,9 @@ def identify_language(text: str) -> str:
 def _exchange(
     session: LogSession, reactions: Sequence[Reaction], wanted: Sequence[str] | None
 ) -> tuple[str, str, list[Reaction]]:
-    """The request and the first reply that shows a signal asked for (else the first), and the replies that show one."""
+    """Return the request and the first reply that shows a signal asked for (else the first), and the replies that show
+    one.
+    """
     shown = [r for r in reactions if wanted is None or any(name in wanted for name in r.names)]
     one = next(iter(shown or reactions), None)
     if one is None:
@@ -207,7 +211,7 @@ def _exchange(
 
 
 def mask_slurs(text: str) -> str:
-    """The text with slurs blanked out; whatever else it says stays."""
+    """Return the text with slurs blanked out; whatever else it says stays."""
     return _slurs().sub(MASK, text)
 
 

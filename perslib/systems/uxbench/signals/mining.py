@@ -61,7 +61,7 @@ class BlockTable(NamedTuple):
 def block_table(
     block: LogBlock, settings: SignalSettings = DEFAULT, *, private: bool = True, key: bytes | None = None
 ) -> BlockTable:
-    """The table of one block; see `mine_log`."""
+    """Return the table of one block; see `mine_log`."""
     found = list(read_log_block(block))
     numbers = [number for number, one in found if isinstance(one, LogSession)]
     sessions = [one for _, one in found if isinstance(one, LogSession)]
@@ -146,7 +146,7 @@ def mine_log(
 
 
 def _in_order(work: partial[BlockTable], cut: Iterable[LogBlock], processes: int) -> Iterator[BlockTable]:
-    """The blocks' tables in their order, a few blocks ahead worked off by other processes."""
+    """Yield the blocks' tables in their order, a few blocks ahead worked off by other processes."""
     waiting: deque[Future[BlockTable]] = deque()
     with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn")) as pool:
         for block in cut:
@@ -160,7 +160,7 @@ def _in_order(work: partial[BlockTable], cut: Iterable[LogBlock], processes: int
 def _on_cluster(
     work: partial[BlockTable], cut: Iterable[LogBlock], scheduler: Scheduler, out: Path | None
 ) -> Iterator[BlockTable]:
-    """The blocks' tables in their order, made by the workers of a cluster."""
+    """Yield the blocks' tables in their order, made by the workers of a cluster."""
     shards = None if out is None else out / SHARDS
     with connect_cluster(scheduler) as client:
         yield from spread(client, work, cut, keys=None if out is None else partial(_name_block, work), folder=shards)
@@ -169,7 +169,7 @@ def _on_cluster(
 
 
 def _name_block(work: partial[BlockTable], block: LogBlock) -> str:
-    """All that the table of a block depends on."""
+    """Return all that the table of a block depends on."""
     data = block.data
     if isinstance(data, pa.Table):
         sink = pa.BufferOutputStream()

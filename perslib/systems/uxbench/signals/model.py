@@ -92,5 +92,5 @@ class Reaction(NamedTuple):
         return tuple([signal.name for signal in self.signals])
 
     def score(self, name: str) -> float:
-        """The score of a signal, 0 where it was not found."""
+        """Return the score of a signal, 0 where it was not found."""
         return max((signal.score for signal in self.signals if signal.name == name), default=0.0)

@@ -45,7 +45,7 @@ class Rule(NamedTuple):
 
 
 def is_identity_card(text: str) -> bool:
-    """Whether the digits of a resident's card of the PRC add up, with a birthday that can be one."""
+    """Return whether the digits of a resident's card of the PRC add up, with a birthday that can be one."""
     digits = re.sub(r"[ -]", "", text).upper()
     try:
         born = date(int(digits[6:10]), int(digits[10:12]), int(digits[12:14]))
@@ -56,7 +56,9 @@ def is_identity_card(text: str) -> bool:
 
 
 def old_identity_card(text: str) -> bool:
-    """Whether fifteen digits begin as such a card of before 1999: a province, and a birthday in the last century."""
+    """Return whether fifteen digits begin as such a card of before 1999: a province, and a birthday in the last
+    century.
+    """
     try:
         date(1900 + int(text[6:8]), int(text[8:10]), int(text[10:12]))
     except ValueError:
@@ -65,31 +67,33 @@ def old_identity_card(text: str) -> bool:
 
 
 def is_bank_card(text: str) -> bool:
-    """Whether thirteen digits or more, not all the same, add up (Luhn)."""
+    """Return whether thirteen digits or more, not all the same, add up (Luhn)."""
     digits = luhn_digits(text)
     total = sum(sum(divmod(int(digit) * (1 + i % 2), 10)) for i, digit in enumerate(reversed(digits)))
     return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and total % 10 == 0
 
 
 def bank_account(text: str) -> bool:
-    """Whether an international account number has a length that such numbers have and adds up (ISO 13616)."""
+    """Return whether an international account number has a length that such numbers have and adds up (ISO 13616)."""
     plain = text.replace(" ", "")
     return 15 <= len(plain) <= 34 and int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
 
 
 def company_code(text: str) -> bool:
-    """Whether the eighteen characters of a Chinese company's social credit code add up (GB 32100)."""
+    """Return whether the eighteen characters of a Chinese company's social credit code add up (GB 32100)."""
     values = ["0123456789ABCDEFGHJKLMNPQRTUWXY".index(c) for c in text]
     return (sum(value * 3**i for i, value in enumerate(values[:-1])) + values[-1]) % 31 == 0
 
 
 def luhn_digits(text: str) -> str:
-    """The digits alone."""
+    """Return the digits alone."""
     return "".join(c for c in text if c.isdigit())
 
 
 def _number(text: str, *regions: str) -> bool:
-    """Whether this can be dialled, from one of these countries, or from anywhere if it says which country it is in."""
+    """Return whether this can be dialled, from one of these countries, or from anywhere if it says which country it is
+    in.
+    """
     plain = "+" + text[2:] if text.startswith("00") else text
     for region in regions or (None,):
         try:
@@ -101,7 +105,7 @@ def _number(text: str, *regions: str) -> bool:
 
 
 def _national(text: str) -> bool:
-    """Whether it is a number that somebody has in one of the countries whose numbers are written so."""
+    """Return whether it is a number that somebody has in one of the countries whose numbers are written so."""
     for region in ("US", "GB", "DE", "FR", "CN", "JP", "AU"):
         try:
             if phonenumbers.is_valid_number(phonenumbers.parse(text, region)):
@@ -112,7 +116,7 @@ def _national(text: str) -> bool:
 
 
 def _address(text: str) -> bool:
-    """Whether it is the address of some machine, and not a way to say "this one" or "any"."""
+    """Return whether it is the address of some machine, and not a way to say "this one" or "any"."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -136,7 +140,7 @@ def _coordinates(text: str) -> bool:
 
 @cache
 def _words() -> frozenset[str]:
-    """Words of two and three characters that jieba's dictionary has as anything but a person's name."""
+    """Return words of two and three characters that jieba's dictionary has as anything but a person's name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # importing it warns as old code does
         import jieba
@@ -146,13 +150,13 @@ def _words() -> frozenset[str]:
 
 
 def is_word(name: str) -> bool:
-    """Whether what was taken for a Chinese name is, or ends in, an ordinary word, as some given names do too."""
+    """Return whether what was taken for a Chinese name is, or ends in, an ordinary word, as some given names do too."""
     return any(name[i:] in _words() for i in range(len(name) - 1))
 
 
 @cache
 def _tagger() -> Callable[[str], Iterable[tuple[str, str]]]:
-    """What separates words and tags them."""
+    """Return what separates words and tags them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import jieba
@@ -162,7 +166,7 @@ def _tagger() -> Callable[[str], Iterable[tuple[str, str]]]:
 
 
 def is_chinese_name(text: str) -> bool:
-    """Whether a surname with what follows is a name as jieba tags words, and nothing in it an ordinary word."""
+    """Return whether a surname with what follows is a name as jieba tags words, and nothing in it an ordinary word."""
     text = to_simplified(text)
     (_, tag), *further = _tagger()(text)
     return not further and tag.startswith("nr") and not is_word(text)
@@ -249,7 +253,7 @@ def hits(text: str) -> list[Hit]:
 
 
 def _same(rule: Rule, value: str) -> str:
-    """What makes two mentions one: digits without the signs between them, letters without case."""
+    """Return what makes two mentions one: digits without the signs between them, letters without case."""
     if rule.kind == "PHONE":
         return re.sub(r"[^\dX]", "", value.upper())[-11:]
     return re.sub(r"\W", "", value.upper()) if rule.kind in ("CARD", "ID") else value.casefold()
@@ -282,7 +286,7 @@ class Placeholders:
         return self.numbers[key]
 
     def mentions(self, text: str) -> str:
-        """The text with placeholders for names and accounts that were introduced elsewhere in the session."""
+        """Return the text with placeholders for names and accounts that were introduced elsewhere in the session."""
         for shown, placeholder in self.known.items():
             if shown in text:
                 edge = r"\b" if shown.isascii() else ""

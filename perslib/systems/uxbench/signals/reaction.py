@@ -87,7 +87,7 @@ def _make_reaction(
     superseded: bool,
     settings: SignalSettings,
 ) -> Reaction:
-    """The reaction to a reply, by what the user said `after` it, if anything.
+    """Return the reaction to a reply, by what the user said `after` it, if anything.
 
     `place` counts the replies before, `recently` says whether one of the last few was not liked, `superseded` whether
     another reply followed at once.
@@ -133,7 +133,9 @@ def _make_reaction(
 
 
 def _primary(signals: list[Signal], otherwise: str) -> tuple[str, bool]:
-    """The first signal in the order of precedence, and whether a like contradicts one that speaks against the reply."""
+    """Return the first signal in the order of precedence, and whether a like contradicts one that speaks against the
+    reply.
+    """
     if len(signals) < 2:
         return signals[0].name if signals else otherwise, False
     signals.sort(key=lambda signal: RANK[signal.name])
@@ -142,7 +144,7 @@ def _primary(signals: list[Signal], otherwise: str) -> tuple[str, bool]:
 
 
 def _read_buttons(reply: Message) -> list[Signal]:
-    """What the buttons say."""
+    """Return what the buttons say."""
     if reply.feedback == 0:
         return []
     found = [Signal("dislike" if reply.feedback < 0 else "like", 1.0, "explicit", "button", reply.idx)]
@@ -177,7 +179,7 @@ def _say(signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: in
 def _again(
     message: Message, own: UserMessage, before: Sequence[_Asked], place: int, settings: SignalSettings
 ) -> Signal | None:
-    """Whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
+    """Return whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
     if not own.asks.tokens:
         return None
     cue = own.again
@@ -207,12 +209,12 @@ _AGAINST = EXPRESSED - {"abandon"}
 
 
 def shows_dissatisfaction(reaction: Reaction) -> bool:
-    """Whether the user showed on purpose that a reply was not good enough."""
+    """Return whether the user showed on purpose that a reply was not good enough."""
     return bool(reaction.signals) and not _AGAINST.isdisjoint(reaction.names)
 
 
 def add_outcomes(found: list[Reaction]) -> list[Reaction]:
-    """The reactions with their outcomes, and whether the session ended on a negative note."""
+    """Return the reactions with their outcomes, and whether the session ended on a negative note."""
     if _NEGATIVE.isdisjoint([r.primary for r in found]):
         return found
     done = list(found)
@@ -226,7 +228,7 @@ def add_outcomes(found: list[Reaction]) -> list[Reaction]:
 
 
 def find_outcome(found: Sequence[Reaction], begin: int) -> str:
-    """The outcome, from the reactions to the replies that followed, the first of them at `begin`."""
+    """Return the outcome, from the reactions to the replies that followed, the first of them at `begin`."""
     for place in range(begin, len(found)):
         reaction = found[place]
         if reaction.superseded:

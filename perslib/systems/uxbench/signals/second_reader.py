@@ -47,7 +47,7 @@ class MessageSignal(NamedTuple):
 
 
 def read_again(texts: Iterable[str]) -> dict[str, MessageSignal]:
-    """Text → what it does, of those that complain, thank or give up by their meaning."""
+    """Return the text → what it does, of those that complain, thank or give up by their meaning."""
     wanted = list(dict.fromkeys(texts))
     if not wanted:
         return {}
@@ -83,7 +83,7 @@ def _load_weights() -> tuple[np.ndarray, np.ndarray]:
 
 
 def examples() -> tuple[list[str], np.ndarray]:
-    """The written examples, and which label each has."""
+    """Return the written examples, and which label each has."""
     said = [json.loads(line) for line in EXAMPLES.read_text("utf-8").split("\n") if line]
     if unknown := {one["label"] for one in said} - {*NAMES, "none"}:
         raise DataError(f"{EXAMPLES.name} has labels that nobody knows: {', '.join(sorted(unknown))}")

@@ -116,7 +116,7 @@ def _most(m: int, n: int) -> float:
 
 @cache
 def _frame() -> tuple[re.Pattern[str], frozenset[str], re.Pattern[str]]:
-    """Chinese words that frame a request, English ones, and the words that carry none of its content."""
+    """Return Chinese words that frame a request, English ones, and the words that carry none of its content."""
     zh, en = cues("zh")["frame"], cues("en")["frame"]
     return (
         re.compile(any_of(sorted(zh["words"], key=len, reverse=True))),
@@ -126,7 +126,7 @@ def _frame() -> tuple[re.Pattern[str], frozenset[str], re.Pattern[str]]:
 
 
 def is_parallel_request(before: str, after: str, a: ComparedText, b: ComparedText) -> bool:
-    """Whether the later request asks the same of another thing, which says nothing against the reply.
+    """Return whether the later request asks the same of another thing, which says nothing against the reply.
 
     So it is when the text after a colon or in quotation marks differs behind the same instruction, when the numbers
     differ, or when content stands in the place of other content and most of what is shared is a frame: the verb,
@@ -160,7 +160,7 @@ def _number(tokens: tuple[str, ...]) -> bool:
 
 
 def _is_swapped(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
-    """Content in the place of as much other content: apple for banana, not last for lasts."""
+    """Return whether content took the place of as much other content: apple for banana, not last for lasts."""
     if _is_cjk(old[0]) and _is_cjk(new[0]):
         little = _frame()[2]
         kept = [little.sub("", "".join(side)) for side in (old, new)]
@@ -173,13 +173,13 @@ def _is_swapped(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
 
 
 def _are_forms(one: str, other: str) -> bool:
-    """Whether two words are forms of one, or one a slip of the pen: they begin alike."""
+    """Return whether two words are forms of one, or one a slip of the pen: they begin alike."""
     least = max(3, round(0.6 * min(len(one), len(other))))
     return one[:least] == other[:least] or sorted(one) == sorted(other)
 
 
 def _measure_frame(shared: list[tuple[str, ...]]) -> float:
-    """The share of the shared text that is a frame."""
+    """Return the share of the shared text that is a frame."""
     zh, en, _ = _frame()
     total = framed = 0
     for part in shared:
@@ -198,7 +198,8 @@ SHARED_BY_BOTH, SHARED_BY_EITHER = 0.34, 0.5
 
 
 def same_content(before: str, after: str) -> bool:
-    """Whether two requests are about the same things: most content of the shorter is in the other, which adds little.
+    """Return whether two requests are about the same things: most content of the shorter is in the other, which adds
+    little.
 
     A new thing in the place of another, or beside it, makes another request, however alike the frame is.
     """
@@ -217,7 +218,7 @@ _TAKES_UP = re.compile(rf"\s*(?:{'|'.join(word for lang in LANGUAGES for word in
 
 
 def same_topic(text: str, earlier: Sequence[str]) -> bool:
-    """Whether a message continues the talk that `earlier` holds."""
+    """Return whether a message continues the talk that `earlier` holds."""
     lowered = text.lower()
     if _TAKES_UP.match(lowered):
         return True
@@ -233,7 +234,7 @@ def same_topic(text: str, earlier: Sequence[str]) -> bool:
 
 
 def _content(lowered: str) -> list[str]:
-    """Pairs of Han characters and words that carry content."""
+    """Return pairs of Han characters and words that carry content."""
     _, frame, little = _frame()
     pieces: list[str] = []
     for run in re.findall(r"[\u3400-\u9fff]+|[a-z0-9]+", lowered):

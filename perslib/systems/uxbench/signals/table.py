@@ -54,7 +54,7 @@ SCHEMA = pa.schema(
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Without the cyclic garbage collector: nothing here makes a cycle, and it would walk all that the process holds."""
+    """Pause the cyclic garbage collector: nothing here makes a cycle, and it would walk all that the process holds."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -73,7 +73,7 @@ def table(
     private: bool = True,
     key: bytes | None = None,
 ) -> pa.Table:
-    """The table of some sessions: de-identified where `private`, read, and laid out in columns."""
+    """Return the table of some sessions: de-identified where `private`, read, and laid out in columns."""
     found: list[Reaction] = []
     lengths, cids = [], []
     for begin in range(0, len(sessions), _AT_ONCE):
@@ -87,7 +87,7 @@ def table(
 def _read(
     sessions: Sequence[LogSession], settings: SignalSettings, private: bool, key: bytes | None
 ) -> Iterator[tuple[str, list[Reaction]]]:
-    """The id and the reactions of every session, de-identified before they are read."""
+    """Yield the id and the reactions of every session, de-identified before they are read."""
     spoken = [[m.text for m in session.messages if m.role == "assistant"] for session in sessions]
     reading = iter(reading_seconds(list(chain.from_iterable(spoken))).tolist())  # before placeholders change them
     if private or key is not None:

@@ -95,7 +95,7 @@ def _may_close(text: str, lang: str) -> bool:
 
 
 def _blame(text: str, lowered: str, lang: str, found: list[int], settings: SignalSettings) -> Complaint | None:
-    """The complaint in a message in which these of `_find_cues` were found."""
+    """Return the complaint in a message in which these of `_find_cues` were found."""
     every = complaints(lang)
     possible = [every[number - 1] for number in found if number]
     return complaint(text, lang, settings, possible, bool(_blockers(lang).find_matches(lowered))) if possible else None

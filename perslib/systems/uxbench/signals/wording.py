@@ -43,7 +43,7 @@ def language(text: str) -> str:
 
 @cache
 def _traditional() -> tuple[re.Pattern[str], dict[int, str]]:
-    """What finds a traditional character, and each one's simplified form."""
+    """Return what finds a traditional character, and each one's simplified form."""
     import opencc
 
     convert = opencc.OpenCC("t2s").convert
@@ -53,7 +53,7 @@ def _traditional() -> tuple[re.Pattern[str], dict[int, str]]:
 
 
 def to_simplified(text: str) -> str:
-    """The text in simplified characters, one for one."""
+    """Return the text in simplified characters, one for one."""
     if text.isascii():
         return text
     found, known = _traditional()

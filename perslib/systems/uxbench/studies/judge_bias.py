@@ -256,7 +256,9 @@ def audit_damages(
     has_learned: bool,
     seed: int = stats.SEED,
 ) -> pd.DataFrame:
-    """Return what a judge notices of damaged replies, alone and guarded: `damage_audit` of both, with words for what is stored."""
+    """Return what a judge notices of damaged replies, alone and guarded: `damage_audit` of both, with words for what is
+    stored.
+    """
     how: dict[str, Any] = {"limit": limit, "seed": seed, "progress": False}
     alone = ux.damage_audit(judge, corpus, backbone, fit=not has_learned, **how)
     return summarize_damages([alone, ux.damage_audit(Guarded(judge, has_learned=True), corpus, backbone, **how)])
@@ -282,7 +284,9 @@ def describe_damages(noticed: pd.DataFrame, judge: str) -> dict[str, Any]:
 
 
 def describe_mentions(effects: pd.DataFrame) -> dict[str, Any]:
-    """Return what a sentence says of `mention_audit`: judge, memory, own, more (changes as texts), rewards (whether it does)."""
+    """Return what a sentence says of `mention_audit`: judge, memory, own, more (changes as texts), rewards (whether it
+    does).
+    """
     rows = effects.set_index("effect")
     names = {"memory": "with memory", "own": "own past mentioned", "more": "own more than another's"}
     shown = {}
@@ -294,7 +298,8 @@ def describe_mentions(effects: pd.DataFrame) -> dict[str, Any]:
 
 
 def describe_noticed(judge: Judge, corpus: Corpus, seed: int = stats.SEED) -> str:
-    """Return a sentence on what a judge that has learned notices of damaged replies; "" with too few users, or nothing to judge.
+    """Return a sentence on what a judge that has learned notices of damaged replies; "" with too few users, or nothing
+    to judge.
 
     A judge that asks a model is not asked for it.
     """

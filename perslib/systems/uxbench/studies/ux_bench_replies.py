@@ -107,7 +107,9 @@ class ModelScorer:
     seed: int = SEED
 
     def score(self, replies: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
-        """Return the replies to the drawn cases with a verdict each; columns as in `perslib.systems.uxbench.bench.judge_task_replies`."""
+        """Return the replies to the drawn cases with a verdict each; columns as in
+        `perslib.systems.uxbench.bench.judge_task_replies`.
+        """
         drawn = [cases[i] for i in draw_places(len(cases), self.most, self.seed)]
         replies_to_drawn = replies[replies["case"].isin({case.case for case in drawn})]
         judge = ux.UXJudge(PromptSettings(self.language), name=f"UX judge, {self.model.name}")

@@ -56,15 +56,15 @@ class ReplyMethod(Protocol):
         ...
 
     async def reply(self, case: Case, ask: Ask) -> TaskReply:
-        """A reply to one case."""
+        """Return a reply to one case."""
         ...
 
 
 def reply_to_cases(
     how: ReplyMethod, cases: Sequence[Case], backbone: Backbone, *, progress: bool = True
 ) -> pd.DataFrame:
-    """Replies to all cases, one row each: case, user, scenario, dimension, model, how, reply (null where `error` says why),
-    note, finish, and what each answer took.
+    """Return replies to all cases, one row each: case, user, scenario, dimension, model, how, reply (null where `error`
+    says why), note, finish, and what each answer took.
     """
     found = backbone.map(how.reply, cases, progress=progress, totals={"reply": len(cases)})
     rows = []
@@ -91,7 +91,7 @@ def judge_task_replies(
     context: JudgeContext = "full",
     progress: bool = True,
 ) -> pd.DataFrame:
-    """The replies with the judge's verdict: said (1, −1, 0, or missing), p_good, judge, judge_error, context.
+    """Return the replies with the judge's verdict: said (1, −1, 0, or missing), p_good, judge, judge_error, context.
 
     After a complaint the reply to it is judged, `context` says with what before it. A case without a reply has no verdict,
     which is not good.
@@ -112,7 +112,7 @@ def judge_task_replies(
 
 
 def _judged_case(case: Case, reply: str, context: JudgeContext) -> Case:
-    """The case as a judge of this reply sees it."""
+    """Return the case as a judge of this reply sees it."""
     if not case.complaint:
         return replace(case, reply=reply, gold=None)
     failed: Message = {"role": "assistant", "content": case.reply}
@@ -123,7 +123,7 @@ def _judged_case(case: Case, reply: str, context: JudgeContext) -> Case:
 def good_share(
     scored: pd.DataFrame, by: Sequence[str] = ("model", "how"), *, unit: str = "case", fewest: int = 0
 ) -> pd.DataFrame:
-    """Good% of each group, of all its cases, and of those that have a verdict.
+    """Return good% of each group, of all its cases, and of those that have a verdict.
 
     Columns: the groups, cases, replies, verdicts, good, percent (of all cases: what is missing is not good), wilson_low,
     wilson_high, percent_low, percent_high (over units; a case whose unit is not known is its own),
@@ -177,12 +177,12 @@ class Generation:
         return self.system
 
     async def reply(self, case: Case, ask: Ask) -> TaskReply:
-        """One reply."""
+        """Return one reply."""
         (answer,) = await ask([self.request(case)], "reply")
         return plain_reply(answer)
 
     def request(self, case: Case) -> Request:
-        """The system message if any, the history as far as it is shown, the request."""
+        """Return the system message if any, the history as far as it is shown, the request."""
         said = [*self.form.cut_history(case.history), {"role": "user", "content": case.query}]
         name = SYSTEMS[self.system]
         if name is None:
@@ -192,7 +192,7 @@ class Generation:
 
 
 def plain_reply(answer: Answer) -> TaskReply:
-    """The text of an answer as a reply; an empty one is none."""
+    """Return the text of an answer as a reply; an empty one is none."""
     text = answer.text.strip()
     if answer.error is not None or not text:
         return TaskReply(None, answer, error=answer.error or "the reply is empty")
@@ -232,7 +232,7 @@ class Recovery:
         return self.variant if self.layout == "briefed" else f"{self.variant} ({self.layout})"
 
     async def reply(self, case: Case, ask: Ask) -> TaskReply:
-        """One reply; where the model writes something beside it, that is its note."""
+        """Return one reply; where the model writes something beside it, that is its note."""
         (answer,) = await ask([self.request(case)], "reply")
         note = VARIANTS[self.variant][1]
         if note is None:
@@ -244,7 +244,7 @@ class Recovery:
         return TaskReply(text, answer, note=str(data.get(note) or "") or None)
 
     def request(self, case: Case) -> Request:
-        """The question, in its layout."""
+        """Return the question, in its layout."""
         shown = self.form.cut_history(case.request_messages)
         request = self.form.make_request(
             VARIANTS[self.variant][0], conversation=shown, failed=case.reply, complaint=case.complaint

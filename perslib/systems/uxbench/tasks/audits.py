@@ -32,7 +32,8 @@ _PAIR = [*TURN, "a", "b", "reply_a", "reply_b"]
 
 
 def pairs_of(replies: pd.DataFrame, limit: int | None = None, seed: int = SEED) -> pd.DataFrame:
-    """Pairs of candidates' replies to the same turn, drawn by the seed: the keys of a turn, a, b, reply_a, reply_b.
+    """Return pairs of candidates' replies to the same turn, drawn by the seed: the keys of a turn, a, b, reply_a,
+    reply_b.
 
     Of every turn all pairs of candidates with a reply can be drawn; equal replies make no pair.
     """
@@ -61,7 +62,7 @@ def choices_on(
     fit: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """The judge's choice on every pair in both orders, as `perslib.stats.order_effects` takes them.
+    """Return the judge's choice on every pair in both orders, as `perslib.stats.order_effects` takes them.
 
     Of a judge that scores, the higher score wins (`expected` where it gives a distribution, else `raw`), and equal
     scores are a tie. With `fit` off, a judge that learns is taken as it is.
@@ -86,7 +87,8 @@ def choices_on(
 def position_audit(
     judge: Judge, pairs: pd.DataFrame, corpus: Corpus, backbone: Backbone | None = None, **choosing: Any
 ) -> pd.DataFrame:
-    """Measure what the order of showing does to the judge's choices: one row as of `order_effects`, with intervals over users.
+    """Measure what the order of showing does to the judge's choices: one row as of `order_effects`, with intervals over
+    users.
 
     `choosing` are settings of `choices_on`: margin, fit, progress.
     """
@@ -102,7 +104,7 @@ Cut = dict[tuple[str, str], Block]
 
 
 def _both(cut: Cut, row: dict[Any, Any], first: str) -> Block:
-    """The block with the two replies as its targets, in this order."""
+    """Return the block with the two replies as its targets, in this order."""
     block = cut[row["user"], row["scenario"]]
     own = block.targets[(block.targets["session"] == row["session"]) & (block.targets["turn"] == row["turn"])]
     if len(own) != 1:
@@ -120,7 +122,7 @@ def _higher(verdicts: Sequence[Verdict]) -> str | None:
 
 
 def pad_reply(reply: str, language: str, times: float = 1.0) -> str:
-    """The reply with empty words behind it, about `times` its own length of them, at least one paragraph."""
+    """Return the reply with empty words behind it, about `times` its own length of them, at least one paragraph."""
     filler = read_phrases("padding", language)["text"]
     return "\n\n".join([reply, *[filler] * max(1, round(times * len(reply) / len(filler)))])
 
@@ -137,7 +139,8 @@ def padding_audit(
     seed: int = SEED,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """What empty words do to a judge's score: each reply as it is, and padded to about twice its length; one row.
+    """Return what empty words do to a judge's score: each reply as it is, and padded to about twice its length; one
+    row.
 
     Columns: judge, as_is and with_padding (mean scores), padding_change with bounds (over users) and p, raised and
     lowered (shares of replies), turns, users, unscored. Length alone should not raise a score. `blocks` are judged instead of drawn ones where they are given.

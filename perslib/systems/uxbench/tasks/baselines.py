@@ -32,7 +32,7 @@ MOST_CHARACTERS = 4_000
 
 
 def _lengths(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
-    """log lengths of request, reply and history, and the number of messages before."""
+    """Return log lengths of request, reply and history, and the number of messages before."""
     rows = [[len(c.query), len(c.reply), sum(len(m["content"]) for m in c.history), len(c.history)] for c in cases]
     return np.log1p(np.array(rows, dtype=float))
 
@@ -65,7 +65,8 @@ BASELINES: dict[str, tuple[Callable[[Sequence[Case]], Any], Callable[[], Any]] |
 def judge_with_baselines(
     cases: Sequence[Case], names: Sequence[str] = tuple(BASELINES), *, seed: int = SEED
 ) -> pd.DataFrame:
-    """Out-of-fold verdicts of the baselines, one row a baseline and case: judge, case, user, scenario, gold, said, p_good.
+    """Return out-of-fold verdicts of the baselines, one row a baseline and case: judge, case, user, scenario, gold,
+    said, p_good.
 
     A user's cases are in one fold, and gold is spread over folds evenly. The constant answer is the more frequent one of all
     cases. Learned by folds it would not be constant: each fold would get what the others have more of, which on a balanced
@@ -90,8 +91,9 @@ def judge_with_baselines(
 
 
 def out_of_fold(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> pd.DataFrame:
-    """Verdicts on all labelled cases, each by a model like `reward` that has not seen its user: as `Reward.verdicts`, with
-    logit and fold."""
+    """Return verdicts on all labelled cases, each by a model like `reward` that has not seen its user: as
+    `Reward.verdicts`, with logit and fold.
+    """
     own, parts = _folds(cases, seed)
     tables = []
     for fold, (train, test) in enumerate(parts):
@@ -104,7 +106,7 @@ def out_of_fold(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> p
 def _folds(
     cases: Sequence[Case], seed: int
 ) -> tuple[list[Case], list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]]]:
-    """The labelled cases, and what is learned from and tested on in each fold."""
+    """Return the labelled cases, and what is learned from and tested on in each fold."""
     own = [case for case in cases if case.gold is not None]
     good, (group, names) = goods(own), pd.factorize(owners(own))
     users = len(names)
@@ -152,7 +154,7 @@ def measure_with_baselines(verdicts: pd.DataFrame, baselines: pd.DataFrame, *, s
 
 
 def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
-    """Which judges of `measure_with_baselines` beat the best baseline, and whose loss is its threshold.
+    """Return which judges of `measure_with_baselines` beat the best baseline, and whose loss is its threshold.
 
     Returns best and line (the best baseline and its balanced accuracy), above (judges whose interval lies above it), has_intervals
     (whether any judge has one), first and rival (the best judge and baseline at learned thresholds, with first_value and rival_value; empty where none gives

@@ -58,7 +58,7 @@ class Case:
 
     @classmethod
     def of(cls, target: Target) -> Case:
-        """A reply to judge as a case."""
+        """Return a reply to judge as a case."""
         before = target.prefix if target.request is None else target.prefix[:-1]
         name = "/".join(str(getattr(target, key)) for key in TURN)
         return cls(name, target.request or "", before, target.response, user=target.user, scenario=target.scenario)
@@ -79,7 +79,7 @@ class Case:
 
 @cache
 def _nothing() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Evidence and sessions of a user of whom nothing is known."""
+    """Return evidence and sessions of a user of whom nothing is known."""
     turns, sessions = (coerce(pd.DataFrame(columns=[*SCHEMA[k]]), k) for k in ("turns", "sessions"))
     return turns.assign(task=None, assistant=None), sessions
 
@@ -91,7 +91,7 @@ def name_turns(frame: pd.DataFrame, columns: Sequence[str] = TURN) -> pd.Series:
 
 
 def make_cases(frame: pd.DataFrame, place: str = "cases") -> list[Case]:
-    """A frame of cases as cases; columns that a case has no place for are left aside."""
+    """Return a frame of cases as cases; columns that a case has no place for are left aside."""
     known = [f.name for f in fields(Case)]
     if missing := [c for c in ("case", "query") if c not in frame]:
         raise DataError(Problem(place, f"has no column {', '.join(missing)}"))
@@ -111,7 +111,7 @@ def _cell(name: str, value: Any) -> Any:
 
 
 def released_cases(corpus: Corpus, task: str) -> list[Case]:
-    """Cases of a released split that was imported (`perslib import uxbench`): `task1`, `task2` or `task3`.
+    """Return cases of a released split that was imported (`perslib import uxbench`): `task1`, `task2` or `task3`.
 
     A case that comes twice is taken once.
     """
@@ -133,7 +133,8 @@ def judge_cases(
     balanced: bool = True,
     seed: int = SEED,
 ) -> list[Case]:
-    """UX Judge from a corpus: replies that users clearly liked or clearly did not, as many of either where `balanced`.
+    """Return UX Judge from a corpus: replies that users clearly liked or clearly did not, as many of either where
+    `balanced`.
 
     In between, and where score and click disagree, nothing is gold; a benchmark's replies have its own gold labels. At most
     `limit` cases, drawn by the seed.
@@ -148,14 +149,14 @@ def judge_cases(
 
 
 def eval_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
-    """UX Eval from a corpus: requests whose recorded reply was disliked, without that reply."""
+    """Return UX Eval from a corpus: requests whose recorded reply was disliked, without that reply."""
     gold = _gold(corpus, GOOD_FROM, BAD_TO)
     bad = _of_turns(corpus, _draw_cases(gold[gold == BAD], limit, np.random.default_rng(SEED)))
     return [replace(case, reply="", gold=None) for case in bad]
 
 
 def recovery_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
-    """UX Recovery from a corpus: a disliked reply and what the user wrote next.
+    """Return UX Recovery from a corpus: a disliked reply and what the user wrote next.
 
     Whether that is a complaint is not asked here: `perslib.systems.uxbench.signals` says so for those who want complaints only.
     """
@@ -169,7 +170,7 @@ def recovery_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
 
 
 def _gold(corpus: Corpus, good_from: int, bad_to: int) -> pd.Series:
-    """1 or −1 of the turns with a request that have gold, by their place in corpus.turns."""
+    """Return 1 or −1 of the turns with a request that have gold, by their place in corpus.turns."""
     turns = corpus.turns.reset_index(drop=True).assign(label=_labels(corpus))
     turns = turns[turns["request"].notna()]
     score = turns["score"].astype("Float64")
@@ -185,7 +186,7 @@ LABELS = {GOOD: ("like", "gold good"), BAD: ("dislike", "gold bad")}
 
 
 def _labels(corpus: Corpus) -> npt.NDArray[np.object_]:
-    """The label of each turn, one of `LABELS` or none: that of a released case, else the user's click."""
+    """Return the label of each turn, one of `LABELS` or none: that of a released case, else the user's click."""
     keys, cases = corpus.turns[TURN], corpus.extras.get("cases", pd.DataFrame(columns=[*TURN, "gold"]))
     own = cases[cases["turn"].notna() & cases["gold"].notna()].drop_duplicates(TURN)
     gold = keys.merge(own[[*TURN, "gold"]].astype({"turn": keys["turn"].dtype}), "left", on=TURN)["gold"]
@@ -200,7 +201,7 @@ def _draw_cases(gold: pd.Series, limit: int | None, rng: np.random.Generator) ->
 
 
 def _of_turns(corpus: Corpus, gold: pd.Series) -> list[Case]:
-    """Turns as cases, in their order; what was said before each is its history."""
+    """Return turns as cases, in their order; what was said before each is its history."""
     rows = corpus.turns.to_dict("records")
     sessions: dict[tuple[Any, ...], list[int]] = {}
     for place, row in enumerate(rows):
@@ -241,7 +242,7 @@ class WeightedCase(Case):
 
 
 def lessons_of(corpus: Corpus) -> list[WeightedCase]:
-    """Every reply of a corpus that has a label, in the order of the corpus.
+    """Return every reply of a corpus that has a label, in the order of the corpus.
 
     Scores come first: good from 4 on, else bad. Of a corpus of weak labels (`perslib.systems.uxbench.signals.behavioural`) the
     weights are theirs, and the source is the signal that spoke loudest. Without a score one of `LABELS` decides.
@@ -271,7 +272,7 @@ def lessons_of(corpus: Corpus) -> list[WeightedCase]:
 
 
 def _label(row: Mapping[Any, Any], weak: bool) -> tuple[int, str, float]:
-    """Label (0 for none), source and weight of a turn."""
+    """Return the label (0 for none), source and weight of a turn."""
     if not pd.isna(row["score"]):
         gold = GOOD if row["score"] >= SATISFIED else BAD
         if not weak:
@@ -283,7 +284,7 @@ def _label(row: Mapping[Any, Any], weak: bool) -> tuple[int, str, float]:
 
 
 def select_labelled_cases(cases: Sequence[Case]) -> list[Case]:
-    """The cases with a label; an error unless there are good and bad ones."""
+    """Return the cases with a label; an error unless there are good and bad ones."""
     known = [c for c in cases if c.gold is not None]
     good, bad = (sum(c.gold == side for c in known) for side in (GOOD, BAD))
     if not good or not bad:
@@ -297,15 +298,15 @@ def select_labelled_cases(cases: Sequence[Case]) -> list[Case]:
 
 
 def goods(cases: Sequence[Case]) -> npt.NDArray[np.bool_]:
-    """Which of these labelled cases are good."""
+    """Return which of these labelled cases are good."""
     return np.array([c.gold == GOOD for c in cases], dtype=bool)
 
 
 def case_weights(cases: Sequence[Case]) -> npt.NDArray[np.float64]:
-    """How much each case counts: a lesson its weight, any other case 1."""
+    """Return how much each case counts: a lesson its weight, any other case 1."""
     return np.array([getattr(c, "weight", 1.0) for c in cases], dtype=float)
 
 
 def owners(cases: Sequence[Case]) -> npt.NDArray[np.object_]:
-    """Whose case each is: the user's, or its own where nobody knows. What is held out is held out by owner."""
+    """Return whose case each is: the user's, or its own where nobody knows. What is held out is held out by owner."""
     return np.array([c.user or c.case for c in cases], dtype=object)

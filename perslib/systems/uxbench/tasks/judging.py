@@ -81,13 +81,13 @@ class UXJudge(Judge):
         self.name = name or f"UX judge ({strategy}{third})"
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One question a reply, all at once."""
+        """Return one question a reply, all at once."""
         found = self.form.find_prompt(PROMPTS[self.strategy])
         requests = [self._request(found, target) for target in block]
         return [replace(read_label(answer, self.values), prompt=found.label) for answer in await ask(requests, "judge")]
 
     def _request(self, found: Prompt, target: Target) -> Request:
-        """The question about one reply, its schema without the third verdict where there are two."""
+        """Return the question about one reply, its schema without the third verdict where there are two."""
         fields: dict[str, Any] = {**self._fields(Case.of(target)), "three": len(self.values) == 3}
         if found.name == "ux_judge":
             fields["examples"] = [{**self._fields(one), "verdict": NAMES[one.gold or GOOD]} for one in self.examples]
@@ -112,7 +112,7 @@ for _name, _options in {
 
 
 def sample_shots(cases: Sequence[Case], number: int = SHOTS, seed: int = SEED) -> tuple[Case, ...]:
-    """Examples drawn by the seed, as many good as bad ones, in mixed order; from a pool that is not judged."""
+    """Return examples drawn by the seed, as many good as bad ones, in mixed order; from a pool that is not judged."""
     rng = np.random.default_rng(seed)
     sides = [[c for c in cases if c.gold == side] for side in (GOOD, BAD)]
     if any(len(side) < number // 2 for side in sides):
@@ -189,7 +189,7 @@ def verdicts_of_scores(scored: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFr
 
 
 def strategy_gains(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy of judges on the same cases less the first judge's, in points, paired.
+    """Return the accuracy of judges on the same cases less the first judge's, in points, paired.
 
     For prompting strategies, reasoning efforts, or anything else that the same cases were judged with.
 
@@ -230,7 +230,7 @@ class PairJudge(Judge):
         self.form, self.name = form or PromptSettings(), name
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
-        """One question about the two replies, in this order; what it took is told of the first."""
+        """Return one question about the two replies, in this order; what it took is told of the first."""
         if len(block) != 2:
             raise DataError(Problem(block.id, f"has {len(block)} replies, expected 2 to compare"))
         first, second = block

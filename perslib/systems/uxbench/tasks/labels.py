@@ -66,7 +66,7 @@ async def _ask_label(names: Mapping[str, Sequence[str]], question: Request | Non
 
 @cache
 def _openings() -> dict[str, tuple[re.Pattern[str], re.Pattern[str] | None]]:
-    """Strategy → its cues of both languages, and what blocks them."""
+    """Return the strategy → its cues of both languages, and what blocks them."""
     said = read_toml(__file__, "strategies.toml")
     found = {}
     for name in STRATEGIES:
@@ -77,7 +77,7 @@ def _openings() -> dict[str, tuple[re.Pattern[str], re.Pattern[str] | None]]:
 
 
 def select_opening(reply: str) -> str:
-    """The first two sentences, cut after 120 units."""
+    """Return the first two sentences, cut after 120 units."""
     parts = [part for part in _END.split(reply.strip()) if part and part.strip()]
     text = " ".join(part.strip() for part in parts[:SENTENCES])
     units = list(_UNIT.finditer(text))
@@ -85,7 +85,9 @@ def select_opening(reply: str) -> str:
 
 
 def label_by_rules(reply: str) -> tuple[str, ...]:
-    """All strategies by the cues of `strategies.toml`, Chinese and English alike, in the order in which they occur."""
+    """Return all strategies by the cues of `strategies.toml`, Chinese and English alike, in the order in which they
+    occur.
+    """
     text, places = select_opening(reply), {}
     for name, (cues, blocked) in _openings().items():
         shown = blocked.sub(lambda match: " " * len(match[0]), text) if blocked else text
@@ -102,8 +104,8 @@ def strategies_of(
     *,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """The replies with columns strategy (the first in the opening) and strategies (all) by rules; with a backbone also
-    labelled and label_error by the model. `complaints` says what each case complained of.
+    """Return the replies with columns strategy (the first in the opening) and strategies (all) by rules; with a
+    backbone also labelled and label_error by the model. `complaints` says what each case complained of.
     """
     written = replies["reply"].fillna("").astype(str)
     found = [label_by_rules(text) for text in written]
@@ -126,7 +128,8 @@ def strategies_of(
 def labeller_agreement(
     labelled: pd.DataFrame, *, one: str = "strategy", other: str = "labelled", names: Sequence[str] = STRATEGIES
 ) -> pd.DataFrame:
-    """Cohen's κ of two labellings, of all labels and of each of the `names` against the rest; intervals are over cases.
+    """Return Cohen's κ of two labellings, of all labels and of each of the `names` against the rest; intervals are over
+    cases.
 
     Columns: label ("all" first), kappa, kappa_low, kappa_high, equal (share of equal labels), one and other (how many each calls
     so), replies (that both labelled), unlabelled.
@@ -147,7 +150,7 @@ def labeller_agreement(
 
 
 def strategy_shares(labelled: pd.DataFrame) -> pd.DataFrame:
-    """How often each strategy is the primary one, in percent of all replies, with intervals over cases.
+    """Return how often each strategy is the primary one, in percent of all replies, with intervals over cases.
 
     Columns: strategy (those of Table 4 and other), replies, percent, percent_low, percent_high.
     """
@@ -185,7 +188,7 @@ class RequestTopic(NamedTuple):
 
 
 def label_topic_by_rules(query: str, before: Sequence[str] = ()) -> RequestTopic:
-    """The domain whose cues weigh most, and the scenario that cues and domain together speak for.
+    """Return the domain whose cues weigh most, and the scenario that cues and domain together speak for.
 
     A cue weighs as many words as it has, or half as many as it has Chinese characters: "write a story" outweighs "story".
     Of equals the one that is found first wins, then the order of `topics.toml`. A request without any cue ("and in short,
@@ -198,7 +201,7 @@ def label_topic_by_rules(query: str, before: Sequence[str] = ()) -> RequestTopic
 
 @lru_cache(maxsize=4_096)
 def _read(query: str) -> tuple[str, str]:
-    """Domain and scenario of one text."""
+    """Return domain and scenario of one text."""
     text = unicodedata.normalize("NFKC", query).casefold()
     if len(text) > MOST_CHARACTERS:
         text = text[: MOST_CHARACTERS // 2] + "\n" + text[-MOST_CHARACTERS // 2 :]
@@ -213,7 +216,7 @@ def _read(query: str) -> tuple[str, str]:
 
 
 def _weigh_cases(cues: re.Pattern[str], text: str) -> tuple[float, int]:
-    """What all different cues in a text weigh together, and where the first one is."""
+    """Return what all different cues in a text weigh together, and where the first one is."""
     matches = list(cues.finditer(text))
     weight = sum(len(cue) / 2 if _HAN.search(cue) else len(cue.split()) for cue in {match[0] for match in matches})
     return weight, matches[0].start() if matches else len(text)
@@ -221,7 +224,7 @@ def _weigh_cases(cues: re.Pattern[str], text: str) -> tuple[float, int]:
 
 @cache
 def _cues(kind: str) -> dict[str, re.Pattern[str]]:
-    """Name → its cues, the longest first so that none hides in another."""
+    """Return name → its cues, the longest first so that none hides in another."""
     listed = (
         _SAID["scenarios"] if kind == "scenarios" else {d: _SAID[g]["domains"][d]["cues"] for d, g in GROUP_OF.items()}
     )
@@ -242,7 +245,7 @@ def _usual_scenarios() -> dict[str, str]:
 
 
 def _question(case: Case, form: PromptSettings) -> Request:
-    """What a request is about, with what was said before, as a question to a model."""
+    """Return what a request is about, with what was said before, as a question to a model."""
     groups = [
         {
             "name": group,
@@ -260,7 +263,7 @@ def _question(case: Case, form: PromptSettings) -> Request:
 def topics_of(
     cases: Sequence[Case], form: PromptSettings | None = None, backbone: Backbone | None = None
 ) -> pd.DataFrame:
-    """Case, user, scenario, intent and domain of each case by rules; with a backbone also
+    """Return case, user, scenario, intent and domain of each case by rules; with a backbone also
     scenario_labelled, intent_labelled, domain_labelled and label_error by the model.
     """
     by_rules = [

@@ -27,6 +27,8 @@ __all__ = [
 
 
 def baselines(language: str = "en", **options: Any) -> list[Baseline]:
-    """All seven, in the order of Table 2; `options` are those of `perslib.systems.mem_pal.memory.long_term.PromptedMemory`."""
+    """Return all seven, in the order of Table 2; `options` are those of
+    `perslib.systems.mem_pal.memory.long_term.PromptedMemory`.
+    """
     kinds = (TurnRetrieval, SessionRetrieval, RecurSum, ConditionMem, MemoryBank)
     return [Vanilla(language, logs=False), Vanilla(language), *(kind(language, **options) for kind in kinds)]

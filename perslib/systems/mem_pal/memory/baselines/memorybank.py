@@ -80,12 +80,12 @@ class MemoryBank(Baseline):
     """c of the formula, in days; with infinity nothing is forgotten."""
 
     async def learn(self, known: Bank, sessions: Sequence[MemorySession], ask: Ask) -> Bank:
-        """The days of these sessions at once, then the whole anew."""
+        """Return the days of these sessions at once, then the whole anew."""
         days, lost = await self._days(sessions, ask)
         return await self._merge_accounts(replace(known, days=known.days + days, failed=known.failed + lost), ask)
 
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
-        """Portrait, events, pieces, earlier logs, current logs."""
+        """Return the portrait, events, pieces, earlier logs, current logs."""
         known: Bank = self._own(store)
         place = known.place(session.id)
         before = tuple(s.id for s in known.sessions[:place])
@@ -95,7 +95,7 @@ class MemoryBank(Baseline):
         return self.add_logs_to_pieces(known, session, query, [*_of_whole(whole, before), *near])
 
     def strengthen_pieces(self, store: Store, pieces: Iterable[MemoryPiece], at: str) -> Bank:
-        """The memory once these pieces were recalled: each is stronger, and fades from this day on."""
+        """Return the memory once these pieces were recalled: each is stronger, and fades from this day on."""
         known: Bank = self._own(store)
         counted = {r.piece: r for r in known.recalls}
         for piece in pieces:
@@ -105,7 +105,7 @@ class MemoryBank(Baseline):
         return replace(known, recalls=tuple(counted.values()))
 
     def _select_remembered(self, known: Bank, shelf: PieceIndex, place: int, at: str) -> np.ndarray:
-        """Numbers of the pieces on the shelf that are not forgotten by this day."""
+        """Return numbers of the pieces on the shelf that are not forgotten by this day."""
         pieces = shelf.pieces[: shelf.before(place)]
         days = np.array([_days(s.at, at) for s in known.sessions], dtype=float)[shelf.places[: len(pieces)]]
         strength = np.ones(len(pieces))
@@ -118,12 +118,12 @@ class MemoryBank(Baseline):
         return np.flatnonzero(drawn <= np.exp(-days / (self.forgetting * strength)))
 
     def general(self, store: Store) -> list[MemoryPiece]:
-        """Portrait and events as they stand."""
+        """Return portrait and events as they stand."""
         known: Bank = self._own(store)
         return _of_whole(known.wholes[-1] if known.wholes else None, known.session_ids)
 
     def _pieces(self, known: Bank) -> Iterator[Unit]:
-        """Exchanges, and after them the summary of their day, session by session; each found by its own text."""
+        """Yield exchanges, and after them the summary of their day, session by session; each found by its own text."""
         days = {day.session: day for day in known.days if day.summary}
         for place, s in enumerate(known.sessions):
             pieces = [self.turn(s, n, turn) for n, turn in enumerate(s.turns, start=1)]
@@ -144,7 +144,7 @@ class MemoryBank(Baseline):
         return days, list_reply_faults(questions, readings)
 
     async def _merge_accounts(self, known: Bank, ask: Ask) -> Bank:
-        """With account and portrait merged anew; where that fails, the ones before stay."""
+        """Return the bank with account and portrait merged anew; where that fails, the ones before stay."""
         last = known.wholes[-1] if known.wholes else OverallSummary("", "", "")
         parts = {
             "summary": ("memorybank_events", [(d.at, d.summary) for d in known.days if d.summary]),
@@ -169,13 +169,13 @@ class MemoryBank(Baseline):
 
 @lru_cache(maxsize=512)
 def _draw_numbers(about: str, pieces: tuple[str, ...], strength: tuple[float, ...]) -> np.ndarray:
-    """The numbers that pieces are forgotten by, each drawn by itself."""
+    """Return the numbers that pieces are forgotten by, each drawn by itself."""
     return np.array([Random(f"{about}/{p}/{s:.0f}").random() for p, s in zip(pieces, strength, strict=True)])
 
 
 @lru_cache(maxsize=1 << 14)
 def _days(since: str, until: str) -> int:
-    """Whole days between two dates; none where one of them is not known."""
+    """Return whole days between two dates; none where one of them is not known."""
     try:
         return max(0, (date.fromisoformat(until[:10]) - date.fromisoformat(since[:10])).days)
     except ValueError:

@@ -39,7 +39,7 @@ class PieceIndex:
     rows: Vectors
 
     def before(self, place: int) -> int:
-        """How many pieces belong to sessions before this one."""
+        """Return how many pieces belong to sessions before this one."""
         return int(np.searchsorted(self.places, place))
 
 
@@ -58,17 +58,19 @@ class SessionStore(Store):
     """What was laid out to be looked up; a store that heard more begins without any."""
 
     def place(self, session: str) -> int:
-        """Where a session stands; behind all others if it was not heard of. What stands before it may be recalled."""
+        """Return where a session stands; behind all others if it was not heard of. What stands before it may be
+        recalled.
+        """
         return next((i for i, one in enumerate(self.sessions) if one.id == session), len(self.sessions))
 
     def with_logs(self: S, session: MemorySession) -> S:
-        """With a session whose dialogue is still to come."""
+        """Return the store with a session whose dialogue is still to come."""
         place = self.place(session.id)
         turns = self.sessions[place].turns if place < len(self.sessions) else ()
         return self._with(place, replace(session, turns=turns))
 
     def with_dialogue(self: S, session: MemorySession) -> S:
-        """With a session that is over."""
+        """Return the store with a session that is over."""
         heard = self.session_ids if session.id in self.session_ids else (*self.session_ids, session.id)
         return replace(self._with(self.place(session.id), session), session_ids=heard)
 
@@ -87,27 +89,27 @@ class Baseline(PromptedMemory):
     """Whether what is recalled depends on the query; where it does not, nobody need think of one."""
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
-        """The logs, as they are."""
+        """Return the logs, as they are."""
         return self._own(store).with_logs(session)
 
     async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Any:
-        """The dialogue, and what the method makes of it."""
+        """Return the dialogue, and what the method makes of it."""
         known = self._own(store)
         if session.id in known.session_ids:
             return known
         return await self.learn(known.with_dialogue(session), [session], ask)
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Any:
-        """All sessions at once."""
+        """Return all sessions at once."""
         heard = tuple(session.id for session in sessions)
         return await self.learn(self.kept(user, heard, sessions=tuple(sessions)), sessions, ask)
 
     async def learn(self, known: Any, sessions: Sequence[MemorySession], ask: Ask) -> Any:
-        """The store with what the method makes of these sessions, which it holds already; here nothing."""
+        """Return the store with what the method makes of these sessions, which it holds already; here nothing."""
         return known
 
     def prepare_queries(self, queries: Sequence[str]) -> None:
-        """Their vectors, in one go."""
+        """Make the queries' vectors, in one go."""
         if self.looks_up:
             super().prepare_queries(queries)
 
@@ -116,12 +118,14 @@ class Baseline(PromptedMemory):
     def find_pieces(
         self, store: SessionStore, session: MemorySession, query: str, kind: str, units: Units
     ) -> list[MemoryPiece]:
-        """The pieces of earlier sessions on a shelf that are nearest to the query; `units` as in `shelf`."""
+        """Return the pieces of earlier sessions on a shelf that are nearest to the query; `units` as in `shelf`."""
         shelf = self.shelf(store, kind, units)
         return self.nearest(shelf, query, np.arange(shelf.before(store.place(session.id))))
 
     def shelf(self, store: SessionStore, kind: str, units: Units) -> PieceIndex:
-        """What of this kind can be looked up: `units` are the place of a session, a piece, and the text it is found by."""
+        """Return what of this kind can be looked up: `units` are the place of a session, a piece, and the text it is
+        found by.
+        """
         key = (self.space, kind)
         if key not in store.shelves:
             laid = list(units())
@@ -131,7 +135,9 @@ class Baseline(PromptedMemory):
         return store.shelves[key]
 
     def nearest(self, shelf: PieceIndex, query: str, among: np.ndarray) -> list[MemoryPiece]:
-        """The k pieces with the greatest cosine to the query among those at these numbers (rising); of equals the first."""
+        """Return the k pieces with the greatest cosine to the query among those at these numbers (rising); of equals
+        the first.
+        """
         vector = unit(self.space.vectors([query], "query"))[0]
         if not len(among):
             return []
@@ -140,7 +146,7 @@ class Baseline(PromptedMemory):
         return [shelf.pieces[among[i]] for i in np.argsort(-cosine, kind="stable")[: self.k]]
 
     def old_logs(self, store: SessionStore, session: MemorySession, query: str) -> list[MemoryPiece]:
-        """The logs of earlier sessions that are nearest to the query."""
+        """Return the logs of earlier sessions that are nearest to the query."""
 
         # A session that is at hand is seldom over: its logs are shown as they are, and nobody looks among them.
         last = len(store.sessions) - 1
@@ -156,27 +162,27 @@ class Baseline(PromptedMemory):
     def add_logs_to_pieces(
         self, store: SessionStore, session: MemorySession, query: str, found: Sequence[MemoryPiece]
     ) -> list[MemoryPiece]:
-        """What was found, then the earlier logs nearest to the query and the logs at hand."""
+        """Return what was found, then the earlier logs nearest to the query and the logs at hand."""
         return [*found, *self.old_logs(store, session, query), *logs_of(session)]
 
     def turn(self, session: MemorySession, number: int, turn: Exchange) -> MemoryPiece:
-        """One exchange of an earlier dialogue, with its day; turns count from 1."""
+        """Return one exchange of an earlier dialogue, with its day; turns count from 1."""
         text = f"[{session.at[:10]}] {self.format_exchange(turn)}" if session.at else self.format_exchange(turn)
         return MemoryPiece(f"{session.id}/turn_{number}", "turn", text, (session.id,), ((session.id, number),))
 
     def format_exchange(self, turn: Exchange) -> str:
-        """What both said."""
+        """Return what both said."""
         said: str = read_phrases("exchange", self.language)["said"]
         return said.format(user=turn.user, assistant=turn.assistant)
 
 
 def logs_of(session: MemorySession) -> list[MemoryPiece]:
-    """All logs of a session, by their time."""
+    """Return all logs of a session, by their time."""
     return [_log(session, i, log, "log") for i, log in in_time(session.logs)]
 
 
 def in_time(logs: Sequence[Log]) -> list[tuple[int, Log]]:
-    """Logs and their places by their time; equal times stay in their order."""
+    """Return logs and their places by their time; equal times stay in their order."""
     return sorted(enumerate(logs), key=lambda one: one[1].at)
 
 
@@ -194,7 +200,7 @@ class Vanilla(Baseline):
         self.logs = logs
 
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
-        """The logs, or nothing."""
+        """Return the logs, or nothing."""
         return logs_of(session) if self.logs else []
 
 
@@ -203,10 +209,10 @@ class UnitRetrieval(Baseline):
 
     @abstractmethod
     def units(self, past: Any) -> Iterator[Unit]:
-        """All units of a store, in the order of their sessions."""
+        """Return all units of a store, in the order of their sessions."""
 
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
-        """Units, earlier logs, current logs."""
+        """Return units, earlier logs, current logs."""
         past = self._own(store)
         near = self.find_pieces(past, session, query, self.called, partial(self.units, past))
         return self.add_logs_to_pieces(past, session, query, near)
@@ -218,7 +224,7 @@ class TurnRetrieval(UnitRetrieval):
     called = "turn-level RAG"
 
     def units(self, past: SessionStore) -> Iterator[Unit]:
-        """The turns."""
+        """Yield the turns."""
         for place, s in enumerate(past.sessions):
             for n, turn in enumerate(s.turns, start=1):
                 yield place, self.turn(s, n, turn), self.format_exchange(turn)
@@ -230,7 +236,7 @@ class SessionRetrieval(UnitRetrieval):
     called = "session-level RAG"
 
     def units(self, past: SessionStore) -> Iterator[Unit]:
-        """The dialogues."""
+        """Yield the dialogues."""
         for place, s in enumerate(past.sessions):
             if s.turns:
                 text = "\n".join(map(self.format_exchange, s.turns))

@@ -52,7 +52,7 @@ class RecurSum(Baseline):
     looks_up = False
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
-        """The log summary, with these logs folded in."""
+        """Return the log summary, with these logs folded in."""
         known: Summaries = self._own(store)
         place = known.place(session.id)
         if place < len(known.sessions) and known.sessions[place].logs == session.logs:
@@ -61,7 +61,7 @@ class RecurSum(Baseline):
         return replace(known.with_logs(session), of_logs=_then(known.of_logs, place, text), failed=known.failed + lost)
 
     async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
-        """The dialogue summary, with this dialogue folded in."""
+        """Return the dialogue summary, with this dialogue folded in."""
         known: Summaries = self._own(store)
         if session.id in known.session_ids:
             return known
@@ -71,7 +71,7 @@ class RecurSum(Baseline):
         return replace(known.with_dialogue(session), of_dialogues=of_dialogues, failed=known.failed + lost)
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Summaries:
-        """Both recursions side by side."""
+        """Return both recursions side by side."""
         (of_dialogues, lost), (of_logs, further) = await asyncio.gather(
             self._chain(self._fold_dialogue, sessions, ask), self._chain(self._fold_logs, sessions, ask)
         )
@@ -79,7 +79,7 @@ class RecurSum(Baseline):
         return Summaries(user, heard, lost + further, tuple(sessions), of_dialogues, of_logs)
 
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
-        """Both summaries as they stood before the session, and its logs."""
+        """Return both summaries as they stood before the session, and its logs."""
         known: Summaries = self._own(store)
         place = known.place(session.id)
         texts = {"dialogue_summary": _at(known.of_dialogues, place), "log_summary": _at(known.of_logs, place)}
@@ -87,7 +87,7 @@ class RecurSum(Baseline):
         return [*(MemoryPiece(f, f, text, before) for f, text in texts.items() if text), *logs_of(session)]
 
     def general(self, store: Store) -> list[MemoryPiece]:
-        """Both summaries as they stand."""
+        """Return both summaries as they stand."""
         known: Summaries = self._own(store)
         latest = {"dialogue_summary": known.of_dialogues[-1:], "log_summary": known.of_logs[-1:]}
         return [MemoryPiece(f, f, text, known.session_ids) for f, texts in latest.items() for text in texts if text]
@@ -120,13 +120,13 @@ class RecurSum(Baseline):
 
 
 def _at(texts: tuple[str, ...], place: int) -> str:
-    """What stood before the session at a place."""
+    """Return what stood before the session at a place."""
     before = texts[:place]
     return before[-1] if before else ""
 
 
 def _then(texts: tuple[str, ...], place: int, text: str) -> tuple[str, ...]:
-    """The texts with the one after the session at a place; sessions that were passed over changed nothing."""
+    """Return the texts with the one after the session at a place; sessions that were passed over changed nothing."""
     before = texts[:place]
     return (*before, *(before[-1:] or ("",)) * (place - len(before)), text, *texts[place + 1 :])
 
@@ -145,7 +145,7 @@ class ConditionMem(UnitRetrieval):
     kept = Records
 
     async def learn(self, known: Records, sessions: Sequence[MemorySession], ask: Ask) -> Records:
-        """The records of all sessions at once."""
+        """Return the records of all sessions at once."""
         spoken = [s for s in sessions if s.turns]
         requests = (self.render("conditionmem_records", at=s.at or "–", turns=s.exchanges()) for s in spoken)
         questions = [
@@ -162,19 +162,19 @@ class ConditionMem(UnitRetrieval):
         )
 
     def units(self, past: Records) -> Iterator[Unit]:
-        """The records, each found by its own text."""
+        """Return the records, each found by its own text."""
         place = {s.id: i for i, s in enumerate(past.sessions)}
         units = ((place[record.sessions[0]], record, record.text) for record in past.records)
         return iter(sorted(units, key=lambda unit: unit[0]))
 
     def general(self, store: Store) -> list[MemoryPiece]:
-        """All records."""
+        """Return all records."""
         known: Records = self._own(store)
         return list(known.records)
 
 
 def _read_records(data: Any) -> ParsedReply[list[str]]:
-    """Records with both halves, circumstances first; one that lacks a half is left out."""
+    """Return records with both halves, circumstances first; one that lacks a half is left out."""
     pairs = [(r["condition"].strip(), r["content"].strip()) for r in data["records"]]
     blank = [i for i, pair in enumerate(pairs, start=1) if not all(pair)]
     faults = tuple(f"record {i} lacks its condition or its content" for i in blank)

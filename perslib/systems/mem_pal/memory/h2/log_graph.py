@@ -45,18 +45,18 @@ class Heard:
 
 
 def in_order(session: MemorySession) -> list[Log]:
-    """A session's logs by time; those of the same minute as they came."""
+    """Return a session's logs by time; those of the same minute as they came."""
     return sorted(session.logs, key=lambda log: log.at)
 
 
 def windows(logs: int) -> list[tuple[range, range]]:
-    """For each window the logs that are shown and, of these, the ones it asks about."""
+    """Return for each window the logs that are shown and, of these, the ones it asks about."""
     starts = range(0, logs, WINDOW)
     return [(range(max(0, s - WINDOW), e), range(s, e)) for s in starts for e in [min(logs, s + WINDOW)]]
 
 
 def components(logs: int, relations: Sequence[Relation]) -> list[list[int]]:
-    """Groups of related logs, the one with the earliest log first; a log without relations is its own group."""
+    """Return groups of related logs, the one with the earliest log first; a log without relations is its own group."""
     edges = [(r.log, other) for r in relations for other in (*r.caused_by, *r.follows)]
     pairs = np.array(edges, dtype=int).reshape(-1, 2)
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(logs, logs))
@@ -67,7 +67,7 @@ def components(logs: int, relations: Sequence[Relation]) -> list[list[int]]:
 
 
 async def hear(session: MemorySession, render: Render, ask: Ask) -> Heard:
-    """Relations of a session's logs, all windows at once, then its situations, all components at once."""
+    """Return relations of a session's logs, all windows at once, then its situations, all components at once."""
     logs = in_order(session)
     asked = [_window(session.id, logs, shown, about, render) for shown, about in windows(len(logs))]
     found = await ask_and_check(asked, ask)
@@ -104,7 +104,7 @@ def _window(
 
 
 def read_relations(data: Any, shown: range, about: range) -> ParsedReply[list[Relation]]:
-    """The relations that hold: to logs that are shown and earlier, at most one to each, a cause before a sequel."""
+    """Return the relations that hold: to logs that are shown and earlier, at most one to each, a cause before a sequel."""
     wrong: list[str] = []
     found: dict[int, Relation] = {}
     for said in data["relations"]:
@@ -133,7 +133,7 @@ def _valid(log: int, named: Sequence[int], shown: range, wrong: list[str]) -> li
 
 
 def _make_log_fields(logs: Sequence[Log], i: int, relation: Relation) -> dict[str, Any]:
-    """A log as a prompt shows it, with both kinds of relations."""
+    """Return a log as a prompt shows it, with both kinds of relations."""
     back = {"caused_by": list(relation.caused_by), "follows": list(relation.follows)}
     return {"id": i, **vars(logs[i]), **back}
 
@@ -153,7 +153,7 @@ async def update_background(
     render: Render,
     ask: Ask,
 ) -> tuple[State, tuple[str, ...]]:
-    """The background after a session's situations, which took place between these days, and what failed.
+    """Return the background after a session's situations, which took place between these days, and what failed.
 
     Only the aspects that the model lists are replaced; where it fails, and where nothing happened, all stay.
     """

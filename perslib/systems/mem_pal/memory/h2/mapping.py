@@ -34,7 +34,7 @@ class OfficialMapping(LongTermMemory):
         self._centroids: np.ndarray | None = None
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Store:
-        """The memory as it is; on the side, where its outlines would be looked up."""
+        """Return the memory as it is; on the side, where its outlines would be looked up."""
         if self._centroids is None:
             store = await self.memory.build(*self.last, ask)
             labels = np.array([outline.cluster for outline in store.outlines])
@@ -50,24 +50,26 @@ class OfficialMapping(LongTermMemory):
         return np.asarray(self.memory.space.vectors([o.requirement for o in store.outlines]), dtype=float)
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
-        """As the memory does."""
+        """Do as the memory does."""
         return await self.memory.add_logs(store, session, ask)
 
     async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Store:
-        """As the memory does."""
+        """Do as the memory does."""
         return await self.memory.add_dialogue(store, session, ask)
 
     def prepare_queries(self, queries: Sequence[str]) -> None:
-        """As the memory does."""
+        """Do as the memory does."""
         self.memory.prepare_queries(queries)
 
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
-        """What the memory recalls where its outlines stand in those clusters."""
+        """Return what the memory recalls where its outlines stand in those clusters."""
         own: Any = self._own(store)
         return self.memory.recall(own.with_clusters(self.placed.get(own.user, {})), session, query, purpose)
 
     def count_misplaced(self, store: Store) -> tuple[int, int]:
-        """How many outlines of the history are looked up in another cluster than their own, and how many there are."""
+        """Return how many outlines of the history are looked up in another cluster than their own, and how many there
+        are.
+        """
         own: Any = self._own(store)
         placed = self.placed.get(own.user, {})
         known = [o for o in own.outlines if o.id in placed]

@@ -40,7 +40,7 @@ Outlines = tuple[tuple[Outline, ...], tuple[str, ...]]
 
 
 async def outline(session: MemorySession, render: Render, ask: Ask) -> Outlines:
-    """The topics of a session's dialogue; none for one without turns, or where nothing was required."""
+    """Return the topics of a session's dialogue; none for one without turns, or where nothing was required."""
     if not session.turns:
         return (), ()
     turns = [{"turn": n, **exchange} for n, exchange in enumerate(session.exchanges(), 1)]
@@ -50,7 +50,7 @@ async def outline(session: MemorySession, render: Render, ask: Ask) -> Outlines:
 
 
 def read_outlines(data: Any, session: str, turns: int) -> ParsedReply[list[Outline]]:
-    """The topics; together they should cover every turn once, in order. Wrong spans are named and cut to size."""
+    """Return the topics; together they should cover every turn once, in order. Wrong spans are named and cut to size."""
     kept: list[Outline] = []
     wrong: list[str] = []
     next_turn = 1
@@ -80,7 +80,7 @@ def read_outlines(data: Any, session: str, turns: int) -> ParsedReply[list[Outli
 async def refine(
     chapter: SessionRecord, outlines: Sequence[Outline], space: Space, k: int, render: Render, ask: Ask
 ) -> Outlines:
-    """The outlines with their requirements refined, all at once; as they were said where no logs were heard."""
+    """Return the outlines with their requirements refined, all at once; as they were said where no logs were heard."""
     if not chapter.situations or not outlines:
         return tuple(outlines), ()
     questions = [_refinement(chapter, one, space, k, render) for one in outlines]
@@ -92,13 +92,13 @@ async def refine(
 def nearest_situations(
     situations: Sequence[LogSituation], text: str, space: Space, k: int
 ) -> list[tuple[int, LogSituation]]:
-    """The k situations nearest to a text, with their places."""
+    """Return the k situations nearest to a text, with their places."""
     found = space.nearest(text, [s.text for s in situations], k)
     return [(i, situations[i]) for i in found]
 
 
 def list_background(situations: Sequence[LogSituation], state: State) -> list[tuple[str, str]]:
-    """What is known of the aspects of these situations: (aspect, sentence), in the order they first come up."""
+    """Return what is known of the aspects of these situations: (aspect, sentence), in the order they first come up."""
     aspects = dict.fromkeys(aspect for situation in situations for aspect in situation.aspects)
     return [(aspect, state[aspect]) for aspect in aspects if state.get(aspect)]
 
@@ -125,7 +125,7 @@ Learned = tuple[Principle, tuple[str, ...]]
 # A few dozen points: waking threads takes several times as long as the work, on a busy machine many times.
 @threadpool_limits.wrap(limits=1)
 def clusters(points: Points, seed: int = 42) -> list[int]:
-    """The cluster of each point, numbered in the order they come up: 8 of them, or n // 2 where n < 16.
+    """Return the cluster of each point, numbered in the order they come up: 8 of them, or n // 2 where n < 16.
 
     A run in which some cluster has a single member is repeated with the next seed, 100 times at most.
     """
@@ -162,7 +162,7 @@ def assign_clusters(points: Points, clustered: Points, labels: Sequence[int]) ->
 
 
 async def write_principles(members: Sequence[Sequence[Outline]], seed: int, render: Render, ask: Ask) -> list[Learned]:
-    """The principle of each cluster, all at once, from a draw of its members."""
+    """Return the principle of each cluster, all at once, from a draw of its members."""
     return list(await asyncio.gather(*(_learn(c, own, seed, render, ask) for c, own in enumerate(members))))
 
 
@@ -174,7 +174,9 @@ async def revise(
     render: Render,
     ask: Ask,
 ) -> tuple[tuple[Principle, ...], tuple[str, ...]]:
-    """The principles after new outlines joined clusters, all of these at once; one that failed before is learned anew."""
+    """Return the principles after new outlines joined clusters, all of these at once; one that failed before is learned
+    anew.
+    """
     hit = list(new)
     found = await asyncio.gather(
         *(
@@ -196,7 +198,9 @@ async def _learn(cluster: int, members: Sequence[Outline], seed: int, render: Re
 
 
 async def _tell(place: str, old: Principle, outlines: Sequence[Outline], render: Render, ask: Ask) -> Learned:
-    """The principle that outlines show; where there is an old one it is revised, and stays where nothing new is told."""
+    """Return the principle that outlines show; where there is an old one it is revised, and stays where nothing new is
+    told.
+    """
     update = "_update" if old.requirement else ""
     known = {"general_requirement": old.requirement} if update else {}
     asked = render(f"h2_requirement{update}", requirements=[o.requirement for o in outlines], **known)
@@ -212,7 +216,7 @@ async def _tell(place: str, old: Principle, outlines: Sequence[Outline], render:
 
 
 async def _ask_for_text(place: str, name: str, request: Any, ask: Ask) -> tuple[str, tuple[str, ...]]:
-    """The text of this name in the answer; empty where it failed, and where an update changes nothing."""
+    """Return the text of this name in the answer; empty where it failed, and where an update changes nothing."""
 
     def read(data: Any) -> ParsedReply[str]:
         return read_text(name)(data) if data.get("adjust", True) else ParsedReply("")

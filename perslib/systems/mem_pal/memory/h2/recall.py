@@ -39,7 +39,7 @@ class Recall(PromptedMemory):
         self.name = options.get("name") or self.called.format(without=left_out)
 
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
-        """Background, situations, principles, outlines: what earlier sessions and this session's logs say."""
+        """Return the background, situations, principles, outlines: what earlier sessions and this session's logs say."""
         known: H2Store = self._own(store)
         place = known.place(session.id)
         earlier = known.chapters[:place]
@@ -61,7 +61,7 @@ class Recall(PromptedMemory):
         return self._but_one(shown)
 
     def general(self, store: Store) -> list[MemoryPiece]:
-        """All that is known whatever is asked: the background and the principles, as they stand."""
+        """Return all that is known whatever is asked: the background and the principles, as they stand."""
         known: H2Store = self._own(store)
         background = known.chapters[-1].background if known.chapters else {}
         shown: dict[str, list[MemoryPiece]] = {
@@ -75,13 +75,13 @@ class Recall(PromptedMemory):
         return self._but_one(shown)
 
     def _but_one(self, shown: dict[str, list[MemoryPiece]]) -> list[MemoryPiece]:
-        """The pieces of all parts but the one that is left out."""
+        """Return the pieces of all parts but the one that is left out."""
         return [piece for part, pieces in shown.items() if part != self.without for piece in pieces]
 
     def _concrete(
         self, earlier: tuple[SessionRecord, ...], here: SessionRecord | None, query: str
     ) -> dict[str, list[MemoryPiece]]:
-        """Situations of this session and the background behind them; without any, the background as a whole."""
+        """Return situations of this session and the background behind them; without any, the background as a whole."""
         known = (*earlier, here) if here else earlier
         state = known[-1].background if known else {}
         near = nearest_situations(here.situations, query, self.space, self.k) if here else []
@@ -104,7 +104,7 @@ class Recall(PromptedMemory):
     def _of_principle(
         self, one: Principle, cluster: int, chapters: tuple[SessionRecord, ...], purpose: Purpose
     ) -> Iterator[MemoryPiece]:
-        """A principle with where it comes from; nothing where it could not be learned."""
+        """Yield a principle with where it comes from; nothing where it could not be learned."""
         text = one.requirement
         if purpose != "requirement" and one.preference:
             colon = read_phrases("h2", self.language)["colon"]

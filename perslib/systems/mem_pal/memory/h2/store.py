@@ -117,18 +117,20 @@ class H2Store(Store):
         return [outline for chapter in self.chapters for outline in chapter.outlines]
 
     def place(self, session: str) -> int:
-        """Where a session stands among the chapters; behind them all if it is new."""
+        """Return where a session stands among the chapters; behind them all if it is new."""
         names = [chapter.session for chapter in self.chapters]
         return names.index(session) if session in names else len(names)
 
     def principles_before(self, place: int) -> tuple[Principle, ...]:
-        """As they stood just before the session at this place; none before they were first learned."""
+        """Return the principles as they stood just before the session at this place; none before they were first
+        learned.
+        """
         before = {"", *(chapter.session for chapter in self.chapters[:place])}
         known = [snapshot for snapshot in self.snapshots if snapshot.after in before]
         return known[-1].principles if known else ()
 
     def with_clusters(self, cluster: Mapping[str, int]) -> H2Store:
-        """The same with these outlines, by their ids, in these clusters; others keep theirs."""
+        """Return the same with these outlines, by their ids, in these clusters; others keep theirs."""
         chapters = (
             replace(c, outlines=tuple(replace(o, cluster=cluster.get(o.id, o.cluster)) for o in c.outlines))
             for c in self.chapters

@@ -37,7 +37,7 @@ class H2Memory(Recall):
     # -- session by session -----------------------------------------------------------------------------------
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
-        """Relations, situations, background."""
+        """Return relations, situations, background."""
         known = self._own(store)
         place = known.place(session.id)
         heard = await log_graph.hear(session, self.render, ask)
@@ -47,7 +47,7 @@ class H2Memory(Recall):
         return replace(_with(known, place, chapter), failed=known.failed + heard.failed + lost)
 
     async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
-        """Outlines, refined; once principles were learned, those that the outlines touch are revised."""
+        """Return outlines, refined; once principles were learned, those that the outlines touch are revised."""
         known = self._own(store)
         if session.id in known.session_ids:
             return known
@@ -62,7 +62,7 @@ class H2Memory(Recall):
     # -- a whole past -----------------------------------------------------------------------------------------
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
-        """The memory after these sessions, with principles learned from them."""
+        """Return the memory after these sessions, with principles learned from them."""
         names = [session.id for session in sessions]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise DataError(f"Sessions of user {user} share an id: {', '.join(twice[:5])}")
@@ -92,7 +92,7 @@ class H2Memory(Recall):
         return await self.learn(store, ask)
 
     async def learn(self, store: H2Store, ask: Ask) -> H2Store:
-        """Clusters and principles from all outlines so far, in place of those there were."""
+        """Return clusters and principles from all outlines so far, in place of those there were."""
         after = store.session_ids[-1] if store.session_ids else ""
         found = store.outlines
         labels = outlines.clusters(self._points(found), self.seed) if found else []
@@ -118,14 +118,14 @@ class H2Memory(Recall):
         return self.space.vectors([outline.requirement for outline in found])
 
     def _join_clusters(self, store: H2Store, new: Sequence[Outline]) -> tuple[list[int], H2Store]:
-        """The clusters that new outlines join one by one, and the store with them there."""
+        """Return the clusters that new outlines join one by one, and the store with them there."""
         old = [outline for outline in store.outlines if outline.cluster is not None]
         labels = [outline.cluster for outline in old if outline.cluster is not None]
         joined, _ = outlines.assign_clusters(self._points(new), self._points(old), labels)
         return joined, store.with_clusters({o.id: label for o, label in zip(new, joined)})
 
     async def _revise(self, store: H2Store, place: int, ask: Ask) -> H2Store:
-        """Principles after the dialogue at this place, whose outlines join clusters one by one."""
+        """Return principles after the dialogue at this place, whose outlines join clusters one by one."""
         name, new = store.chapters[place].session, store.chapters[place].outlines
         if new and not store.principles:
             return await self.learn(store, ask)
@@ -140,7 +140,7 @@ class H2Memory(Recall):
 
 
 def _silent(earlier: Sequence[SessionRecord], session: MemorySession) -> SessionRecord:
-    """A session whose logs were not heard: what was known stays."""
+    """Return a session whose logs were not heard: what was known stays."""
     state = earlier[-1].background if earlier else EMPTY
     return SessionRecord(session.id, session.at, background=state)
 
@@ -156,19 +156,19 @@ class H2Dialogues(H2Memory):
     called = "H²Memory{without}, dialogues only"
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
-        """Logs are left aside."""
+        """Return logs are left aside."""
         assert isinstance(store, H2Store)
         return store
 
     async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
-        """Its outlines, and the principle they show."""
+        """Return its outlines, and the principle they show."""
         assert isinstance(store, H2Store)
         if session.id in store.session_ids:
             return store
         return await self._go_on(store, [session], ask)
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
-        """All dialogues at once."""
+        """Return all dialogues at once."""
         return await self._go_on(self.start(user), sessions, ask)
 
     async def _go_on(self, store: H2Store, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
