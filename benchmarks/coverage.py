@@ -26,7 +26,7 @@ from perslib.judge import LearnedJudge
 from perslib.judge.history import controls
 from perslib.stats import METRICS, interval, with_gold
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER, interval_scale, measure_under
-from perslib.stats.resample.sums import AgreementSums
+from perslib.stats.resample.agreement_sums import AgreementSums
 from perslib.studies.verification import judge_test_users
 from perslib.worlds import world
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from perslib.stats import METRICS, estimate, leave_out
 from perslib.stats.agreement.metrics import interval_scale, measure_under
-from perslib.stats.resample.sums import AgreementSums
+from perslib.stats.resample.agreement_sums import AgreementSums
 
 
 def made(options: argparse.Namespace) -> list[AgreementSums]:

@@ -34,16 +34,16 @@ def find_bundled(*parts: str) -> Path:
 
 
 @cache
-def read_toml(beside: str, name: str) -> dict[str, Any]:
+def read_toml(module_file: str, name: str) -> dict[str, Any]:
     """Read a TOML file that lies beside a module or below, once: `read_toml(__file__, "cues.toml")`."""
-    return tomllib.loads((Path(beside).parent / name).read_text(encoding="utf-8"))
+    return tomllib.loads((Path(module_file).parent / name).read_text(encoding="utf-8"))
 
 
-def read_csv(beside: str, name: str) -> pd.DataFrame:
+def read_csv(module_file: str, name: str) -> pd.DataFrame:
     """Read a CSV file that lies beside a module or below; its first line, after a #, says what it holds."""
     import pandas as pd
 
-    return pd.read_csv(Path(beside).parent / name, comment="#")
+    return pd.read_csv(Path(module_file).parent / name, comment="#")
 
 
 def workspace() -> Path:

@@ -44,9 +44,9 @@ class Schema:
         return self.at(part["$ref"].split("/")[1:]) if refers else part
 
 
-def read_schema(beside: str, name: str, part: str, **formats: Callable[[str], bool]) -> Schema:
+def read_schema(module_file: str, name: str, part: str, **formats: Callable[[str], bool]) -> Schema:
     """Return the schema in table `part` of a TOML file that lies beside a module; `formats` are checks by name."""
-    return make_schema(read_toml(beside, name), part, **formats)
+    return make_schema(read_toml(module_file, name), part, **formats)
 
 
 def make_schema(tables: Mapping[str, Any], part: str, **formats: Callable[[str], bool]) -> Schema:

@@ -27,8 +27,8 @@ from perslib.explorer.controls import (
     make_field,
     watch,
 )
+from perslib.explorer.explorer_state import ExplorerState
 from perslib.explorer.judge_panel import JudgePanel
-from perslib.explorer.open_case import ExplorerState
 from perslib.explorer.rate_panel import RatePanel
 from perslib.explorer.user_panel import (
     borrow,
@@ -66,8 +66,8 @@ def explore(
     opened = corpus if isinstance(corpus, Corpus) else load(corpus)
     made = Explorer(opened, backbone(model) if isinstance(model, str) else model, language)
     (user,) = parse_qs(os.environ.get("QUERY_STRING", "")).get("user", [""])[:1]  # Voilà sets it
-    if user in made.looking.scenarios:
-        made.looking.open(user)
+    if user in made.state.scenarios:
+        made.state.open(user)
     return made
 
 
@@ -84,40 +84,40 @@ class Explorer(widgets.VBox):
         """Show this corpus in this language: all of it, or nothing is changed."""
         begin(language=language)
         with using_language(language):  # a callback of the interface before may be under way in another
-            looking = ExplorerState(corpus, self.model, language)
-            children = [widgets.HTML(style()), CasePanel(self, looking), Tabs(looking)]
-        self.looking, self.children = looking, children
+            state = ExplorerState(corpus, self.model, language)
+            children = [widgets.HTML(style()), CasePanel(self, state), Tabs(state)]
+        self.state, self.children = state, children
 
 
 class CasePanel(widgets.VBox):
     """Corpus, user, target scenario and memory: what everything below is about."""
 
-    def __init__(self, explorer: Explorer, looking: ExplorerState):
-        self.explorer, self.looking = explorer, looking
+    def __init__(self, explorer: Explorer, state: ExplorerState):
+        self.explorer, self.state = explorer, state
         names = corpus_names()
-        self._named = looking.corpus.name if looking.corpus.name in names else None
-        here = [] if self._named else [(looking.corpus.name, None)]
+        self._named = state.corpus.name if state.corpus.name in names else None
+        here = [] if self._named else [(state.corpus.name, None)]
         self.corpus = make_field(widgets.Dropdown, "Corpus", width="auto", options=[*here, *((n, n) for n in names)])
         self.language = make_field(widgets.Dropdown, "Language", width="auto", options=list(map(_language, LANGUAGES)))
-        users = [u for u in looking.corpus.users["user"] if u in looking.scenarios]
+        users = [u for u in state.corpus.users["user"] if u in state.scenarios]
         self.user = make_field(widgets.Dropdown, "User", width="auto", options=[(controls_shown(u), u) for u in users])
         self.scenario = make_field(widgets.Dropdown, "Target scenario", width="auto")
         self.system = make_field(widgets.Dropdown, "Memory", width="auto")
-        train = set(looking.corpus.split().get("train", []))
+        train = set(state.corpus.split().get("train", []))
         self.others = [user for user in users if user not in train]
         self.whose = make_field(widgets.Dropdown, "Whose memory", width="auto")
-        self.build = button(looking, "Build", self._build, "magic", "let the model write this memory")
-        self.asking, self.said, self.failed = RequestStatus(looking), widgets.HTML(), widgets.HTML()
+        self.build = button(state, "Build", self._build, "magic", "let the model write this memory")
+        self.asking, self.said, self.failed = RequestStatus(state), widgets.HTML(), widgets.HTML()
         self._show_choices()
         self._follow()
-        watch(looking, self.user, looking.open)
-        watch(looking, self.scenario, lambda scenario: looking.open(looking.user, scenario))
-        watch(looking, self.system, self._choose_system)
-        watch(looking, self.whose, self._borrow)
+        watch(state, self.user, state.open)
+        watch(state, self.scenario, lambda scenario: state.open(state.user, scenario))
+        watch(state, self.system, self._choose_system)
+        watch(state, self.whose, self._borrow)
         for choice in (self.corpus, self.language):
-            watch(looking, choice, self._begin_anew)
-        looking.observe(self._follow, "opened")
-        looking.observe(lambda c: self._tell(c["new"]), "failed")
+            watch(state, choice, self._begin_anew)
+        state.observe(self._follow, "opened")
+        state.observe(lambda c: self._tell(c["new"]), "failed")
         super().__init__(
             [
                 bar(self.corpus, self.user, self.scenario, self.language),
@@ -127,43 +127,43 @@ class CasePanel(widgets.VBox):
         self.add_class("pl-opened")
 
     def _show_choices(self) -> None:
-        with self.looking.pause_field_events():
-            self.corpus.value, self.language.value = self._named, self.looking.language
+        with self.state.pause_field_events():
+            self.corpus.value, self.language.value = self._named, self.state.language
 
     def _follow(self, change: Any = None) -> None:
-        looking = self.looking
-        with looking.pause_field_events():
-            self.user.value = looking.user
-            self.scenario.options = [(name_of(s), s) for s in looking.scenarios[looking.user]]
-            self.scenario.value = looking.scenario
+        state = self.state
+        with state.pause_field_events():
+            self.user.value = state.user
+            self.scenario.options = [(name_of(s), s) for s in state.scenarios[state.user]]
+            self.scenario.value = state.scenario
             self.system.options = [(system_name(n), n) for n in systems()]
-            self.system.value = looking.system
+            self.system.value = state.system
         self._memory()
 
     def _tell(self, error: Exception | None) -> None:
         self.failed.value = "" if error is None else line(failure(error), "failed")
 
     def _choose_system(self, name: str) -> None:
-        self.looking.system = name
+        self.state.system = name
         self._memory()
 
     def _begin_anew(self, _: Any) -> None:
         """Build the explorer of the corpus and language chosen; where that fails, what is still shown is chosen again."""
         name = self.corpus.value
         try:
-            corpus = self.looking.corpus if name in (None, self._named) else load(name)
+            corpus = self.state.corpus if name in (None, self._named) else load(name)
             self.explorer.begin_with(corpus, self.language.value)
         except Exception:
-            begin(language=self.looking.language)
+            begin(language=self.state.language)
             self._show_choices()
             raise
 
     def _memory(self) -> None:
         """Build what can be built without a model; else wait until Build is pressed."""
         self.asking.clear()
-        looking, at_once = self.looking, needs_no_model(self.looking.system)
-        others = [user for user in self.others if user != looking.user] if looking.system == "preferences" else []
-        with looking.pause_field_events():
+        state, at_once = self.state, needs_no_model(self.state.system)
+        others = [user for user in self.others if user != state.user] if state.system == "preferences" else []
+        with state.pause_field_events():
             self.whose.options = [
                 (translate("this user's own"), ""),
                 *((controls_shown(user), user) for user in others),
@@ -171,28 +171,28 @@ class CasePanel(widgets.VBox):
             self.whose.value = ""
         self.whose.layout.display = None if others else "none"
         self.build.layout.display = "none" if at_once else None
-        self.said.value = "" if at_once else div("empty", not_built(looking.system))
+        self.said.value = "" if at_once else div("empty", not_built(state.system))
         try:
-            if at_once and looking.must_learn(looking.system):
+            if at_once and state.must_learn(state.system):
                 self._build()
             elif at_once:
-                looking.draft = Draft.of(build_now(looking, looking.system))
+                state.draft = Draft.of(build_now(state, state.system))
         except PerslibError as error:
             self.asking.fail(error)
 
     def _borrow(self, user: str) -> None:
         """Put another user's preferences in the place of this one's."""
         if user:
-            self.looking.draft = Draft.of(borrow(self.looking, user))
+            self.state.draft = Draft.of(borrow(self.state, user))
         else:
             self._memory()
 
     def _build(self) -> None:
-        looking, opened, system = self.looking, self.looking.opened, self.looking.system
+        state, opened, system = self.state, self.state.opened, self.state.system
 
         def show_memory(memory: UserMemory) -> None:
-            if (looking.opened, looking.system) == (opened, system):
-                looking.draft = Draft.of(memory)
+            if (state.opened, state.system) == (opened, system):
+                state.draft = Draft.of(memory)
                 self.said.value = ""
 
         build_asking(self.asking, system, show_memory)
@@ -201,7 +201,7 @@ class CasePanel(widgets.VBox):
 class Tabs(widgets.Tab):
     """One panel a tab; a panel is made when its tab is first opened."""
 
-    def __init__(self, looking: ExplorerState):
+    def __init__(self, state: ExplorerState):
         panels: list[tuple[str, Callable[[ExplorerState], widgets.Widget]]] = [
             (translate("The user"), make_user_panel),
             (translate("Judge and change"), judge_and_change),
@@ -209,22 +209,22 @@ class Tabs(widgets.Tab):
             (translate("Rate it yourself"), RatePanel),
             (translate("All users"), UsersPanel),
         ]
-        self.looking, self.panels = looking, [make for _, make in panels]
+        self.state, self.panels = state, [make for _, make in panels]
         places = [widgets.VBox() for _ in panels]
         super().__init__(places, selected_index=0, titles=[title for title, _ in panels])
-        self.observe(looking.report_errors(lambda c: self._turn_to(c["new"])), "selected_index")
+        self.observe(state.report_errors(lambda c: self._turn_to(c["new"])), "selected_index")
         self._turn_to(0)
 
     def _turn_to(self, place: int | None) -> None:
         # Rating oneself is the one thing done without seeing how the user scored elsewhere.
-        self.looking.past_in_view = place is not None and self.panels[place] is not RatePanel
+        self.state.past_in_view = place is not None and self.panels[place] is not RatePanel
         if place is not None and not self.children[place].children:
-            self.children[place].children = [self.panels[place](self.looking)]
+            self.children[place].children = [self.panels[place](self.state)]
 
 
-def judge_and_change(looking: ExplorerState) -> widgets.Widget:
+def judge_and_change(state: ExplorerState) -> widgets.Widget:
     """Return the reply and its verdict beside the memory that it comes from."""
-    judging, change = JudgePanel(looking), EditPanel(looking)
+    judging, change = JudgePanel(state), EditPanel(state)
     return columns([judging], [judging.said, heading("Memory (editable)"), change])
 
 

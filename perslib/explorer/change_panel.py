@@ -14,12 +14,12 @@ import pandas as pd
 from perslib.corpus import TURN
 from perslib.errors import PerslibError
 from perslib.explorer.controls import RequestStatus, bar, button, div, make_field, render_macro, watch
-from perslib.explorer.open_case import ExplorerState, keys_of
+from perslib.explorer.explorer_state import ExplorerState, keys_of
 from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import Draft, save_draft
-from perslib.memory.edited import DraftStatement
+from perslib.memory.drafts import DraftStatement
 from perslib.paths import workspace
 from perslib.report.show.words import controls_shown
 from perslib.text import mark, translate
@@ -34,25 +34,25 @@ MOST = 10
 class EditPanel(widgets.VBox):
     """The draft that is open, with everything that can be done to it."""
 
-    def __init__(self, looking: ExplorerState):
-        self.looking = looking
-        self.statements = Statements(looking, self.edit)
+    def __init__(self, state: ExplorerState):
+        self.state = state
+        self.statements = Statements(state, self.edit)
         self.counts, self.saved, self.effects = (widgets.HTML() for _ in range(3))
         self.text = make_field(widgets.Textarea, "", "your own statement", "100%", rows=2)
         self.name = make_field(widgets.Text, "", "name to save as", "14em")
-        self.asking = RequestStatus(looking)
-        self.add = button(looking, "Add", self._add, "plus", "add this statement at the end")
-        self.undo = button(looking, "Undo", lambda: self.edit(Draft.undo), "undo", "undo the last edit")
+        self.asking = RequestStatus(state)
+        self.add = button(state, "Add", self._add, "plus", "add this statement at the end")
+        self.undo = button(state, "Undo", lambda: self.edit(Draft.undo), "undo", "undo the last edit")
         tip = mark("what if the user had scored every past reply one lower?")
-        self.stricter = button(looking, "Stricter", lambda: self._shift(1), "minus", tip)
+        self.stricter = button(state, "Stricter", lambda: self._shift(1), "minus", tip)
         tip = mark("what if the user had scored every past reply one higher?")
-        self.milder = button(looking, "Milder", lambda: self._shift(-1), "plus", tip)
+        self.milder = button(state, "Milder", lambda: self._shift(-1), "plus", tip)
         tip = mark("score the reply without each statement in turn")
-        self.leave_out = button(looking, "Leave each one out", self._leave_out, "bar-chart", tip)
+        self.leave_out = button(state, "Leave each one out", self._leave_out, "bar-chart", tip)
         tip = mark("judge rated replies of this scenario with reasons; the user's own scores are shown then")
-        self.mislead = button(looking, "Which statements mislead?", self._mislead, "search", tip)
+        self.mislead = button(state, "Which statements mislead?", self._mislead, "search", tip)
         tip = mark("save the edited memory for studies; it stays marked as edited by hand")
-        self.save = button(looking, "Save", self._save, "save", tip)
+        self.save = button(state, "Save", self._save, "save", tip)
         super().__init__(
             [
                 *(self.counts, self.statements, widgets.HBox([self.text, self.add])),
@@ -60,20 +60,20 @@ class EditPanel(widgets.VBox):
                 bar(self.name, self.save, self.saved),
             ]
         )
-        looking.observe(self.show, ["draft", "verdict"])
-        looking.observe(self._forget, ["at", "reply", "draft"])
-        looking.observe(self._leave, "opened")
+        state.observe(self.show, ["draft", "verdict"])
+        state.observe(self._forget, ["at", "reply", "draft"])
+        state.observe(self._leave, "opened")
         self.show()
 
     def edit(self, what: Edit) -> None:
         """Do something to the draft; panels that watch it follow."""
-        if self.looking.draft is not None:
-            self.looking.draft = what(self.looking.draft)
+        if self.state.draft is not None:
+            self.state.draft = what(self.state.draft)
             self.show()
 
     def show(self, change: Any = None) -> None:
         """Show the draft as it is."""
-        draft, verdict = self.looking.draft, self.looking.verdict
+        draft, verdict = self.state.draft, self.state.verdict
         self.statements.show(draft, {id.strip().upper() for id in verdict.evidence} if verdict else ())
         self.undo.disabled = draft is None or draft.before is None
         for each in (self.add, self.stricter, self.milder, self.leave_out, self.mislead):
@@ -90,7 +90,7 @@ class EditPanel(widgets.VBox):
 
     def _leave_out(self) -> None:
         """Ask for the score alone, with the memory as it is and without each of its statements."""
-        draft, block = self.looking.draft, self.looking.make_open_block()
+        draft, block = self.state.draft, self.state.make_open_block()
         if draft is None or block is None:
             return
         statements = draft.memory.statements
@@ -98,7 +98,7 @@ class EditPanel(widgets.VBox):
         self.effects.value = ""
 
         async def judge_memories(ask: Ask) -> list[Sequence[Verdict]]:
-            judges = [self.looking.judge(memory, written=False) for memory in memories]
+            judges = [self.state.judge(memory, written=False) for memory in memories]
             return list(await asyncio.gather(*(judge.judge(block, ask) for judge in judges)))
 
         def show_effects(found: list[Sequence[Verdict]]) -> None:
@@ -120,18 +120,18 @@ class EditPanel(widgets.VBox):
 
     def _mislead(self) -> None:
         """Judge some rated replies of the open scenario; say how wrong verdicts are that cite each statement."""
-        draft, looking = self.looking.draft, self.looking
-        targets = looking.block.targets.merge(looking.corpus.turns[[*TURN, "score"]].dropna(subset=["score"]), on=TURN)
+        draft, state = self.state.draft, self.state
+        targets = state.block.targets.merge(state.corpus.turns[[*TURN, "score"]].dropna(subset=["score"]), on=TURN)
         if draft is None or targets.empty:
             return
         targets = targets.head(MOST)
-        block = replace(looking.block, targets=targets.drop(columns="score"))
+        block = replace(state.block, targets=targets.drop(columns="score"))
         memory = draft.memory
 
         def show_effects(found: Sequence[Verdict]) -> None:
-            looking.show_gold()
+            state.show_gold()
             for key in keys_of(block.targets):
-                looking.journal.note("verdict", key)
+                state.journal.note("verdict", key)
             scores = pd.Series([verdict.score for verdict in found], dtype=float)
             wrong = (scores - targets["score"].astype(float)).abs()
             cited = {s.id: [s.id in {e.strip().upper() for e in v.evidence} for v in found] for s in memory.statements}
@@ -143,7 +143,7 @@ class EditPanel(widgets.VBox):
             self.effects.value = render_macro("misleading", rows=rows, replies=int(wrong.count()), error=wrong.mean())
 
         said = translate("The judge reads {n} replies …", n=len(targets))
-        self.asking.start(partial(looking.judge(memory, written=True).judge, block), show_effects, said)
+        self.asking.start(partial(state.judge(memory, written=True).judge, block), show_effects, said)
 
     def _forget(self, change: Any) -> None:
         self.asking.clear()
@@ -156,7 +156,7 @@ class EditPanel(widgets.VBox):
     def _save(self) -> None:
         name = self.name.value.strip()
         try:
-            path = save_draft(self.looking.draft, name)  # type: ignore[arg-type]
+            path = save_draft(self.state.draft, name)  # type: ignore[arg-type]
         except PerslibError as error:
             self.saved.value = div("nowhere", error, "alert")
             return
@@ -174,8 +174,8 @@ class Statements(widgets.VBox):
     Rows are made once and filled anew for every user: making widgets is what takes time, not filling them.
     """
 
-    def __init__(self, looking: ExplorerState, change: Callable[[Edit], None]):
-        self.looking, self._change = looking, change
+    def __init__(self, state: ExplorerState, change: Callable[[Edit], None]):
+        self.state, self._change = state, change
         self._rows: list[StatementRow] = []
         self._empty = widgets.HTML()
         super().__init__()
@@ -184,7 +184,7 @@ class Statements(widgets.VBox):
         """Show a draft, with what is cited marked."""
         lines = draft.lines if draft else ()
         while len(self._rows) < len(lines):
-            self._rows.append(StatementRow(self.looking, self._change))
+            self._rows.append(StatementRow(self.state, self._change))
         for row, line in zip(self._rows, lines):
             row.fill(line, line.statement.id in cited)
         self._empty.value = div("empty", missing_memory(draft.built if draft else None))
@@ -194,20 +194,20 @@ class Statements(widgets.VBox):
 class StatementRow(widgets.VBox):
     """One statement: on or off, its words, up and down, and the turns behind it."""
 
-    def __init__(self, looking: ExplorerState, change: Callable[[Edit], None]):
-        self.looking = looking
+    def __init__(self, state: ExplorerState, change: Callable[[Edit], None]):
+        self.state = state
         self._id, self._change = "", change
         self._line: DraftStatement | None = None
         self._shown: tuple[object, ...] = ()
         self.on = make_field(widgets.Checkbox, width="5.2em", indent=False, tooltip=translate("on or off"))
         self.text = make_field(widgets.Textarea, width="100%", continuous_update=False)
         self.points = make_field(widgets.FloatSlider, "Points", width="22em", min=-2.0, max=2.0, step=STEP)
-        watch(looking, self.points, self._weigh)
-        up = button(looking, "", lambda: change(lambda d: d.move(self._id, -1)), "arrow-up", "up")
-        down = button(looking, "", lambda: change(lambda d: d.move(self._id, 1)), "arrow-down", "down")
+        watch(state, self.points, self._weigh)
+        up = button(state, "", lambda: change(lambda d: d.move(self._id, -1)), "arrow-up", "up")
+        down = button(state, "", lambda: change(lambda d: d.move(self._id, 1)), "arrow-down", "down")
         self.about = widgets.HTML()
-        watch(looking, self.on, lambda on: change(lambda d: d.switch(self._id, bool(on))))
-        watch(looking, self.text, lambda text: change(lambda d: d.edit(self._id, str(text))))
+        watch(state, self.on, lambda on: change(lambda d: d.switch(self._id, bool(on))))
+        watch(state, self.text, lambda text: change(lambda d: d.edit(self._id, str(text))))
         buttons = widgets.HBox([up, down], layout={"flex": "0 0 auto"})
         super().__init__([widgets.HBox([self.on, self.text, buttons]), self.points, self.about])
         self.add_class("pl-row")
@@ -220,18 +220,18 @@ class StatementRow(widgets.VBox):
 
     def fill(self, line: DraftStatement, cited: bool) -> None:
         """Show this statement, unless it is shown already: its turns are long."""
-        if (now := (self.looking.opened, line, cited)) == self._shown:
+        if (now := (self.state.opened, line, cited)) == self._shown:
             return
         self._shown, self._line = now, line
         statement, marks = line.statement, {mark("edited by hand"): line.by_hand, mark("cited"): cited}
-        with self.looking.pause_field_events():
+        with self.state.pause_field_events():
             self._id = self.on.description = statement.id
             self.on.value = line.on
             self.points.layout.display = "none" if statement.points is None else None
             self.points.value = round(statement.points or 0.0, 2)
             self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
         shown = [translate(text) for text, holds in marks.items() if holds]
-        about = {"statement": statement, "evidence": self.looking.evidence, "by_hand": line.by_hand}
+        about = {"statement": statement, "evidence": self.state.evidence, "by_hand": line.by_hand}
         self.about.value = render_macro("about", marks=shown, **about)
         (self.add_class if cited else self.remove_class)("pl-cited")
         (self.remove_class if line.on else self.add_class)("pl-off")

@@ -24,8 +24,8 @@ from perslib.explorer.controls import (
     reply_place,
     watch,
 )
+from perslib.explorer.explorer_state import ExplorerState, keys_of, select_by_keys
 from perslib.explorer.judge_panel import shares_of, verdict_html
-from perslib.explorer.open_case import ExplorerState, keys_of, select_by_keys
 from perslib.explorer.user_panel import needs_no_model, system_name, systems
 from perslib.judge import Verdict
 from perslib.llm import Ask
@@ -40,9 +40,9 @@ _COLUMNS = ["candidate", *TURN, "response"]
 _WIDE = "min(46em, 100%)"
 
 
-def compare(looking: ExplorerState) -> widgets.Widget:
+def compare(state: ExplorerState) -> widgets.Widget:
     """Return the panel that sets verdicts on one turn side by side."""
-    return widgets.VBox([PairPanel(looking), MemoriesPanel(looking), CandidatesPanel(looking)])
+    return widgets.VBox([PairPanel(state), MemoriesPanel(state), CandidatesPanel(state)])
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ class SidesPanel(JudgeButtons):
 
         `asked` is the block with these replies; without one it is the open reply, recorded or pasted.
         """
-        looking, key, is_recorded = self.looking, self.looking.key, asked is not None or self.looking.reply is None
-        replies = looking.make_open_block() if asked is None else asked
+        state, key, is_recorded = self.state, self.state.key, asked is not None or self.state.reply is None
+        replies = state.make_open_block() if asked is None else asked
         if replies is None or key is None:
             self.asking.fail(translate("There is no reply to judge in this scenario."))
             return
 
         def show_sides(sides: list[JudgedSide]) -> None:
             if is_recorded:
-                looking.journal.note("verdict", key)
+                state.journal.note("verdict", key)
             self.show(sides)
 
         async def judge_sides(ask: Ask) -> list[JudgedSide]:
@@ -89,14 +89,14 @@ class SidesPanel(JudgeButtons):
 
     async def _side(self, asked: Block, user: str, name: str, written: bool, ask: Ask) -> JudgedSide:
         """Return the replies judged as this user with this memory."""
-        looking = self.looking
-        block = replace(looking.corpus.block(user, asked.scenario), targets=asked.targets.assign(user=user))
+        state = self.state
+        block = replace(state.corpus.block(user, asked.scenario), targets=asked.targets.assign(user=user))
         memory: UserMemory | None = None
-        if name == DRAFT and looking.draft is not None:
-            memory = looking.draft.memory
+        if name == DRAFT and state.draft is not None:
+            memory = state.draft.memory
         elif name != NONE:
-            memory = await looking.memory_system(name).build(block, ask)
-        verdicts = await looking.judge(memory, written=written).judge(block, ask)
+            memory = await state.memory_system(name).build(block, ask)
+        verdicts = await state.judge(memory, written=written).judge(block, ask)
         return JudgedSide(user, _name_memory(name), block, memory, verdicts)
 
     def show(self, sides: Sequence[JudgedSide]) -> None:
@@ -107,19 +107,19 @@ class SidesPanel(JudgeButtons):
 class PairPanel(SidesPanel):
     """The open reply before the same judge, with two memories or as two users."""
 
-    def __init__(self, looking: ExplorerState):
-        super().__init__(looking)
-        users = list(dict.fromkeys(user for user, _ in looking.corpus.block_ids())) or [looking.user]
+    def __init__(self, state: ExplorerState):
+        super().__init__(state)
+        users = list(dict.fromkeys(user for user, _ in state.corpus.block_ids())) or [state.user]
         self.users = [make_field(widgets.Dropdown, "User", options=users) for _ in range(2)]
         self.memories = [make_field(widgets.Dropdown, "Memory") for _ in range(2)]
         self._offer()
         self._on_block()
-        self.memories[0].value, self.memories[1].value = looking.system, NONE
+        self.memories[0].value, self.memories[1].value = state.system, NONE
         for choice in (*self.users, *self.memories):
             choice.observe(self.clear, "value")
-        looking.observe(self._on_block, "opened")
-        looking.observe(self._on_draft, "draft")
-        looking.observe(self.clear, ["at", "reply"])
+        state.observe(self._on_block, "opened")
+        state.observe(self._on_draft, "draft")
+        state.observe(self.clear, ["at", "reply"])
         about = translate(
             "The open reply is judged twice. Another user comes with that user's profile and memory; the "
             "conversation before the reply stays the same."
@@ -147,8 +147,8 @@ class PairPanel(SidesPanel):
 
     def _on_block(self, change: Any = None) -> None:
         for user in self.users:
-            if self.looking.user in user.options:
-                user.value = self.looking.user
+            if self.state.user in user.options:
+                user.value = self.state.user
         self.clear()
 
     def _on_draft(self, change: Any = None) -> None:
@@ -160,15 +160,15 @@ class PairPanel(SidesPanel):
         """Have the open reply judged for both sides."""
         self.clear()
         chosen = [(u.value, m.value) for u, m in zip(self.users, self.memories)]
-        if self.looking.target and (lacks := self._lacks(chosen)):
+        if self.state.target and (lacks := self._lacks(chosen)):
             self.asking.fail(lacks)
             return
         self.judge_sides(chosen, translate("The judge reads the reply twice …"), written=written)
 
     def _lacks(self, chosen: Sequence[tuple[str, str]]) -> str:
         """Return what is wrong with the choices; empty when nothing is."""
-        own = self.looking.user
-        if self.looking.draft is None and DRAFT in (memory for _, memory in chosen):
+        own = self.state.user
+        if self.state.draft is None and DRAFT in (memory for _, memory in chosen):
             return translate("No memory is being edited. Open one under “Judge and change”.")
         if all(memory != DRAFT or user == own for user, memory in chosen):
             return ""
@@ -199,9 +199,9 @@ def _name_memory(name: str) -> str:
 class MemoriesPanel(SidesPanel):
     """The open reply before the same judge, once with each memory that is there at once, and once without any."""
 
-    def __init__(self, looking: ExplorerState):
-        super().__init__(looking)
-        looking.observe(self.clear, ["opened", "at", "reply", "draft"])
+    def __init__(self, state: ExplorerState):
+        super().__init__(state)
+        state.observe(self.clear, ["opened", "at", "reply", "draft"])
         about = translate("The open reply is scored once with each memory that asks no model, and once without any.")
         self.children = [
             heading("One reply, every memory"),
@@ -210,7 +210,7 @@ class MemoriesPanel(SidesPanel):
 
     def ask(self, *, written: bool) -> None:
         """Have the open reply scored with every memory."""
-        chosen = [(self.looking.user, name) for name in (*filter(needs_no_model, systems()), NONE)]
+        chosen = [(self.state.user, name) for name in (*filter(needs_no_model, systems()), NONE)]
         self.judge_sides(chosen, translate("The judge reads {n} replies …", n=len(chosen)), written=written)
 
     def show(self, sides: Sequence[JudgedSide]) -> None:
@@ -224,17 +224,17 @@ class CandidatesPanel(SidesPanel):
     Their replies come with the corpus or from a file.
     """
 
-    def __init__(self, looking: ExplorerState):
-        super().__init__(looking)
+    def __init__(self, state: ExplorerState):
+        super().__init__(state)
         hint = mark("a JSONL file of candidates' replies; Enter loads it")
         self.file = make_field(widgets.Text, "File of replies", hint, _WIDE, continuous_update=False)
         self.turn = make_field(widgets.Dropdown, "Replayed turns", width=_WIDE)
         self.said, self.loaded = widgets.HTML(), widgets.HTML()
-        watch(looking, self.turn, self._choose)
-        watch(looking, self.file, lambda file: self._take(file.strip()))
+        watch(state, self.turn, self._choose)
+        watch(state, self.file, lambda file: self._take(file.strip()))
         self._take("")
-        looking.observe(self._on_block, ["opened", "at"])
-        looking.observe(self.clear, ["draft", "system"])
+        state.observe(self._on_block, ["opened", "at"])
+        state.observe(self.clear, ["draft", "system"])
         self.children = [
             heading("Candidates' replies to the same turn"),
             *(self.file, self.loaded, self.turn, self.said),
@@ -245,7 +245,7 @@ class CandidatesPanel(SidesPanel):
 
     def _take(self, file: str) -> None:
         """Take replies from a file; without one, those that the corpus comes with."""
-        corpus, said = self.looking.corpus, ""
+        corpus, said = self.state.corpus, ""
         found = corpus.extras.get("candidates", pd.DataFrame()).reindex(columns=_COLUMNS)
         if file:
             try:
@@ -266,13 +266,13 @@ class CandidatesPanel(SidesPanel):
 
     def _on_block(self, change: Any = None) -> None:
         """Offer the replayed turns of the open block, and say how many answered the open one."""
-        looking = self.looking
-        places = [key[2:] for key in keys_of(select_by_keys(looking.block.targets, set(keys_of(self.replies))))]
-        with looking.pause_field_events():
+        state = self.state
+        places = [key[2:] for key in keys_of(select_by_keys(state.block.targets, set(keys_of(self.replies))))]
+        with state.pause_field_events():
             self.turn.options = [(reply_place(*place), place) for place in places]
-            self.turn.value = looking.at if looking.at in places else None
+            self.turn.value = state.at if state.at in places else None
         self.turn.layout.display = None if places else "none"
-        n = len(select_by_keys(self.replies, [looking.key]))
+        n = len(select_by_keys(self.replies, [state.key]))
         self.score.disabled = self.write.disabled = not n
         said = translate(
             "{n} candidates answered this turn, in addition to the recorded reply."
@@ -288,30 +288,30 @@ class CandidatesPanel(SidesPanel):
 
     def _choose(self, place: tuple[str, int] | None) -> None:
         if place is not None:
-            self.looking.at = place
+            self.state.at = place
 
     # -- what the judge says --------------------------------------------------------------------------------
 
     def ask(self, *, written: bool) -> None:
         """Have the recorded reply and every candidate's judged with the same memory."""
-        looking, here = self.looking, select_by_keys(self.replies, [self.looking.key])
-        if looking.key is None or here.empty:
+        state, here = self.state, select_by_keys(self.replies, [self.state.key])
+        if state.key is None or here.empty:
             return
         self.clear()
-        place = looking.key[2:]
-        replies = [looking.block.target(*place).response, *here["response"]]
-        chosen = [(looking.user, DRAFT if looking.draft else looking.system)]
+        place = state.key[2:]
+        replies = [state.block.target(*place).response, *here["response"]]
+        chosen = [(state.user, DRAFT if state.draft else state.system)]
         label = translate("The judge reads {n} replies …", n=len(replies))
-        self.judge_sides(chosen, label, written=written, asked=looking.block.with_replies(*place, replies))
+        self.judge_sides(chosen, label, written=written, asked=state.block.with_replies(*place, replies))
 
     def show(self, sides: Sequence[JudgedSide]) -> None:
         """Show the best reply first, and those without a score at the end."""
-        (side,), looking = sides, self.looking
-        names = [name_of(ORIGINAL), *select_by_keys(self.replies, [looking.key])["candidate"]]
+        (side,), state = sides, self.state
+        names = [name_of(ORIGINAL), *select_by_keys(self.replies, [state.key])["candidate"]]
         judged = zip(names, side.block.targets["response"], side.verdicts, (verdict.score for verdict in side.verdicts))
         found = sorted(judged, key=lambda of: -(of[3] or 0))
-        memory = system_name(looking.system)
-        if looking.draft is not None and looking.draft.is_changed:
+        memory = system_name(state.system)
+        if state.draft is not None and state.draft.is_changed:
             memory = join([memory, side.name])
         rows = [shares_of(name, verdict) for name, _, verdict, _ in found]
         self.shown.value = render_macro("replayed", memory=memory, rows=rows, replies=found)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import ipywidgets as widgets
 
 from perslib.errors import PerslibError
-from perslib.explorer.open_case import ExplorerState
+from perslib.explorer.explorer_state import ExplorerState
 from perslib.llm import Method, Spending
 from perslib.report.show.html import fill
 from perslib.text import paragraph, translate, using_language
@@ -72,19 +72,19 @@ def make_field(kind: Callable[..., W], label: str = "", hint: str = "", width: s
 
 
 def button(
-    looking: ExplorerState, label: str, act: Callable[[], object], icon: str = "", tip: str = "", **further: Any
+    state: ExplorerState, label: str, act: Callable[[], object], icon: str = "", tip: str = "", **further: Any
 ) -> widgets.Button:
     """Return a button as wide as its label, with texts translated here; its errors are shown at the top."""
     texts = {name: translate(text) for name, text in (("description", label), ("tooltip", tip)) if text}
     made = widgets.Button(**texts, icon=icon, layout={"width": "auto"}, **further)
-    made.on_click(looking.report_errors(lambda _: act()))
+    made.on_click(state.report_errors(lambda _: act()))
     return made
 
 
-def watch(looking: ExplorerState, field: widgets.Widget, act: Callable[[Any], object]) -> None:
+def watch(state: ExplorerState, field: widgets.Widget, act: Callable[[Any], object]) -> None:
     """Do something with every value that a person gives a field; errors are shown at the top."""
-    told = looking.report_errors(lambda change: act(change["new"]))
-    field.observe(lambda change: None if looking.is_filling else told(change), "value")
+    told = state.report_errors(lambda change: act(change["new"]))
+    field.observe(lambda change: None if state.is_filling else told(change), "value")
 
 
 def failure(error: Exception | str) -> str:
@@ -96,11 +96,11 @@ def failure(error: Exception | str) -> str:
 class RequestStatus(widgets.HBox):
     """One line of the interface: nothing while nothing is asked, else what is asked and how to stop it."""
 
-    def __init__(self, looking: ExplorerState):
-        self.looking, self.busy = looking, False
+    def __init__(self, state: ExplorerState):
+        self.state, self.busy = state, False
         self._line = widgets.HTML(layout={"flex": "1 1 auto"})
-        self._cancel = button(looking, "Stop", self.cancel, "times")
-        self._again = button(looking, "Try again", lambda: self._retry(), "refresh")
+        self._cancel = button(state, "Stop", self.cancel, "times")
+        self._again = button(state, "Try again", lambda: self._retry(), "refresh")
         self._retry: Callable[[], object] = lambda: None
         self._future: Future[Any] | None = None
         super().__init__([self._line])
@@ -118,13 +118,13 @@ class RequestStatus(widgets.HBox):
         self._show("asking", label)
         begun, before, back = time.monotonic(), self._sum_spending(), _way_back()
         try:
-            self._future = future = self.looking.backbone.begin(method)
+            self._future = future = self.state.backbone.begin(method)
         except PerslibError as error:
             self.fail(error)
             return None
 
         def finish() -> None:
-            with using_language(self.looking.language):
+            with using_language(self.state.language):
                 if future is self._future:  # neither cancelled nor asked anew meanwhile
                     self._finish(future, done, lambda: self._cost(before, time.monotonic() - begun) if asks else "")
 
@@ -164,7 +164,7 @@ class RequestStatus(widgets.HBox):
             self._future, self.busy = None, False
 
     def _sum_spending(self) -> Spending:
-        return self.looking.backbone.ledger.total
+        return self.state.backbone.ledger.total
 
     def _cost(self, before: Spending, seconds: float) -> str:
         now = self._sum_spending()
@@ -209,11 +209,11 @@ def _way_back() -> Callable[[Callable[[], None]], None]:
 class JudgeButtons(widgets.VBox):
     """A panel with two buttons that ask the judge; what it said is shown until something else is open."""
 
-    def __init__(self, looking: ExplorerState):
-        self.looking, self.asking, self.shown = looking, RequestStatus(looking), widgets.HTML()
+    def __init__(self, state: ExplorerState):
+        self.state, self.asking, self.shown = state, RequestStatus(state), widgets.HTML()
         score, write = partial(self.ask, written=False), partial(self.ask, written=True)
-        self.score = button(looking, "Score only", score, "tachometer", "the score alone, one token")
-        self.write = button(looking, "Score with reasons", write, "pencil", "score, reason, evidence, rationale")
+        self.score = button(state, "Score only", score, "tachometer", "the score alone, one token")
+        self.write = button(state, "Score with reasons", write, "pencil", "score, reason, evidence, rationale")
         super().__init__()
 
     def ask(self, *, written: bool) -> None:

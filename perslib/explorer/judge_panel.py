@@ -25,7 +25,7 @@ from perslib.explorer.controls import (
     render_macro,
     watch,
 )
-from perslib.explorer.open_case import AtOnce, ExplorerState
+from perslib.explorer.explorer_state import AtOnce, ExplorerState
 from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
 from perslib.llm import Ask
@@ -50,28 +50,28 @@ Changes = tuple[list[dict[str, Any]], list[dict[str, Any]]]
 class JudgePanel(JudgeButtons):
     """The reply that is open; `said` is a second box, with what the judge says of it."""
 
-    def __init__(self, looking: ExplorerState):
-        super().__init__(looking)
+    def __init__(self, state: ExplorerState):
+        super().__init__(state)
         self._seen: list[Shares] = []
-        self._is_at_once, self.edits, self.changing = False, widgets.VBox(), RequestStatus(looking)
+        self._is_at_once, self.edits, self.changing = False, widgets.VBox(), RequestStatus(state)
         self.turn = make_field(widgets.Dropdown, "Turn", width="100%")
         hint = mark("Paste any reply here to have it judged instead of the recorded one; clear it to go back.")
         self.paste = make_field(widgets.Textarea, "", hint, "100%", rows=4, continuous_update=False)
         self.context, self.gold = widgets.HTML(), widgets.HTML()
         tip = mark("of all replies of this scenario; it is recorded that you saw them")
-        self.show_gold = button(looking, "Show the user's own score", lambda: looking.show_gold(), "eye", tip)
+        self.show_gold = button(state, "Show the user's own score", lambda: state.show_gold(), "eye", tip)
         self.follow = make_field(
             widgets.Checkbox, "score again after every edit", width="auto", value=True, indent=False
         )
-        watch(looking, self.turn, self._choose)
-        watch(looking, self.paste, self._paste)
-        looking.observe(self._on_block, "opened")
-        looking.observe(self._other_reply, ["at", "reply"])
-        looking.observe(self._on_draft, "draft")
-        looking.observe(self._show_gold, ["gold_shown", "at", "reply"])
+        watch(state, self.turn, self._choose)
+        watch(state, self.paste, self._paste)
+        state.observe(self._on_block, "opened")
+        state.observe(self._other_reply, ["at", "reply"])
+        state.observe(self._on_draft, "draft")
+        state.observe(self._show_gold, ["gold_shown", "at", "reply"])
         self.children = [self.turn, self.context, self.paste]
         tip = mark("by what everybody likes and by the statements on this user; asks no model")
-        self.quick = button(looking, "Score at once", self.judge_at_once, "bolt", tip)
+        self.quick = button(state, "Score at once", self.judge_at_once, "bolt", tip)
         asks, gold = bar(self.quick, self.score, self.write, self.follow), bar(self.show_gold, self.gold)
         self.said = widgets.VBox([asks, self.asking, self.shown, self.edits, gold])
         self._on_block()
@@ -79,56 +79,56 @@ class JudgePanel(JudgeButtons):
     # -- which reply ------------------------------------------------------------------------------------------
 
     def _on_block(self, change: Any = None) -> None:
-        targets = self.looking.block.targets
+        targets = self.state.block.targets
         options = []
         for session, turn, prefix in zip(targets["session"], targets["turn"], targets["prefix"]):
             asked = prefix[-1]["content"] if prefix and prefix[-1]["role"] == "user" else "–"
             options.append((f"{session}/{turn}  {controls_shown(beginning(asked))}", (session, int(turn))))
-        with self.looking.pause_field_events():
+        with self.state.pause_field_events():
             self.turn.options = options
         self._other_reply()
 
     def _choose(self, place: tuple[str, int] | None) -> None:
         if place is not None:
-            self.looking.at = place
+            self.state.at = place
 
     def _paste(self, text: str) -> None:
-        self.looking.reply = text if text.strip() else None
+        self.state.reply = text if text.strip() else None
 
     def _other_reply(self, change: Any = None) -> None:
         self.clear()
-        with self.looking.pause_field_events():
-            if self.looking.at in [place for _, place in self.turn.options]:
-                self.turn.value = self.looking.at
-            if self.looking.reply is None:
+        with self.state.pause_field_events():
+            if self.state.at in [place for _, place in self.turn.options]:
+                self.turn.value = self.state.at
+            if self.state.reply is None:
                 self.paste.value = ""
         self._show_context()
         self._show_gold()
 
     def _show_context(self) -> None:
-        target = self.looking.target
+        target = self.state.target
         if target is None:
             self.context.value = div("empty", translate("There is no reply to judge in this scenario."))
             return
-        note = translate("pasted, to be judged" if self.looking.reply is not None else "to be judged")
+        note = translate("pasted, to be judged" if self.state.reply is not None else "to be judged")
         said = [*target.prefix, {"role": "assistant", "content": target.response, "note": note}]
         self.context.value = conversation_html(said, target.task or "", recent=WINDOW + 1)
 
     def _show_gold(self, change: Any = None) -> None:
-        looking = self.looking
-        shown = looking.is_gold_shown()
-        self.show_gold.disabled = shown or looking.at is None
+        state = self.state
+        shown = state.is_gold_shown()
+        self.show_gold.disabled = shown or state.at is None
         if not shown:
             self.gold.value = div("small", translate("hidden, so that you can judge for yourself first"))
             return
-        score, reason = looking.gold()
-        self.gold.value = render_macro("gold", score=score, reason=reason, is_pasted=looking.reply is not None)
+        score, reason = state.gold()
+        self.gold.value = render_macro("gold", score=score, reason=reason, is_pasted=state.reply is not None)
 
     # -- what the judge says -----------------------------------------------------------------------------------
 
     def ask(self, *, written: bool) -> None:
         """Ask the judge about the open reply, with the memory as it is."""
-        looking, block, draft = self.looking, self.looking.make_open_block(), self.looking.draft
+        state, block, draft = self.state, self.state.make_open_block(), self.state.draft
         if block is None:
             return
         if draft is None:
@@ -139,16 +139,16 @@ class JudgePanel(JudgeButtons):
             self.changing.clear()
             self._is_at_once, self.edits.children = False, []
             self._seen = [shares_of(_last_edit(draft), found[0]), *self._seen][:KEPT]
-            looking.show_verdict(found[0])
-            verdict = verdict_html(found[0], looking.block, draft.memory)
+            state.show_verdict(found[0])
+            verdict = verdict_html(found[0], state.block, draft.memory)
             self.shown.value = verdict + (render_macro("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
         label = translate("The judge reads the reply and writes …" if written else "The judge reads the reply …")
-        self.asking.start(partial(looking.judge(draft.memory, written=written).judge, block), show_verdicts, label)
+        self.asking.start(partial(state.judge(draft.memory, written=written).judge, block), show_verdicts, label)
 
     def judge_at_once(self) -> None:
         """Show the verdict by statements on the open reply, what it is made of, and what would change it."""
-        looking, block, draft = self.looking, self.looking.make_open_block(), self.looking.draft
+        state, block, draft = self.state, self.state.make_open_block(), self.state.draft
         if block is None:
             return
 
@@ -156,16 +156,16 @@ class JudgePanel(JudgeButtons):
             self._is_at_once = True
             made = _last_edit(draft) if draft else translate("as built")
             self._seen = [shares_of(made, found.verdict), *self._seen][:KEPT]
-            looking.show_verdict(found.verdict)
+            state.show_verdict(found.verdict)
             shown = verdict_html(
-                replace(found.verdict, evidence=()), looking.block, found.memory
+                replace(found.verdict, evidence=()), state.block, found.memory
             )  # bars open what it cites
-            shown += render_macro("parts", rows=found.why["parts"], mean=found.why["mean"], evidence=looking.evidence)
+            shown += render_macro("parts", rows=found.why["parts"], mean=found.why["mean"], evidence=state.evidence)
             self.shown.value = shown + (render_macro("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
         memory = draft.memory if draft else None
         said = translate("The judge reads the reply …")
-        scoring = self.asking.start(partial(looking.score_at_once, block, memory), show_verdicts, said, asks=False)
+        scoring = self.asking.start(partial(state.score_at_once, block, memory), show_verdicts, said, asks=False)
 
         async def would_change(ask: Ask) -> Changes:
             assert scoring is not None
@@ -181,13 +181,13 @@ class JudgePanel(JudgeButtons):
 
     def _offer(self, edits: Sequence[Mapping[str, Any]]) -> list[widgets.Widget]:
         """Return a button for each edit of the memory that would change the verdict."""
-        looking = self.looking
+        state = self.state
 
         def edit(id: str, what: str) -> None:
-            draft = looking.draft
+            draft = state.draft
             if draft is not None:
                 by = EDITS[what]
-                looking.draft = draft.scale(id, by) if by else draft.switch(id, on=False)
+                state.draft = draft.scale(id, by) if by else draft.switch(id, on=False)
 
         made: list[widgets.Button] = []
         for each in edits:
@@ -200,7 +200,7 @@ class JudgePanel(JudgeButtons):
                 made=name_of(f"made {what}"),
                 score=each["score"],
             )
-            made.append(button(looking, "", partial(edit, id, what), "magic", "make this edit"))
+            made.append(button(state, "", partial(edit, id, what), "magic", "make this edit"))
             made[-1].description = label
         return [heading("Edits of the memory that would change it most easily"), bar(*made)] if made else []
 

@@ -9,16 +9,16 @@ import pandas as pd
 
 from perslib.corpus import SESSION, Corpus
 from perslib.explorer.controls import render_macro
-from perslib.explorer.open_case import ExplorerState, keys_of
+from perslib.explorer.explorer_state import ExplorerState, keys_of
 
 
-def rated_turns(looking: ExplorerState) -> pd.DataFrame:
+def rated_turns(state: ExplorerState) -> pd.DataFrame:
     """Return the user's rated turns that may be seen, in the order of time: of the target scenario only once gold is
     shown.
     """
-    turns = _turns_of(looking.corpus, looking.user)
-    shown = turns["key"].map(lambda key: looking.journal.has("gold", key))
-    seen = (turns["scenario"] != looking.scenario) | shown
+    turns = _turns_of(state.corpus, state.user)
+    shown = turns["key"].map(lambda key: state.journal.has("gold", key))
+    seen = (turns["scenario"] != state.scenario) | shown
     return turns[turns["score"].notna() & seen].sort_values("started_at", kind="stable", ignore_index=True)
 
 
@@ -39,31 +39,31 @@ def population(corpus: Corpus) -> tuple[float, pd.DataFrame]:
     return float(rated["score"].mean()), pd.DataFrame(levels)
 
 
-def over_time_html(looking: ExplorerState) -> str:
+def over_time_html(state: ExplorerState) -> str:
     """Return the user's scores, reply by reply."""
-    rated = rated_turns(looking)
+    rated = rated_turns(state)
     if rated.empty:
         return render_macro("past", groups=[], searched=False)
     conversation = rated["scenario"] + "/" + rated["session"]
     replies = rated.assign(place=range(len(rated)), begins=conversation.ne(conversation.shift()))
-    mean, (everybody, _) = float(rated["score"].mean()), population(looking.corpus)
+    mean, (everybody, _) = float(rated["score"].mean()), population(state.corpus)
     return render_macro("course", replies=replies.to_dict("records"), mean=mean, everybody=everybody)
 
 
-def by_scenario_html(looking: ExplorerState) -> str:
+def by_scenario_html(state: ExplorerState) -> str:
     """Return the user's mean in each scenario, beside the mean of all users and the middle half of them."""
-    own = rated_turns(looking).astype({"score": float}).groupby("scenario")["score"].agg(["mean", "size"])
-    _, levels = population(looking.corpus)
+    own = rated_turns(state).astype({"score": float}).groupby("scenario")["score"].agg(["mean", "size"])
+    _, levels = population(state.corpus)
     levels = levels.assign(own=own["mean"], turns=own["size"]).fillna({"turns": 0})
-    rows = levels.reindex([s for s in looking.scenarios[looking.user] if s in levels.index])
+    rows = levels.reindex([s for s in state.scenarios[state.user] if s in levels.index])
     return (
         render_macro("levels", rows=rows.rename_axis("scenario").reset_index().to_dict("records")) if len(rows) else ""
     )
 
 
-def past_html(looking: ExplorerState, wanted: str = "") -> str:
+def past_html(state: ExplorerState, wanted: str = "") -> str:
     """Return past turns grouped by score, the best first; with words to search for, the turns that hold all of them."""
-    found, searched = rated_turns(looking), bool(wanted.strip())
+    found, searched = rated_turns(state), bool(wanted.strip())
     if searched:
         read = found[["request", "response", "reason", "scenario"]].fillna("")
         shown = read.agg(" ".join, axis=1).str.casefold()

@@ -32,7 +32,7 @@ from perslib.explorer.controls import (
     reply_place,
     watch,
 )
-from perslib.explorer.open_case import ExplorerState, Key, file_of, keys_of
+from perslib.explorer.explorer_state import ExplorerState, Key, file_of, keys_of
 from perslib.explorer.rater_agreement import RaterAgreement, unreadable
 from perslib.explorer.ratings import Rating, rater, read_ratings, save_rating
 from perslib.paths import find_bundled, state_folder, workspace
@@ -66,15 +66,15 @@ def next_unrated(turns: Sequence[Key], rated: Container[Key], after: Key | None)
 class RatePanel(widgets.VBox):
     """The open turn, a form to rate it with, and how the rater agrees so far."""
 
-    def __init__(self, looking: ExplorerState):
-        self.looking, self.path = looking, ratings_file(looking.corpus.name)
+    def __init__(self, state: ExplorerState):
+        self.state, self.path = state, ratings_file(state.corpus.name)
         self._turns: list[Key] = []
         self._own: dict[Key, Mapping[str, Any]] = {}
         self._open: Key | None = None
         self._choices()
-        self.form, self.so_far = Form(looking.corpus.language), RaterAgreement(looking, self.path)
-        self.save = button(looking, "Save and next", self._save, "check", button_style="primary")
-        self.skip = button(looking, "Next unrated", self._next, "step-forward")
+        self.form, self.so_far = Form(state.corpus.language), RaterAgreement(state, self.path)
+        self.save = button(state, "Save and next", self._save, "check", button_style="primary")
+        self.skip = button(state, "Next unrated", self._next, "step-forward")
         self.progress, self.place, self.shown, self.seen, self.message, self.file = (widgets.HTML() for _ in range(6))
         saving = [bar(self.save, self.skip), self.message, self.file]
         super().__init__(
@@ -88,8 +88,8 @@ class RatePanel(widgets.VBox):
         self._read()
         self._choose_turns()
         self._show()
-        looking.observe(lambda _: self._on_turn(), ["opened", "at"])
-        looking.observe(lambda _: self._warn(), ["verdict", "gold_shown"])
+        state.observe(lambda _: self._on_turn(), ["opened", "at"])
+        state.observe(lambda _: self._warn(), ["verdict", "gold_shown"])
 
     def _choices(self) -> None:
         self.rater = make_field(
@@ -97,12 +97,12 @@ class RatePanel(widgets.VBox):
         )
         options = [(translate("of this user and scenario"), "here"), (translate("drawn from all users"), "sample")]
         self.which = make_field(widgets.Dropdown, "Turns to rate", options=options)
-        most, number = max(1, len(self.looking.corpus.turns)), widgets.BoundedIntText
+        most, number = max(1, len(self.state.corpus.turns)), widgets.BoundedIntText
         self.size = make_field(number, "How many", width="12em", value=50, min=1, max=most)
         self.seed = make_field(number, "Seed", width="12em", value=42, min=0, max=2**31 - 1)
         for field in (self.size, self.seed, self.which):
-            watch(self.looking, field, lambda _: self._other_turns())
-        watch(self.looking, self.rater, self._other_rater)
+            watch(self.state, field, lambda _: self._other_turns())
+        watch(self.state, self.rater, self._other_rater)
 
     # -- what is rated --------------------------------------------------------------------------------------
 
@@ -128,13 +128,13 @@ class RatePanel(widgets.VBox):
         is_sample = self.which.value == "sample"
         self.size.layout.display = self.seed.layout.display = None if is_sample else "none"
         if is_sample:
-            self._turns = sample_turns_to_rate(self.looking.corpus, self.size.value, self.seed.value)
+            self._turns = sample_turns_to_rate(self.state.corpus, self.size.value, self.seed.value)
         else:
-            self._turns = keys_of(self.looking.block.targets)
+            self._turns = keys_of(self.state.block.targets)
 
     def _other_turns(self) -> None:
         self._choose_turns()
-        if self.which.value == "sample" and self.looking.key not in self._turns:
+        if self.which.value == "sample" and self.state.key not in self._turns:
             self._next()
         self._show()
 
@@ -147,7 +147,7 @@ class RatePanel(widgets.VBox):
             self._show()
 
     def _on_turn(self) -> None:
-        if self.looking.key == self._open:
+        if self.state.key == self._open:
             return  # opening a user tells of the user and of the turn
         if self.which.value == "here":
             self._choose_turns()
@@ -155,18 +155,18 @@ class RatePanel(widgets.VBox):
 
     def _next(self) -> None:
         """Open the next turn that is not rated."""
-        key = next_unrated(self._turns, self._own, self.looking.key)
+        key = next_unrated(self._turns, self._own, self.state.key)
         if key is None:
             self._tell(translate("All of these turns are rated.") if self._turns else _nothing_here(), "said")
         else:
-            self.looking.open(*key[:2])
-            self.looking.at = key[2:]
+            self.state.open(*key[:2])
+            self.state.at = key[2:]
 
     # -- showing --------------------------------------------------------------------------------------------
 
     def _show(self) -> None:
         """Show the open turn, with the rating it has: the recorded reply, whatever was pasted elsewhere."""
-        self._open, block = self.looking.key, self.looking.block
+        self._open, block = self.state.key, self.state.block
         key = self._open
         done = sum(k in self._own for k in self._turns)
         progress = translate("{done} of {all} rated", done=done, all=len(self._turns))
@@ -192,12 +192,12 @@ class RatePanel(widgets.VBox):
     def _warn(self) -> None:
         """Say so where the open turn can no longer be rated blind."""
         self.seen.value = ""
-        if self.looking.is_label_seen():
+        if self.state.is_label_seen():
             seen = translate(
                 "You have seen the user's own score of this turn. The rating is marked as not blind and excluded from "
                 "agreement."
             )
-        elif self.looking.is_verdict_shown():
+        elif self.state.is_verdict_shown():
             seen = translate(
                 "You have seen a verdict on this turn. The rating is marked as not blind and excluded from agreement."
             )
@@ -208,7 +208,7 @@ class RatePanel(widgets.VBox):
     # -- saving ---------------------------------------------------------------------------------------------
 
     def _save(self) -> None:
-        key, name = self.looking.key, self.rater.value.strip()
+        key, name = self.state.key, self.rater.value.strip()
         lacks = self.form.lacks if name else translate("Enter your name first: ratings are saved per rater.")
         if lacks:
             self._tell(lacks)
@@ -221,8 +221,8 @@ class RatePanel(widgets.VBox):
             self.form.score.value,
             self.form.reason.value,
             self.form.note.value.strip(),
-            gold_shown=self.looking.is_label_seen(key),
-            verdict_shown=self.looking.is_verdict_shown(key),
+            gold_shown=self.state.is_label_seen(key),
+            verdict_shown=self.state.is_verdict_shown(key),
         )
         try:
             written = save_rating(self.path, rating)
@@ -233,7 +233,7 @@ class RatePanel(widgets.VBox):
         self.so_far.forget()
         self._show()
         self._next()
-        if self.looking.key != key:
+        if self.state.key != key:
             saved = translate("Saved: {score} for {place}.", score=rating.score, place=_place(key))
             self._tell(saved, "said")
 

@@ -17,7 +17,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN
 from perslib.errors import DataError
 from perslib.explorer.controls import RequestStatus, button, div, reply_place
-from perslib.explorer.open_case import ExplorerState, keys_of, select_by_keys
+from perslib.explorer.explorer_state import ExplorerState, keys_of, select_by_keys
 from perslib.explorer.ratings import rater, read_ratings
 from perslib.judge import Personal, Verdict
 from perslib.judge.base import make_verdict_frame
@@ -44,11 +44,11 @@ def unreadable(error: Exception) -> str:
 class RaterAgreement(widgets.VBox):
     """Agreement of one rater's blind ratings, shown when asked for; the judge is asked only when that is asked for."""
 
-    def __init__(self, looking: ExplorerState, path: Path):
-        self.looking, self.path, self.name = looking, path, ""
-        self.show = button(looking, "Show agreement so far", self.update, "balance-scale")
-        self.ask = button(looking, "Have the judge rate these turns", self._judge, "gavel")
-        self.asking, self.table = RequestStatus(looking), widgets.HTML()
+    def __init__(self, state: ExplorerState, path: Path):
+        self.state, self.path, self.name = state, path, ""
+        self.show = button(state, "Show agreement so far", self.update, "balance-scale")
+        self.ask = button(state, "Have the judge rate these turns", self._judge, "gavel")
+        self.asking, self.table = RequestStatus(state), widgets.HTML()
         self.verdicts: pd.DataFrame | None = None
         warning = translate(
             "This shows the users' own scores of the turns you rated. If you rate one of them again, the new rating "
@@ -68,28 +68,28 @@ class RaterAgreement(widgets.VBox):
         own = self._ratings()
         if own is None:
             return
-        self.looking.show_gold(own)
+        self.state.show_gold(own)
         judged = None if self.verdicts is None else select_by_keys(self.verdicts, set(keys_of(own)))
         judged = None if judged is None or judged.empty else judged
         parts = [self._left_out(own), self._agreement(own, judged), self._turn_by_turn(own, judged)]
         self.table.value = "\n".join(parts)
 
     def _judge(self) -> None:
-        own, looking = self._ratings(), self.looking
+        own, state = self._ratings(), self.state
         if own is None:
             return
-        keys, settings = set(keys_of(own)), looking.extent.make_settings(looking.prompts, written=False)
-        judge = Personal(looking.memory_system(), settings, name=f"personal ({looking.system})")
-        rated = [looking.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))]
+        keys, settings = set(keys_of(own)), state.extent.make_settings(state.prompts, written=False)
+        judge = Personal(state.memory_system(), settings, name=f"personal ({state.system})")
+        rated = [state.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))]
         blocks = [replace(block, targets=select_by_keys(block.targets, keys)) for block in rated]
 
         async def judge_blocks(ask: Ask) -> list[Sequence[Verdict]]:
             return await asyncio.gather(*(judge.judge(block, ask) for block in blocks))
 
         def show_agreement(found: list[Sequence[Verdict]]) -> None:
-            self.verdicts = make_verdict_frame(judge, looking.corpus, looking.backbone, blocks, found)
+            self.verdicts = make_verdict_frame(judge, state.corpus, state.backbone, blocks, found)
             for key in keys_of(own):
-                looking.journal.note("verdict", key)
+                state.journal.note("verdict", key)
             self.update()
 
         self.asking.start(judge_blocks, show_agreement, translate("The judge rates {n} turns …", n=len(own)))
@@ -104,7 +104,7 @@ class RaterAgreement(widgets.VBox):
             self.table.value = div("small", unreadable(error), "status")
             return None
         mine = found[found["judge"] == rater(self.name)]
-        own = select_by_keys(mine, set(keys_of(self.looking.corpus.turns))).reset_index(drop=True)
+        own = select_by_keys(mine, set(keys_of(self.state.corpus.turns))).reset_index(drop=True)
         if own.empty:
             none = translate("There is no blind rating by {name} yet.", name=self.name)
             self.table.value = div("small", none, "status")
@@ -123,7 +123,7 @@ class RaterAgreement(widgets.VBox):
 
     def _agreement(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """Return the rater, the users and the judge, each against each."""
-        corpus = self.looking.corpus
+        corpus = self.state.corpus
         how: dict[str, Any] = {"metrics": list(METRICS)}
         found = {translate("You and the users' own labels"): agreement(own, corpus, **how)}
         if judged is not None:
@@ -139,7 +139,7 @@ class RaterAgreement(widgets.VBox):
 
     def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """Return every turn with all opinions of it, where they differ most first."""
-        both = with_gold(own, self.looking.corpus, ["raw"])
+        both = with_gold(own, self.state.corpus, ["raw"])
         if judged is not None:
             both = both.merge(judged[[*TURN, "raw"]].rename(columns={"raw": "said"}), on=TURN, how="left")
         opinions = [c for c in ("raw", "gold", "said") if c in both]

@@ -13,7 +13,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import FewTrainUsers, NotEnough
 from perslib.explorer.controls import RequestStatus, bar, button, div, make_field, render_macro, watch
-from perslib.explorer.open_case import ExplorerState, Taught
+from perslib.explorer.explorer_state import ExplorerState, Taught
 from perslib.explorer.past_turns import population
 from perslib.explorer.user_panel import needs_no_model
 from perslib.judge import LearnedJudge, evaluate
@@ -41,21 +41,21 @@ class UsersPanel(widgets.VBox):
     The table is there at once. What the memories have and how the judge does are filled in when they are known.
     """
 
-    def __init__(self, looking: ExplorerState):
-        self.looking, self.table = looking, rater_table(looking.corpus)
+    def __init__(self, state: ExplorerState):
+        self.state, self.table = state, rater_table(state.corpus)
         self._built: dict[str, Statements] = {}
         self._errors: pd.Series | None = None
         options = [(translate(label), name) for name, (label, _) in ORDERS.items()]
         self.order = make_field(widgets.Dropdown, "Sort by", options=options)
         self.search = make_field(widgets.Text, "Search", "words in the statements of all memories", "24em")
         self.said, self.rows = widgets.HTML(), widgets.VBox()
-        self.reading, self.judging = RequestStatus(looking), RequestStatus(looking)
-        watch(looking, self.order, self.show)
-        watch(looking, self.search, self.show)
-        looking.observe(self.read, "system")
+        self.reading, self.judging = RequestStatus(state), RequestStatus(state)
+        watch(state, self.order, self.show)
+        watch(state, self.search, self.show)
+        state.observe(self.read, "system")
         super().__init__([bar(self.order, self.search), self.said, self.reading, self.judging, self.rows])
         self.read()
-        judging = partial(asyncio.to_thread, judge_errors, looking.corpus)
+        judging = partial(asyncio.to_thread, judge_errors, state.corpus)
         self.judging.start(
             lambda ask: judging(), self._show_errors, translate("The judge scores all users …"), asks=False
         )
@@ -65,8 +65,8 @@ class UsersPanel(widgets.VBox):
         """The memory whose statements are shown: the chosen one, unless it asks a model or would learn for some users
         anew.
         """
-        name, looking = self.looking.system, self.looking
-        return name if needs_no_model(name) and not isinstance(looking.memory_system(name), Taught) else "measured"
+        name, state = self.state.system, self.state
+        return name if needs_no_model(name) and not isinstance(state.memory_system(name), Taught) else "measured"
 
     def read(self, change: Any = None) -> None:
         """Show the users, and read what the memory says of each."""
@@ -86,7 +86,7 @@ class UsersPanel(widgets.VBox):
 
     def show(self, change: Any = None) -> None:
         """Fill the table anew with what is known."""
-        looking, words = self.looking, self.search.value.casefold().split()
+        state, words = self.state, self.search.value.casefold().split()
         statements, table = self._built.get(self.system), self.table
         counts = {user: len(own) for user, own in (statements or {}).items()}
         found = {
@@ -102,7 +102,7 @@ class UsersPanel(widgets.VBox):
         unknown |= {"error": None} if self._errors is None else {}
         self.rows.children = [
             bar(
-                button(looking, "", partial(looking.open, row["user"]), description=controls_shown(row["user"])),
+                button(state, "", partial(state.open, row["user"]), description=controls_shown(row["user"])),
                 widgets.HTML(render_macro("rater", row=row | unknown, statements=found.get(row["user"], []))),
             )
             for row in table.to_dict("records")
@@ -119,10 +119,10 @@ class UsersPanel(widgets.VBox):
 
     async def _statements(self, name: str, ask: Ask) -> Statements:
         """Return what this memory says of every user, from all scenarios but the first that the user has."""
-        looking, system = self.looking, self.looking.memory_system(name)
+        state, system = self.state, self.state.memory_system(name)
         found: Statements = dict.fromkeys(self.table["user"], ())
-        for user, own in looking.scenarios.items():
-            found[user] = (await system.build(looking.corpus.block(user, own[0]), ask)).statements
+        for user, own in state.scenarios.items():
+            found[user] = (await system.build(state.corpus.block(user, own[0]), ask)).statements
         return found
 
 

@@ -24,7 +24,7 @@ from perslib.judge.history import (
     history_baselines,
     nearest_baselines,
 )
-from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements, Preferences
 from perslib.judge.learned.supervised import Supervised
 from perslib.judge.registry import asks_model, judge, judge_choices, judge_names, make_judge, make_judges

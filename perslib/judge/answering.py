@@ -31,7 +31,7 @@ from perslib.memory.ngrams import COLUMNS, count_ngrams, weigh_ngrams
 from perslib.memory.retrieval import weigh_rows
 from perslib.paths import read_toml
 from perslib.stats import SEED, Floats
-from perslib.stats.resample.leave_out import Bools
+from perslib.stats.resample.leave_one_out import Bools
 from perslib.text import translate
 
 #: Other replies that stand in the place of the recorded one.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from perslib.stats.resample.leave_out import Bools
+from perslib.stats.resample.leave_one_out import Bools
 
 #: Share of recorded replies that are marked by mistake, and trees that are grown.
 MARKED, TREES = 0.005, 150

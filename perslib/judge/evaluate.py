@@ -37,7 +37,7 @@ def evaluate(
     limit: int | None = None,
     seed: int = 42,
     blocks: Sequence[Block] | None = None,
-    **shown: Unpack[WorkOptions],
+    **work_options: Unpack[WorkOptions],
 ) -> pd.DataFrame:
     """Return the judge's verdicts on the replies of a split (None for all users) or of the `users` named.
 
@@ -50,11 +50,11 @@ def evaluate(
     `NotEnough`. `corpus.with_history("none")` judges them too.
     """
     if blocks is None and limit is None:
-        return _judge_one_by_one(judge, corpus, backbone, _pairs(corpus, split, users), **shown)
+        return _judge_one_by_one(judge, corpus, backbone, _pairs(corpus, split, users), **work_options)
     if blocks is None:
         blocks = list(select_blocks(corpus, split=split, users=users, limit=limit, seed=seed))
-    fit_judge(judge, corpus, blocks, backbone, **shown)
-    return make_verdict_frame(judge, corpus, backbone, blocks, judge_blocks(judge, blocks, backbone, **shown))
+    fit_judge(judge, corpus, blocks, backbone, **work_options)
+    return make_verdict_frame(judge, corpus, backbone, blocks, judge_blocks(judge, blocks, backbone, **work_options))
 
 
 def _judge_one_by_one(
@@ -62,13 +62,13 @@ def _judge_one_by_one(
     corpus: Corpus,
     backbone: Backbone | None,
     pairs: Sequence[tuple[str, str]],
-    **shown: Unpack[WorkOptions],
+    **work_options: Unpack[WorkOptions],
 ) -> pd.DataFrame:
     """Return each block is cut when its turn comes, by whoever judges it, and forgotten then."""
-    _learn(judge, corpus, {user for user, _ in pairs}, backbone, **shown)
+    _learn(judge, corpus, {user for user, _ in pairs}, backbone, **work_options)
     replies, rows = corpus.turns.groupby(BLOCK).size(), VerdictRows(judge, corpus, backbone)
     total = int(replies.reindex(pairs, fill_value=0).sum())
-    _each(partial(_judge_pair, judge, corpus), pairs, rows.add, judge, backbone, total, **shown)
+    _each(partial(_judge_pair, judge, corpus), pairs, rows.add, judge, backbone, total, **work_options)
     return rows.make_verdict_frame()
 
 
@@ -84,14 +84,14 @@ def fit_judge(
     corpus: Corpus,
     blocks: Iterable[Block],
     backbone: Backbone | None = None,
-    **shown: Unpack[WorkOptions],
+    **work_options: Unpack[WorkOptions],
 ) -> None:
     """Let a judge that learns do so, from the train users that are not in these blocks."""
-    _learn(judge, corpus, {block.user for block in blocks}, backbone, **shown)
+    _learn(judge, corpus, {block.user for block in blocks}, backbone, **work_options)
 
 
 def _learn(
-    judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, **shown: Unpack[WorkOptions]
+    judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, **work_options: Unpack[WorkOptions]
 ) -> None:
     if not judge.inputs.train:
         return
@@ -105,17 +105,17 @@ def _learn(
         )
     learn = partial(judge.fit, corpus.of_users(train))
     if backbone is not None and judge.inputs.model:
-        backbone.work([learn], **shown)  # here: what is learned is kept in the judge
+        backbone.work([learn], **work_options)  # here: what is learned is kept in the judge
     else:
         compute(learn)
 
 
 def judge_blocks(
-    judge: Judge, blocks: Sequence[Block], backbone: Backbone | None = None, **shown: Unpack[WorkOptions]
+    judge: Judge, blocks: Sequence[Block], backbone: Backbone | None = None, **work_options: Unpack[WorkOptions]
 ) -> list[Sequence[Verdict]]:
     """Return the verdicts of a judge that knows what it has to know, block by block and target by target."""
     verdicts: list[Sequence[Verdict]] = []
-    _each(judge.judge, blocks, verdicts.append, judge, backbone, sum(map(len, blocks)), **shown)
+    _each(judge.judge, blocks, verdicts.append, judge, backbone, sum(map(len, blocks)), **work_options)
     return verdicts
 
 
@@ -206,7 +206,7 @@ def _each(
     judge: Judge,
     backbone: Backbone | None,
     total: int,
-    **shown: Unpack[WorkOptions],
+    **work_options: Unpack[WorkOptions],
 ) -> None:
     """Hand what the method finds for each item to `sink` as it comes."""
     if backbone is None or not judge.inputs.model:
@@ -224,10 +224,10 @@ def _each(
 
         compute(all_items)
         return
-    shown["totals"] = {"judge": total * judge.samples}
+    work_options["totals"] = {"judge": total * judge.samples}
     noting = getattr(judge, "memory", None)
     if not isinstance(noting, RecordingSystem):
-        backbone.each(method, items, sink, **shown)
+        backbone.each(method, items, sink, **work_options)
         return
 
     def keep_notes(found: tuple[T, dict[Key, BuildRecord]]) -> None:
@@ -235,7 +235,7 @@ def _each(
         noting.notes.update(notes)
         sink(result)
 
-    backbone.each(partial(_hand_over, method, noting), items, keep_notes, **shown)
+    backbone.each(partial(_hand_over, method, noting), items, keep_notes, **work_options)
 
 
 async def _hand_over(

@@ -28,7 +28,7 @@ from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Judge
 from perslib.judge.blinded import blind_judge
 from perslib.judge.history import Nearest, UserMean
-from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements
 from perslib.judge.learned.supervised import Supervised
 from perslib.judge.tuned.bert import Bert

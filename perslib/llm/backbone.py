@@ -157,7 +157,9 @@ class Backbone:
         one = partial(_ask_all, [_request(question, settings)], stage)
         return (await self.work_async([one], progress=False))[0][0]
 
-    def ask_many(self, questions: Iterable[Asked], *, stage: str = "ask", **shown: Unpack[WorkOptions]) -> list[Answer]:
+    def ask_many(
+        self, questions: Iterable[Asked], *, stage: str = "ask", **work_options: Unpack[WorkOptions]
+    ) -> list[Answer]:
         """Return the answers to many questions, in their order.
 
         Calls start in that order, so requests with a common beginning meet the endpoint's prefix cache when
@@ -165,34 +167,34 @@ class Backbone:
         so in its `error`.
         """
         requests = [_request(question, {}) for question in questions]
-        shown = {"totals": {stage: len(requests)}, **shown}
-        return self.work([partial(_ask_all, requests, stage)], **shown)[0]
+        work_options = {"totals": {stage: len(requests)}, **work_options}
+        return self.work([partial(_ask_all, requests, stage)], **work_options)[0]
 
-    def work(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
+    def work(self, methods: Iterable[Method[T]], **work_options: Unpack[WorkOptions]) -> list[T]:
         """Return what methods return, in their order; they are worked on side by side.
 
         A method is an async function of `ask` (`perslib.llm.request`), begun when there is room for its questions.
         """
-        return event_loop.run_on_loop(self._all(methods, **shown))
+        return event_loop.run_on_loop(self._all(methods, **work_options))
 
-    async def work_async(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
+    async def work_async(self, methods: Iterable[Method[T]], **work_options: Unpack[WorkOptions]) -> list[T]:
         """Return `work`, awaited; works in any event loop."""
-        return await event_loop.wait_for(self._all(methods, **shown))
+        return await event_loop.wait_for(self._all(methods, **work_options))
 
-    def map(self, method: Each[X, T], items: Iterable[X], **shown: Unpack[WorkOptions]) -> list[T]:
+    def map(self, method: Each[X, T], items: Iterable[X], **work_options: Unpack[WorkOptions]) -> list[T]:
         """Return `work` on `method(item, ask)` of each item; with a scheduler, on the machines of a cluster."""
         results: list[T] = []
-        self.each(method, items, results.append, **shown)
+        self.each(method, items, results.append, **work_options)
         return results
 
     def each(
-        self, method: Each[X, T], items: Iterable[X], sink: Callable[[T], object], **shown: Unpack[WorkOptions]
+        self, method: Each[X, T], items: Iterable[X], sink: Callable[[T], object], **work_options: Unpack[WorkOptions]
     ) -> None:
         """Do as `map`, but keep nothing: each result goes to `sink`, in the order of items, as soon as it is its turn."""
         if self.scheduler is not None:
-            self._spread(method, items, sink, **shown)
+            self._spread(method, items, sink, **work_options)
         else:
-            event_loop.run_on_loop(self._work((partial(method, item) for item in items), sink, **shown))
+            event_loop.run_on_loop(self._work((partial(method, item) for item in items), sink, **work_options))
 
     def begin(self, method: Method[T]) -> Future[T]:
         """Start on a method and do not wait; cancelling the future stops its questions."""
@@ -202,9 +204,9 @@ class Backbone:
 
         return event_loop.start_on_loop(result())
 
-    async def _all(self, methods: Iterable[Method[T]], **shown: Unpack[WorkOptions]) -> list[T]:
+    async def _all(self, methods: Iterable[Method[T]], **work_options: Unpack[WorkOptions]) -> list[T]:
         results: list[T] = []
-        await self._work(methods, results.append, **shown)
+        await self._work(methods, results.append, **work_options)
         return results
 
     async def _work(

@@ -78,21 +78,21 @@ class MeasuredMemory(UserMemory):
 
 
 class MeasuredSystem(MemorySystem):
-    """Counts, no model. With `beside`, what another memory says comes first: words and measures together."""
+    """Counts, no model. With a `leading_system`, what another memory says comes first: words and measures together."""
 
-    def __init__(self, language: str = "en", *, beside: MemorySystem | None = None, name: str | None = None):
-        self.language, self.beside = check_language(language), beside
-        self.name = name or ("measured" if beside is None else f"{beside.name} + measured")
-        self.learns = beside is not None and beside.learns
+    def __init__(self, language: str = "en", *, leading_system: MemorySystem | None = None, name: str | None = None):
+        self.language, self.leading_system = check_language(language), leading_system
+        self.name = name or ("measured" if leading_system is None else f"{leading_system.name} + measured")
+        self.learns = leading_system is not None and leading_system.learns
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Let the other memory learn, if there is one."""
-        if self.beside is not None:
-            await self.beside.fit(train, ask)
+        if self.leading_system is not None:
+            await self.leading_system.fit(train, ask)
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Measure the rated turns; the other memory, if any, is built as it builds itself."""
-        other = None if self.beside is None else await self.beside.build(block, ask, judged)
+        other = None if self.leading_system is None else await self.leading_system.build(block, ask, judged)
         return self.measure(block, judged, other)
 
     def measure(

@@ -13,7 +13,7 @@ from typing import Any
 
 from perslib.errors import check_names
 from perslib.memory.base import MemorySystem
-from perslib.memory.edited import EditedSystem
+from perslib.memory.drafts import EditedSystem
 from perslib.memory.measured import MeasuredSystem
 from perslib.memory.structured import ScoreCountSystem, Structured
 from perslib.registry import Registry
@@ -35,7 +35,7 @@ memory("measured")(MeasuredSystem)
 
 @memory("structured + measured")
 def _both(language: str, embedder: Any = None, **options: Any) -> MemorySystem:
-    return MeasuredSystem(language, beside=Structured(language, **options))
+    return MeasuredSystem(language, leading_system=Structured(language, **options))
 
 
 memory("scores")(ScoreCountSystem)

@@ -20,7 +20,7 @@ from perslib.replay.judging import judged_by_themselves
 from perslib.replay.replies import ORIGINAL
 from perslib.replay.score_arrays import SCORE, CandidateScores, Groups, align_column, by_judge
 from perslib.stats import SEED, MeanEstimate, classical_mean, estimate, ppi_mean, to_scale
-from perslib.stats.resample.leave_out import count_carriers, drop_if_few, name_bounds
+from perslib.stats.resample.leave_one_out import count_carriers, drop_if_few, name_bounds
 
 #: From here on a user counts as satisfied.
 SATISFIED = 4

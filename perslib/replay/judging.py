@@ -27,7 +27,7 @@ from perslib.llm import Backbone
 from perslib.llm.backbone import WorkOptions
 from perslib.replay.replies import KEY, ORIGINAL, blocks_of, check_single, is_among, known_turns
 from perslib.stats import SEED, calibrate_verdicts, histories
-from perslib.stats.resample.leave_out import Bools, Ints
+from perslib.stats.resample.leave_one_out import Bools, Ints
 
 #: What a judge of a replay is calibrated with.
 CALIBRATIONS = ("cdf", "mean_shift")
@@ -40,7 +40,7 @@ def judge_candidates(
     backbone: Backbone | None = None,
     *,
     fit: bool = True,
-    **shown: Unpack[WorkOptions],
+    **work_options: Unpack[WorkOptions],
 ) -> pd.DataFrame:
     """Return the judge's verdicts on the replies of all candidates, one row a reply, in the order of `replies`.
 
@@ -63,8 +63,8 @@ def judge_candidates(
         blocks.append(replace(block, targets=targets))
         order += rows
     if fit and judge.inputs.train:
-        fit_judge(judge, corpus, (block for block, _ in blocks_of(corpus, replies)), backbone, **shown)
-    found = judge_blocks(judge, blocks, backbone, **shown)
+        fit_judge(judge, corpus, (block for block, _ in blocks_of(corpus, replies)), backbone, **work_options)
+    found = judge_blocks(judge, blocks, backbone, **work_options)
     verdicts = make_verdict_frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
     every = replies[KEY].merge(verdicts, how="left", on=KEY, validate="1:1")
     missing: dict[str, Any] = {**make_judge_columns(judge, corpus, backbone), "mode": "unscored"}

@@ -17,7 +17,7 @@ from perslib.replay.replies import ORIGINAL
 from perslib.replay.score_arrays import SCORE, CandidateScores, Groups, by_judge
 from perslib.stats import FEWEST_FLIPPED, SEED, estimate, holm, own_family_preference, sign_flip
 from perslib.stats.compare.paired import EXACT
-from perslib.stats.resample.leave_out import name_bounds, ratio
+from perslib.stats.resample.leave_one_out import name_bounds, ratio
 
 _COUNTS = ("n", "users", "left_out", "left_out_other", "unscored")
 #: How columns begin → what has one vote each.

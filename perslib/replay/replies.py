@@ -12,7 +12,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, SCHEMA, TURN, Block, Corpus, coerce
 from perslib.corpus.schema import duplicates
 from perslib.errors import DataError, Problem
-from perslib.stats.resample.leave_out import Bools
+from perslib.stats.resample.leave_one_out import Bools
 
 #: The candidate whose replies are those that the users were given.
 ORIGINAL = "original"

@@ -15,7 +15,7 @@ from perslib.corpus import SESSION, TURN
 from perslib.errors import DataError, Problem, check_names
 from perslib.replay.replies import ORIGINAL
 from perslib.stats.calibrate.verdicts import scores_of
-from perslib.stats.resample.leave_out import Bools, Floats, Ints, floats, leave_out, ratio
+from perslib.stats.resample.leave_one_out import Bools, Floats, Ints, floats, leave_out, ratio
 
 #: The score that candidates are compared by unless told otherwise.
 SCORE = "reference_cdf"

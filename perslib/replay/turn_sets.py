@@ -19,7 +19,7 @@ from perslib.corpus import BLOCK, SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem
 from perslib.paths import read_toml
 from perslib.replay.replies import known_turns
-from perslib.stats.resample.leave_out import Bools, Floats, Ints, floats
+from perslib.stats.resample.leave_one_out import Bools, Floats, Ints, floats
 
 #: Turns of the published set; a fair one is as large, so that the two can be compared.
 SIZE = 300

@@ -19,12 +19,12 @@ from perslib.stats.agreement.raters import cohen, cohen_under, fleiss, krippendo
 from perslib.stats.agreement.reasons import reason_agreement, reason_confusion, reason_pairs
 from perslib.stats.agreement.reliability import reliability
 from perslib.stats.calibrate.conformal import coverage, fit_conformal
-from perslib.stats.calibrate.history import SCORES, Ties, to_scale
 from perslib.stats.calibrate.isotonic import fit_isotonic
 from perslib.stats.calibrate.ordinal import fit_ordinal
 from perslib.stats.calibrate.short_histories import fit_population
 from perslib.stats.calibrate.thresholds import fit_thresholds
 from perslib.stats.calibrate.tilt import Tilted, fit_tilt
+from perslib.stats.calibrate.user_scale import SCORES, Ties, to_scale
 from perslib.stats.calibrate.verdicts import calibrate_verdicts, fallbacks, histories
 from perslib.stats.compare.best_reply import measure_best_replies
 from perslib.stats.compare.bradley_terry import bradley_terry
@@ -34,7 +34,7 @@ from perslib.stats.compare.own_family import centre_doubly, own_family_gaps, own
 from perslib.stats.compare.paired import compare_paired, mcnemar
 from perslib.stats.compare.power import Components, cases_needed, estimate_components, power_of, users_needed
 from perslib.stats.compare.rank_sets import rank_sets, rank_sets_of_shares
-from perslib.stats.compare.tastes import compare_user_preferences
+from perslib.stats.compare.user_preferences import compare_user_preferences
 from perslib.stats.detect.detection import compare_auroc, detection, escapes, measure_verdicts
 from perslib.stats.detect.probabilities import calibration_bins, reward_numbers, selective_risk
 from perslib.stats.detect.thresholds import at_learned_threshold, best_threshold
@@ -48,7 +48,7 @@ from perslib.stats.ppi import (
     ppi_mean,
     ppi_of_sums,
 )
-from perslib.stats.resample.leave_out import (
+from perslib.stats.resample.leave_one_out import (
     FEWEST_FLIPPED,
     FEWEST_USERS,
     LEVEL,

@@ -32,7 +32,7 @@ from scipy import stats
 
 from perslib.errors import DataError
 from perslib.stats.compare.power import proper_share
-from perslib.stats.resample.leave_out import LEVEL, Floats, Ints, floats
+from perslib.stats.resample.leave_one_out import LEVEL, Floats, Ints, floats
 
 #: Labelled users from which there is an interval: it rests on a mean over users, which holds from five on.
 FEWEST_LABELLED = 5

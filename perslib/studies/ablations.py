@@ -20,11 +20,11 @@ from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge import Judge, JudgeSettings, LearnedJudge, Nearest, Personal, Supervised, evaluate, make_judge
-from perslib.judge.extent import FEWEST_REPLIES, StudyScope, require_replies, split_names
+from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_replies, split_names
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.stats.resample.leave_out import name_bounds
+from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.studies.verification import CONTROLS, SHOWN_METRICS
 from perslib.studies.whose_memory import compare_owners, judge_with_memories_of
 
@@ -290,7 +290,7 @@ def describe_sets(coverages: pd.DataFrame) -> dict[str, Any]:
 # -- variants of the judge that asks -----------------------------------------------------------------------
 
 
-def parse_families(vary: str, look: StudyScope) -> list[str]:
+def parse_families(vary: str, scope: StudyScope) -> list[str]:
     """Return the families that a parameter names, separated by commas; if it is empty, those that suit the backbone.
 
     Raise UnknownName for other names.
@@ -299,7 +299,7 @@ def parse_families(vary: str, look: StudyScope) -> list[str]:
     for name in names:
         if name not in FAMILIES:
             raise UnknownName("thing to vary", name, FAMILIES)
-    return names or list(FIRST_LOOK_FAMILIES if look.is_short else USUAL_FAMILIES)
+    return names or list(FIRST_LOOK_FAMILIES if scope.is_short else USUAL_FAMILIES)
 
 
 def make_variants(

@@ -11,7 +11,7 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import DataError, Problem
 from perslib.judge import Judge, LearnedJudge
-from perslib.judge.noted_memories import Memories
+from perslib.judge.memory_records import Memories
 from perslib.llm import compute
 from perslib.memory import ANCHORS, Retrieval, resolve_citations, score_counts
 from perslib.replay import ORIGINAL

@@ -175,7 +175,7 @@ def ask_backbone(corpus: Corpus, name: str, turns: int = 3, seed: int = 42) -> p
     Columns: scenario, reply_begins, score (the user's), model_score, mode, seconds.
     """
     from perslib.judge import Generic, JudgeSettings
-    from perslib.judge.extent import require_model
+    from perslib.judge.scope import require_model
     from perslib.llm import find_model
     from perslib.llm.entries import entries
     from perslib.replay import ORIGINAL

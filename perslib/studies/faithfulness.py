@@ -22,7 +22,7 @@ from perslib.corpus import TURN, Block, Corpus
 from perslib.judge import Judge, Verdict, select_blocks
 from perslib.judge.broken import cut_in_half, strip_structure
 from perslib.judge.evaluate import fit_judge, judge_blocks
-from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.preferences import columns_of, weigh_columns
 from perslib.llm import Backbone
 from perslib.memory import turns_by_id
@@ -30,7 +30,7 @@ from perslib.memory.preferences import LEVEL, find_traits
 from perslib.prompts import read_phrases
 from perslib.report.show.words import name_of
 from perslib.stats import Resamples, correlation
-from perslib.stats.resample.leave_out import count_carriers, drop_if_few, name_bounds
+from perslib.stats.resample.leave_one_out import count_carriers, drop_if_few, name_bounds
 from perslib.text import current_language, join
 
 

@@ -1,7 +1,7 @@
 """The study of memories as evidence: every memory system with the same judge, its worth and its cost.
 
-    look = extent(model, limit)
-    found = judge_memories("", data, model, look, "en")    verdicts, and the cost of building each memory
+    scope = choose_scope(model, limit)
+    found = judge_memories("", data, model, scope, "en")    verdicts, and the cost of building each memory
     agreed = compare_memories(found, data)                 agreement, and the gain of each memory over none
     spent = sum_costs(found)                               calls, tokens and seconds, building and judging
     find_best_memories(agreed, spent)                      the memories that are better, worse, or cheapest for their r
@@ -21,8 +21,8 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import UnknownName
 from perslib.judge import Judge, JudgeSettings, Personal, make_judge, select_blocks
-from perslib.judge.extent import StudyScope, require_model, require_replies, split_names
-from perslib.judge.noted_memories import note_memories
+from perslib.judge.memory_records import note_memories
+from perslib.judge.scope import StudyScope, require_model, require_replies, split_names
 from perslib.llm import Backbone, Embedder, embedder
 from perslib.llm.tokens import count_tokens
 from perslib.memory import is_memory, make_memory
@@ -61,7 +61,7 @@ def list_memories() -> list[str]:
     return list(dict.fromkeys([NOTHING, "scores", "measured", RETRIEVAL, LOGS, *memories]))
 
 
-def choose_memories(names: str, look: StudyScope) -> list[str]:
+def choose_memories(names: str, scope: StudyScope) -> list[str]:
     """Return the memories that a parameter names, "all", or if it is empty those that suit the backbone.
 
     "No memory" is always first. Raise UnknownName for other names.
@@ -71,7 +71,7 @@ def choose_memories(names: str, look: StudyScope) -> list[str]:
         split_names(names)
         if names not in ("", "all")
         else FIRST_LOOK_MEMORIES
-        if not names and look.is_short
+        if not names and scope.is_short
         else names_known
     )
     for name in wanted:
@@ -80,13 +80,13 @@ def choose_memories(names: str, look: StudyScope) -> list[str]:
     return list(dict.fromkeys([NOTHING, *wanted]))
 
 
-def choose_embedder(name: str, corpus: Corpus, look: StudyScope, seed: int = 42) -> Embedder | str:
+def choose_embedder(name: str, corpus: Corpus, scope: StudyScope, seed: int = 42) -> Embedder | str:
     """Return the embedder of the memories: the one named, otherwise the embedded model.
 
     If the embedded model would need too long, `tfidf` is used; its weights of characters come from replies to train
     users.
     """
-    judged = corpus.of_users({block.user for block in select_blocks(corpus, limit=look.turns, seed=seed)})
+    judged = corpus.of_users({block.user for block in select_blocks(corpus, limit=scope.turns, seed=seed)})
     texts = pd.concat([judged.turns["request"], judged.turns["response"], judged.events["content"]]).dropna()
     if name or texts.map(count_tokens).sum() <= MOST_EMBEDDED_TOKENS:
         return name or "auto"
@@ -112,7 +112,7 @@ def judge_memories(
     names: str,
     corpus: Corpus,
     model: Backbone | None,
-    look: StudyScope,
+    scope: StudyScope,
     language: str,
     *,
     embedder: str = "",
@@ -123,20 +123,20 @@ def judge_memories(
     Parameters
     ----------
     names : memories, as the page's parameter lists them.
-    corpus, model, look : whose replies, the model that judges and writes memories, and how much it is asked.
+    corpus, model, scope : whose replies, the model that judges and writes memories, and how much it is asked.
     language, seed : of the prompts, and of the draw of replies.
     embedder : the name of the embedder of the memories; see `choose_embedder`.
     """
-    chosen, model = choose_memories(names, look), require_model(model)
+    chosen, model = choose_memories(names, scope), require_model(model)
     looking = [name for name in chosen if has_lookup(name)]
-    used = choose_embedder(embedder, corpus, look, seed) if looking else embedder or "auto"
-    options = {**look.memory, "embedder": used}
-    asking = [note_memories(make_memory_judge(name, look.make_settings(language), **options)) for name in chosen]
+    used = choose_embedder(embedder, corpus, scope, seed) if looking else embedder or "auto"
+    options = {**scope.memory, "embedder": used}
+    asking = [note_memories(make_memory_judge(name, scope.make_settings(language), **options)) for name in chosen]
     asking_verdicts = verification.judge_test_users(
-        [judge for judge, _ in asking], corpus, model, limit=look.turns, seed=seed
+        [judge for judge, _ in asking], corpus, model, limit=scope.turns, seed=seed
     )
     computed = verification.make_computed_judges(["user mean", "nearest 6, weighted", "learned"])
-    computed_verdicts = verification.judge_test_users(computed, corpus, limit=look.turns, seed=seed)
+    computed_verdicts = verification.judge_test_users(computed, corpus, limit=scope.turns, seed=seed)
     notes = {judge.name: tuple(judge_notes.values()) for judge, judge_notes in asking}
     left_out = tuple(name for name in list_memories() if name not in chosen)
     by_characters = () if isinstance(used, str) else tuple(looking)

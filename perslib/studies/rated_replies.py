@@ -13,7 +13,7 @@ from perslib.corpus.known_truth import satisfaction_of
 from perslib.corpus.scale import gold_of
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Judge
-from perslib.judge.extent import FEWEST_REPLIES, split_names
+from perslib.judge.scope import FEWEST_REPLIES, split_names
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, judge_candidates, originals, read_labels, read_replies, select_recorded_replies
 from perslib.stats import floats, of_turns

@@ -23,8 +23,8 @@ from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import reason_labels
 from perslib.errors import NotEnough
 from perslib.judge import Judge, evaluate, select_blocks
-from perslib.judge.extent import FEWEST_REPLIES
-from perslib.judge.noted_memories import Memories, collect_memories
+from perslib.judge.memory_records import Memories, collect_memories
+from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import turns_by_id

@@ -17,8 +17,8 @@ from perslib import replay
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
 from perslib.judge import Judge
-from perslib.judge.extent import FEWEST_REPLIES, StudyScope, split_names
-from perslib.judge.noted_memories import Memories, collect_memories
+from perslib.judge.memory_records import Memories, collect_memories
+from perslib.judge.scope import FEWEST_REPLIES, StudyScope, split_names
 from perslib.llm import Backbone
 from perslib.replay.score_arrays import SCORE
 from perslib.stats import agreement
@@ -76,7 +76,7 @@ class Replay:
 def collect_replies(
     corpus: Corpus,
     backbone: Backbone | None,
-    look: StudyScope,
+    scope: StudyScope,
     *,
     selection: str = "",
     turns_file: str = "",
@@ -93,7 +93,7 @@ def collect_replies(
 
     Parameters
     ----------
-    corpus, backbone, look : whose turns are replayed, who answers them again (without a model nobody), and how many.
+    corpus, backbone, scope : whose turns are replayed, who answers them again (without a model nobody), and how many.
     selection : one of `SELECTIONS`; replies to other turns are left out. If empty, the recorded replies determine the
         turns; without recorded replies, turns are drawn at random.
     turns_file : a file of turns instead of a selection (`read_turns`).
@@ -109,12 +109,12 @@ def collect_replies(
     if turns_file:
         sets = {"listed": replay.read_turns(turns_file, corpus)}
     elif known_replies.empty or selection:
-        size = 300 if look.is_first_look else look.turns or len(corpus.turns)
+        size = 300 if scope.is_first_look else scope.turns or len(corpus.turns)
         sets = select_turns(corpus, selection or "stratified", size, seed)
     else:
         sets = {"recorded": coerce(known_replies[TURN].drop_duplicates(), "replay_turns")}
     if few:
-        sets = _restrict(sets, _select_answered_turns(sets, look, seed))
+        sets = _restrict(sets, _select_answered_turns(sets, scope, seed))
     turns = _unite(sets)
     replies, left_out = replay.originals(corpus, turns), 0
     if not known_replies.empty:
@@ -125,8 +125,8 @@ def collect_replies(
         sets = _restrict(sets, replies[TURN].drop_duplicates())
         # The sets are no longer what was drawn.
         sets = {n: t.assign(inclusion=pd.array([pd.NA] * len(t), "Float64")) for n, t in sets.items()}
-    answered_turns = _select_answered_turns(sets, look, seed)
-    candidates = make_candidates(contexts, language, look)
+    answered_turns = _select_answered_turns(sets, scope, seed)
+    candidates = make_candidates(contexts, language, scope)
     new = [replay.generate_replies(candidate, corpus, answered_turns, backbone) for candidate in candidates if backbone]
     in_contexts = replay.align_replies(
         pd.concat([replies.merge(answered_turns[TURN], on=TURN), *new], ignore_index=True), answered_turns
@@ -163,32 +163,32 @@ def _read_known_replies(corpus: Corpus, files: str) -> tuple[pd.DataFrame, int]:
     return brought[brought["user"].isin(corpus.split().get("test", corpus.users["user"]))], 0
 
 
-def _select_answered_turns(sets: Sets, look: StudyScope, seed: int) -> pd.DataFrame:
+def _select_answered_turns(sets: Sets, scope: StudyScope, seed: int) -> pd.DataFrame:
     """Return the turns that the backbone answers.
 
     These are all drawn turns. Of recorded or listed turns, the limit determines how many are drawn at random. On a
     first look, they are the first few turns of the largest block, so that one memory serves them.
     """
     turns = next(iter(sets.values()))
-    if look.is_first_look:
+    if scope.is_first_look:
         largest = turns.groupby(BLOCK, sort=False)["turn"].transform("size")
         return turns[largest == largest.max()].head(LOOK_TURNS)
-    if len(sets) > 1 or look.turns is None or look.turns >= len(turns):
+    if len(sets) > 1 or scope.turns is None or scope.turns >= len(turns):
         return _unite(sets)
-    return turns.sample(look.turns, random_state=seed).sort_index()
+    return turns.sample(scope.turns, random_state=seed).sort_index()
 
 
-def make_candidates(contexts: str, language: str, look: StudyScope) -> list[replay.Candidate]:
+def make_candidates(contexts: str, language: str, scope: StudyScope) -> list[replay.Candidate]:
     """Return the candidates that a parameter names by their contexts: "" those that suit the backbone, "none" none.
 
     Contexts are prefix, task, profile, tfidf, diverse, and any memory that can be written without scores.
     """
-    named = contexts or (LOOK_CONTEXTS if look.is_short else CONTEXTS)
+    named = contexts or (LOOK_CONTEXTS if scope.is_short else CONTEXTS)
     settings: dict[str, Any] = {"language": language, "max_tokens": 1024}
-    if look.is_short:
-        settings |= {"max_tokens": LOOK_TOKENS, "window": look.window}
+    if scope.is_short:
+        settings |= {"max_tokens": LOOK_TOKENS, "window": scope.window}
     names = [] if named == "none" else split_names(named)
-    made_contexts = [replay.make_context(name, language, **look.memory) for name in names]
+    made_contexts = [replay.make_context(name, language, **scope.memory) for name in names]
     return [replay.Candidate(context=context, **settings) for context in made_contexts]
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, Problem
-from perslib.judge.extent import split_names
+from perslib.judge.scope import split_names
 from perslib.replay import (
     ORIGINAL,
     compare_candidate_scores,

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
-from perslib.judge.extent import FEWEST_REPLIES
+from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, compare_candidate_scores, summarize_candidates, summarize_rank_sets
 from perslib.replay.candidates import family_of

@@ -23,7 +23,7 @@ from perslib.memory.preferences import LEVEL
 from perslib.prompts import read_phrases
 from perslib.replay.replies import blocks_of
 from perslib.stats import Resamples
-from perslib.stats.resample.leave_out import name_bounds
+from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.text import current_language
 
 #: So many groups of traits of a pair of candidates are shown, users, and statements of a user.

@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from perslib.corpus import TURN
-from perslib.judge.extent import FEWEST_REPLIES, StudyScope
+from perslib.judge.scope import FEWEST_REPLIES, StudyScope
 from perslib.llm import Cache
 from perslib.report.show.tables import with_interval
 from perslib.report.show.words import name_of
@@ -154,7 +154,7 @@ def describe_judgments(verdicts: pd.DataFrame, sessions: bool = False) -> Iterat
 
 
 @as_paragraph
-def describe_conclusions(verdicts: pd.DataFrame, look: StudyScope) -> Iterator[str]:
+def describe_conclusions(verdicts: pd.DataFrame, scope: StudyScope) -> Iterator[str]:
     """Yield sentences on the conclusions that this number of users and replies allows."""
     users = verdicts["user"].nunique()
     if read_thoughts(verdicts) and verdicts["rationale"].isna().all():
@@ -162,13 +162,13 @@ def describe_conclusions(verdicts: pd.DataFrame, look: StudyScope) -> Iterator[s
             "This model thinks before it answers: a score alone is a short answer after its thoughts, without a "
             "distribution."
         )
-    if look.is_first_look:
+    if scope.is_first_look:
         yield translate("**A first look.**")
     yield translate(
         "A small model is asked with short prompts: before each reply, judges see only the request. With "
         "{users} users this shows that every part works; it measures nothing. For results use a stronger "
         "backbone."
-        if look.is_short
+        if scope.is_short
         else "With {users} users there are no intervals, so differences may be chance."
         if users < FEWEST_USERS
         else "With {users} users intervals are wide; ignore small differences. From thirty users on, class metrics such as F1 "

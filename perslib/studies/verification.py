@@ -26,7 +26,6 @@ from perslib.judge import (
 )
 from perslib.judge.base import make_verdict_frame
 from perslib.judge.evaluate import judge_blocks
-from perslib.judge.extent import FEWEST_REPLIES, StudyScope, require_replies
 from perslib.judge.history import (
     NoTextControl,
     PopulationStatistic,
@@ -35,6 +34,7 @@ from perslib.judge.history import (
     history_baselines,
     nearest_baselines,
 )
+from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_replies
 from perslib.llm import Backbone
 from perslib.llm.event_loop import compute
 from perslib.memory import Structured
@@ -50,11 +50,11 @@ from perslib.stats import (
     histories,
     with_gold,
 )
-from perslib.stats.calibrate.history import SCORES as FIVE
-from perslib.stats.calibrate.history import to_scale
 from perslib.stats.calibrate.tilt import P
+from perslib.stats.calibrate.user_scale import SCORES as FIVE
+from perslib.stats.calibrate.user_scale import to_scale
 from perslib.stats.calibrate.verdicts import of_blocks
-from perslib.stats.resample.leave_out import name_bounds
+from perslib.stats.resample.leave_one_out import name_bounds
 
 #: The controls, which are in every table of agreement.
 CONTROLS = tuple(judge.name for judge in controls())
@@ -136,14 +136,14 @@ def restrict_to_published_users(corpus: Corpus, count: int = 20) -> Corpus:
 
 
 def judge_sessions(
-    sessions: Corpus, backbone: Backbone | None, settings: JudgeSettings, look: StudyScope, *, seed: int = 42
+    sessions: Corpus, backbone: Backbone | None, settings: JudgeSettings, scope: StudyScope, *, seed: int = 42
 ) -> pd.DataFrame:
     """Return verdicts on whole sessions of the judges that ask (Table 7); empty without a model, and if the extent
     allows none.
     """
-    memory = Structured(settings.language, **look.memory) if look.is_short else None
-    asking = session_judges(settings, memory) if look.turns != 0 and backbone else []
-    return judge_test_users(asking, sessions, backbone, limit=look.turns or None, seed=seed)
+    memory = Structured(settings.language, **scope.memory) if scope.is_short else None
+    asking = session_judges(settings, memory) if scope.turns != 0 and backbone else []
+    return judge_test_users(asking, sessions, backbone, limit=scope.turns or None, seed=seed)
 
 
 def join_verdicts(computed_verdicts: pd.DataFrame, model_verdicts: pd.DataFrame) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from perslib.memory import turns_by_id
 from perslib.memory.base import RecordingSystem
 from perslib.memory.borrowed import Whose
 from perslib.stats import agreement
-from perslib.stats.resample.leave_out import name_bounds
+from perslib.stats.resample.leave_one_out import name_bounds
 
 OWN = "own"
 OTHERS: tuple[Whose, ...] = get_args(Whose)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from perslib.corpus import Block
 from perslib.judge.learned.changes import BORDER, NAMED, find_changes
-from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements, columns_of, say_statements
 from perslib.llm import Ask
 from perslib.memory import Statement

@@ -290,7 +290,7 @@ def test_a_verdict_opens_to_what_was_sent_and_the_raw_reply(run, mine, server):
 def test_thoughts_stand_before_the_reply_and_the_page_says_what_they_make_of_a_score(run, mine, server):
     from perslib.corpus import load
     from perslib.judge import evaluate, make_judge
-    from perslib.judge.extent import StudyScope
+    from perslib.judge.scope import StudyScope
     from perslib.llm import backbone
     from perslib.studies.shared import describe_conclusions
 

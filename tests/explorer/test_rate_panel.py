@@ -10,7 +10,7 @@ from asked import Asked, verdict
 from made import tiny_corpus
 
 from perslib.corpus import TURN, load
-from perslib.explorer.open_case import ExplorerState, keys_of
+from perslib.explorer.explorer_state import ExplorerState, keys_of
 from perslib.explorer.rate_panel import RatePanel, next_unrated, ratings_file, sample_turns_to_rate, scale
 from perslib.explorer.ratings import read_ratings
 from perslib.judge import Verdict
@@ -24,7 +24,7 @@ def corpus():
 
 
 @pytest.fixture
-def looking(home, corpus):
+def state(home, corpus):
     begin(language="en")
     found = ExplorerState(corpus, Asked(), "en")
     found.open("u003", corpus.scenarios[0])
@@ -32,8 +32,8 @@ def looking(home, corpus):
 
 
 @pytest.fixture
-def panel(looking):
-    made = RatePanel(looking)
+def panel(state):
+    made = RatePanel(state)
     made.rater.value = "Ann"
     return made
 
@@ -57,8 +57,8 @@ def test_the_scale_is_the_one_that_judges_are_given(panel):
     assert panel.form.score.tooltips[2] == "some of it, with a clear fault; not satisfied"
 
 
-def test_a_rating_is_saved_and_the_next_turn_opens(panel, looking):
-    first = looking.key
+def test_a_rating_is_saved_and_the_next_turn_opens(panel, state):
+    first = state.key
     give(panel, 2, "unusable", "nothing to act on")
     (line,) = lines(panel)
     assert tuple(line[c] for c in TURN) == first
@@ -67,16 +67,16 @@ def test_a_rating_is_saved_and_the_next_turn_opens(panel, looking):
         "nothing to act on",
     )
     assert not line["gold_shown"] and not line["verdict_shown"]
-    assert looking.key == keys_of(looking.block.targets)[1]
+    assert state.key == keys_of(state.block.targets)[1]
     assert panel.form.score.value is None and panel.form.note.value == ""
     assert "1 of" in panel.progress.value and "Saved: 2" in panel.message.value
 
 
-def test_the_panel_shows_the_reply_and_what_was_said_before_but_no_score(panel, looking):
-    target = looking.target
+def test_the_panel_shows_the_reply_and_what_was_said_before_but_no_score(panel, state):
+    target = state.target
     assert target.response[:40] in panel.shown.value.replace("&#x27;", "'").replace("&quot;", '"')
     assert "pl-score" not in panel.shown.value
-    profile = looking.block.profile
+    profile = state.block.profile
     assert str(profile["age"]) in panel.shown.value
 
 
@@ -111,10 +111,10 @@ def test_reasons_are_shown_in_the_researchers_language_and_kept_in_the_corpus(ho
     assert not any(re.search("[一-鿿]", label) for label, _ in panel.form.reason.options)
 
 
-def test_ones_own_rating_is_shown_and_can_be_replaced(panel, looking):
-    first = looking.at
+def test_ones_own_rating_is_shown_and_can_be_replaced(panel, state):
+    first = state.at
     give(panel, 2, "other", "hm")
-    looking.at = first
+    state.at = first
     assert (panel.form.score.value, panel.form.reason.value, panel.form.note.value) == (2, "other", "hm")
     assert "You rated this turn 2 on" in panel.message.value
     give(panel, 5)
@@ -122,31 +122,31 @@ def test_ones_own_rating_is_shown_and_can_be_replaced(panel, looking):
     assert read_ratings(panel.path)["raw"].tolist() == [5.0]
 
 
-def test_another_raters_rating_is_not_shown(panel, looking):
-    first = looking.at
+def test_another_raters_rating_is_not_shown(panel, state):
+    first = state.at
     give(panel, 2, "other")
-    looking.at = first
+    state.at = first
     panel.rater.value = "Bo"
     assert panel.form.score.value is None and panel.message.value == ""
     assert "0 of" in panel.progress.value
 
 
-def test_the_name_and_the_ratings_are_there_again_tomorrow(panel, looking, corpus):
+def test_the_name_and_the_ratings_are_there_again_tomorrow(panel, state, corpus):
     give(panel, 4)
     again = RatePanel(ExplorerState(corpus, Asked(), "en"))
     assert again.rater.value == "Ann"
     assert again.path == panel.path == ratings_file(corpus.name)
-    again.looking.open(looking.user, looking.scenario)
+    again.state.open(state.user, state.scenario)
     assert again.form.score.value == 4
 
 
-def test_next_unrated_leaves_out_what_is_rated_and_comes_to_an_end(panel, looking):
-    turns = keys_of(looking.block.targets)
-    looking.at = turns[1][2:]
+def test_next_unrated_leaves_out_what_is_rated_and_comes_to_an_end(panel, state):
+    turns = keys_of(state.block.targets)
+    state.at = turns[1][2:]
     give(panel, 4)
-    looking.at = turns[0][2:]
+    state.at = turns[0][2:]
     panel.skip.click()
-    assert looking.key == turns[2]
+    assert state.key == turns[2]
     for _ in turns:
         give(panel, 5)
     assert read_ratings(panel.path).shape[0] == len(turns)
@@ -161,7 +161,7 @@ def test_next_unrated_begins_anew_at_the_end():
     assert next_unrated(turns, set(turns), None) is None
 
 
-def test_a_sample_is_drawn_by_its_seed_from_all_users(panel, looking, corpus):
+def test_a_sample_is_drawn_by_its_seed_from_all_users(panel, state, corpus):
     assert (
         sample_turns_to_rate(corpus, 30, 7)
         == sample_turns_to_rate(corpus, 30, 7)
@@ -171,19 +171,19 @@ def test_a_sample_is_drawn_by_its_seed_from_all_users(panel, looking, corpus):
     panel.size.value, panel.seed.value = 12, 7
     panel.which.value = "sample"
     wanted = sample_turns_to_rate(corpus, 12, 7)
-    assert looking.key == wanted[0] and "0 of 12" in panel.progress.value
+    assert state.key == wanted[0] and "0 of 12" in panel.progress.value
     give(panel, 4)
-    assert looking.key == wanted[1] and "1 of 12" in panel.progress.value
+    assert state.key == wanted[1] and "1 of 12" in panel.progress.value
     assert {tuple(line[c] for c in TURN) for line in lines(panel)} == {wanted[0]}
 
 
-def test_a_rating_says_what_its_rater_had_seen(panel, looking):
-    turns = keys_of(looking.block.targets)
-    looking.show_verdict(Verdict(raw=3.0))
+def test_a_rating_says_what_its_rater_had_seen(panel, state):
+    turns = keys_of(state.block.targets)
+    state.show_verdict(Verdict(raw=3.0))
     assert "You have seen a verdict" in panel.seen.value
     give(panel, 4)
     assert panel.seen.value == ""
-    looking.show_gold()
+    state.show_gold()
     assert "user&#39;s own score" in panel.seen.value
     give(panel, 4)
     assert [(line["verdict_shown"], line["gold_shown"]) for line in lines(panel)] == [(True, False), (False, True)]
@@ -191,9 +191,9 @@ def test_a_rating_says_what_its_rater_had_seen(panel, looking):
     assert tuple(lines(panel)[1][c] for c in TURN) == turns[1]
 
 
-def test_a_pasted_reply_is_not_what_is_rated(panel, looking):
-    looking.reply = "<b>pasted</b>"
-    annotated = RatePanel(looking)
+def test_a_pasted_reply_is_not_what_is_rated(panel, state):
+    state.reply = "<b>pasted</b>"
+    annotated = RatePanel(state)
     assert "pasted" not in annotated.shown.value
 
 
@@ -223,44 +223,44 @@ def test_a_file_that_cannot_be_read_is_named_and_nothing_is_saved(panel):
     assert "en.jsonl:1" in panel.so_far.table.value
 
 
-def rate_as_the_users_did(panel, looking, corpus, users: int) -> int:
+def rate_as_the_users_did(panel, state, corpus, users: int) -> int:
     gold = corpus.turns.set_index(TURN)
     n = 0
     for user in corpus.users["user"][:users]:
-        looking.open(user)
+        state.open(user)
         for _ in range(2):
-            row = gold.loc[looking.key]
+            row = gold.loc[state.key]
             low = row["score"] <= 3
             give(panel, int(row["score"]), row["reason"] if low else None)
             n += 1
     return n
 
 
-def test_agreement_so_far_with_the_users_and_then_with_the_judge(panel, looking, corpus):
-    n = rate_as_the_users_did(panel, looking, corpus, 6)
-    key = keys_of(looking.block.targets)[0]
-    assert not looking.is_gold_shown(key)
+def test_agreement_so_far_with_the_users_and_then_with_the_judge(panel, state, corpus):
+    n = rate_as_the_users_did(panel, state, corpus, 6)
+    key = keys_of(state.block.targets)[0]
+    assert not state.is_gold_shown(key)
     panel.so_far.show.click()
     text = panel.so_far.table.value
     assert "You and the users" in text and "You and the judge" not in text
     assert ".000" in text and f">{n}<" in text, "no distance on these turns"
-    assert looking.is_gold_shown(key) and not looking.is_verdict_shown(key)
-    assert not looking.backbone.asked, "nothing is asked of a model before somebody wants it"
+    assert state.is_gold_shown(key) and not state.is_verdict_shown(key)
+    assert not state.backbone.asked, "nothing is asked of a model before somebody wants it"
     panel.so_far.ask.click()
     text = panel.so_far.table.value
     assert "You and the judge" in text and "The judge and the users" in text
-    judged = [request for stage, request in looking.backbone.asked if stage == "judge"]
+    judged = [request for stage, request in state.backbone.asked if stage == "judge"]
     assert len(judged) == n
-    assert looking.is_verdict_shown(key)
+    assert state.is_verdict_shown(key)
     table = agreement(read_ratings(panel.path), corpus, metrics=["mae"])
     assert table["value"].item() == 0 and table["users"].item() == 6
 
 
-def test_after_that_a_rating_made_anew_is_not_blind_and_the_blind_one_is_heard(panel, looking):
-    first = looking.at
+def test_after_that_a_rating_made_anew_is_not_blind_and_the_blind_one_is_heard(panel, state):
+    first = state.at
     give(panel, 4)
     panel.so_far.show.click()
-    looking.at = first
+    state.at = first
     assert "own score" in panel.seen.value
     give(panel, 1, "other")
     assert lines(panel)[-1]["gold_shown"]
@@ -274,16 +274,16 @@ def test_few_users_have_no_intervals_and_are_told_so(panel):
     assert "Only 1 users" in panel.so_far.table.value
 
 
-def test_nothing_rated_yet_asks_nothing(panel, looking):
+def test_nothing_rated_yet_asks_nothing(panel, state):
     panel.so_far.show.click()
     panel.so_far.ask.click()
     assert "no blind rating by Ann" in panel.so_far.table.value
-    assert not looking.backbone.asked and not looking.is_gold_shown()
+    assert not state.backbone.asked and not state.is_gold_shown()
 
 
-def test_a_backbone_that_is_gone_says_so_in_place_and_ratings_go_on(panel, looking):
+def test_a_backbone_that_is_gone_says_so_in_place_and_ratings_go_on(panel, state):
     give(panel, 4)
-    looking.backbone.down = ConnectionError("nobody answers at the address")
+    state.backbone.down = ConnectionError("nobody answers at the address")
     panel.so_far.ask.click()
     said = " ".join(child.value for child in panel.so_far.asking.children if hasattr(child, "value"))
     assert "nobody answers" in said
@@ -291,17 +291,17 @@ def test_a_backbone_that_is_gone_says_so_in_place_and_ratings_go_on(panel, looki
     assert len(lines(panel)) == 2
 
 
-def test_the_judges_words_do_not_come_in_while_rating_goes_on(panel, looking):
-    looking.backbone.waits = True
-    looking.backbone.reply = lambda request: verdict(1)
+def test_the_judges_words_do_not_come_in_while_rating_goes_on(panel, state):
+    state.backbone.waits = True
+    state.backbone.reply = lambda request: verdict(1)
     give(panel, 4)
     panel.so_far.ask.click()
     assert panel.so_far.asking.busy and panel.so_far.table.value == ""
     give(panel, 5)
     assert not panel.so_far.asking.busy, "another rating gives up the comparison under way"
-    looking.backbone.answer()
+    state.backbone.answer()
     assert panel.so_far.table.value == ""
-    assert not looking.is_verdict_shown(keys_of(looking.block.targets)[0])
+    assert not state.is_verdict_shown(keys_of(state.block.targets)[0])
 
 
 def test_it_speaks_chinese(home):

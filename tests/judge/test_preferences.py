@@ -303,7 +303,7 @@ def test_a_change_of_the_reply_moves_the_score_as_it_is_said_to(judge, planted, 
         features = {said[key]: changed}
         with monkeypatch.context() as patch:
             patch.setattr(
-                "perslib.judge.learned.judge.measure_traits",
+                "perslib.judge.learned.learned_judge.measure_traits",
                 lambda turn, own=features: own.get(turn, measure_traits(turn)),
             )
             judge._known = {}

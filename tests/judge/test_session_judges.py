@@ -26,7 +26,7 @@ from perslib.judge import (
     make_judges,
     session_judges,
 )
-from perslib.judge.extent import choose_scope
+from perslib.judge.scope import choose_scope
 from perslib.judge.sessions import conversation, format_conversation
 from perslib.llm import Answer, backbone, run_with_answers
 from perslib.memory import ScoreCountSystem
@@ -223,9 +223,9 @@ def test_sessions_are_counted_in_the_limit(model, server):
     sample = load("sample/en")
     server.reply = lambda body: json.dumps({**GOOD, "score": 4}) if body.get("max_tokens") != 1 else "4"
     asked = model()
-    look = choose_scope(asked, 10)
-    to_replies, to_sessions = look.parts(sample)
-    settings = look.make_settings("en", written=False)
+    scope = choose_scope(asked, 10)
+    to_replies, to_sessions = scope.parts(sample)
+    settings = scope.make_settings("en", written=False)
     replies = verification.judge_test_users(make_judges("no memory", settings), sample, asked, limit=to_replies.turns)
     sessions = verification.judge_sessions(by_session(sample), asked, settings, to_sessions)
     assert len(replies) == 8 and sessions.groupby("judge").size().tolist() == [2] * 5

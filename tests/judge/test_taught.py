@@ -51,7 +51,7 @@ def test_a_judge_that_learned_from_these_users_says_the_same_without_learning(fo
 
     first = learned(kind(), train)
     assert len(list(folder.glob("*.pickle"))) == 1 and oct(folder.stat().st_mode)[-3:] == "700"
-    monkeypatch.setattr("perslib.judge.learned.judge.estimate_variances", None)
+    monkeypatch.setattr("perslib.judge.learned.learned_judge.estimate_variances", None)
     monkeypatch.setattr("perslib.judge.learned.supervised.list_training_blocks", None)
     again = learned(kind(), train)
     scores = [[verdict.score for verdict in compute(partial(judge.judge, block))] for judge in (first, again)]

@@ -153,7 +153,7 @@ class Says(MemorySystem):
 
 
 def test_beside_another_memory_its_statements_follow_on() -> None:
-    memory = built(MeasuredSystem(beside=Says()), block_of(LIKES_NUMBERS, NUMBERS))
+    memory = built(MeasuredSystem(leading_system=Says()), block_of(LIKES_NUMBERS, NUMBERS))
     assert memory.system == "told + measured"
     assert [s.id for s in memory.statements] == [f"M{i}" for i in range(1, len(memory.statements) + 1)]
     assert memory.statements[0].text == "Strict." and memory.statements[1].field == "measured"

@@ -11,7 +11,7 @@ from scripted import Scripted
 from perslib.corpus import load
 from perslib.errors import PromptError, UnknownName
 from perslib.judge import JudgeSettings, Personal, make_judges
-from perslib.judge.extent import StudyScope
+from perslib.judge.scope import StudyScope
 from perslib.llm import Answer
 from perslib.memory import make_memory, memory
 from perslib.memory.registry import FREE
@@ -48,7 +48,7 @@ def test_an_unknown_memory_names_the_near_ones():
 def test_options_go_to_the_memories_that_have_a_use_for_them_and_others_are_refused(tmp_path):
     for name in ("RecurSum", "H²Memory", "structured", "structured + measured"):
         made = make_memory(name, "en", evidence="full", budget=9, max_tokens=None, seed=7, prompts=tmp_path)
-        own = getattr(made, "system", getattr(made, "beside", made))
+        own = getattr(made, "system", getattr(made, "leading_system", made))
         assert own.seed == 7 and getattr(own, "prompts", tmp_path) == tmp_path
     for name in memory:
         with pytest.raises(UnknownName, match=r"no option of memories called 'promts'\. Did you mean prompts"):

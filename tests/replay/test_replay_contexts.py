@@ -45,7 +45,7 @@ ROWS = [
 MEMORIES: dict[str, Callable[[], MemorySystem]] = {
     "structured": Structured,
     "structured, full": lambda: Structured(evidence="full", profile="all"),
-    "structured + measured": lambda: MeasuredSystem(beside=Structured()),
+    "structured + measured": lambda: MeasuredSystem(leading_system=Structured()),
 }
 EVERY = ["prefix", "task", "profile", "tfidf", "diverse", *MEMORIES]
 #: What nobody who writes replies may read, by where it stands.

@@ -13,7 +13,7 @@ from made import tiny_corpus
 from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
 from perslib.stats import calibrate_verdicts, fallbacks, histories, to_scale
-from perslib.stats.calibrate.history import cdf, mean_shift
+from perslib.stats.calibrate.user_scale import cdf, mean_shift
 
 RAW, TURN, ONE = [4, 4, 3, 5, 4, 2], [0, 1, 2, 0, 1, 2], [0] * 6
 HISTORY = [[0, 1, 2, 3, 4]]

@@ -13,8 +13,8 @@ from scipy.stats import t
 
 from perslib.stats import correlation, holm, interval, leave_out, pearson_from_moments, resample_users, sign_flip
 from perslib.stats.agreement.metrics import METRICS, measure_under
-from perslib.stats.resample.leave_out import FEWEST_CARRIERS, Resamples, count_carriers, drop_if_few
-from perslib.stats.resample.sums import AgreementSums
+from perslib.stats.resample.agreement_sums import AgreementSums
+from perslib.stats.resample.leave_one_out import FEWEST_CARRIERS, Resamples, count_carriers, drop_if_few
 
 
 def test_weights_are_the_sample_itself_and_then_draws_of_as_many_users():

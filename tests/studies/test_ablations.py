@@ -22,7 +22,7 @@ from perslib import stats
 from perslib.corpus import Block, Corpus, save
 from perslib.errors import NotEnough, PerslibError, UnknownName
 from perslib.judge import Computed, Constant, JudgeInputs, JudgeSettings, LearnedJudge, Nearest, UserMean
-from perslib.judge.extent import StudyScope
+from perslib.judge.scope import StudyScope
 from perslib.llm import Ask
 from perslib.report import run_report
 from perslib.studies import ablations, verification
@@ -238,9 +238,9 @@ def test_score_sets_grow_with_what_they_state(small, each_way, taught):
 # -- variants ----------------------------------------------------------------------------------------------
 
 
-def names(vary: str, look: StudyScope, language: str = "en", languages: Sequence[str] = ()) -> list[str]:
-    settings = JudgeSettings(language, False, window=look.window)
-    made = ablations.make_variants(ablations.parse_families(vary, look), settings, look.memory, languages)
+def names(vary: str, scope: StudyScope, language: str = "en", languages: Sequence[str] = ()) -> list[str]:
+    settings = JudgeSettings(language, False, window=scope.window)
+    made = ablations.make_variants(ablations.parse_families(vary, scope), settings, scope.memory, languages)
     return [judge.name for family in made.values() for judge in family]
 
 

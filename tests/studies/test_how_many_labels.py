@@ -14,7 +14,7 @@ import pytest
 from perslib.corpus import SESSION, TURN, Corpus, load, save
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Nearest
-from perslib.judge.extent import whole_numbers
+from perslib.judge.scope import whole_numbers
 from perslib.replay import ORIGINAL, write_replies
 from perslib.report import name_of, run_report
 from perslib.stats import classical_mean, ppi_difference, ppi_mean

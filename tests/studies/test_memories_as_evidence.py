@@ -17,8 +17,8 @@ from scripted import MEMORY
 from perslib.corpus import Corpus
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge.evaluate import select_blocks
-from perslib.judge.extent import StudyScope
-from perslib.judge.noted_memories import note_memories
+from perslib.judge.memory_records import note_memories
+from perslib.judge.scope import StudyScope
 from perslib.llm import Answer, Backbone
 from perslib.llm.embeddings import CharacterTfidf
 from perslib.studies import memories_as_evidence as study

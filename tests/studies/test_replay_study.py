@@ -16,7 +16,7 @@ from scripted import NOTES, Scripted
 from perslib.corpus import TURN, Corpus, load, save
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import JudgeSettings, Nearest, Personal, make_judges
-from perslib.judge.extent import StudyScope
+from perslib.judge.scope import StudyScope
 from perslib.llm import Answer
 from perslib.memory import MeasuredSystem
 from perslib.replay import (
@@ -49,8 +49,8 @@ def small(corpus: Corpus, extras: bool = True, test: int = 10, train: int = 3) -
     return few if extras else dataclasses.replace(few, extras={})
 
 
-def collect(corpus: Corpus, look: StudyScope = WHOLE, **options: Any) -> study.Replay:
-    return study.collect_replies(corpus, Scripted(), look, **options)  # type: ignore[arg-type]
+def collect(corpus: Corpus, scope: StudyScope = WHOLE, **options: Any) -> study.Replay:
+    return study.collect_replies(corpus, Scripted(), scope, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

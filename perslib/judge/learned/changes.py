@@ -15,7 +15,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Block
 from perslib.judge.learned.explanation import Case
-from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.mixed import Array
 from perslib.llm import Ask
 from perslib.memory.features import FEATURES, KINDS, NAMES, measure_traits

@@ -22,7 +22,7 @@ import pandas as pd
 
 from perslib.corpus import Block, Corpus
 from perslib.judge.learned.explanation import GROUP_OF, Case, turn_ids
-from perslib.judge.learned.judge import LearnedJudge
+from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.mixed import Array, EncodedTurns, MixedModel, Parts
 from perslib.llm import Ask
 from perslib.memory import MemorySystem, Statement, memory

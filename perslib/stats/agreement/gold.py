@@ -13,8 +13,8 @@ import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, UnknownName, check_names
-from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import floats
+from perslib.stats.calibrate.user_scale import to_scale
+from perslib.stats.resample.leave_one_out import floats
 
 WHO = ["judge", "backbone"]
 

@@ -13,10 +13,10 @@ from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, Problem, check_names
 from perslib.stats.agreement.gold import WHO, JudgeKey, find_judge, of_judges, with_gold
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER, METRICS, check_users, interval_scale, measure_under
-from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import Resamples, count_carriers, estimate, floats, leave_out, name_bounds
+from perslib.stats.calibrate.user_scale import to_scale
+from perslib.stats.resample.agreement_sums import AgreementSums
+from perslib.stats.resample.leave_one_out import Resamples, count_carriers, estimate, floats, leave_out, name_bounds
 from perslib.stats.resample.sign_flips import holm
-from perslib.stats.resample.sums import AgreementSums
 
 _KEYS = ["candidate", *TURN]
 #: What an agreement table shows unless told otherwise: the paper's columns, both error rates, and what is

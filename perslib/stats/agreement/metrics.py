@@ -20,11 +20,11 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from perslib.errors import check_names
-from perslib.stats.calibrate.history import to_scale
+from perslib.stats.calibrate.user_scale import to_scale
 from perslib.stats.detect.detection import auroc_under
-from perslib.stats.resample.leave_out import Bools, Floats, Scale, drop_if_few, ratio
-from perslib.stats.resample.leave_out import pearson_from_moments as correlate_moments
-from perslib.stats.resample.sums import AgreementSums, WeightedSums
+from perslib.stats.resample.agreement_sums import AgreementSums, WeightedSums
+from perslib.stats.resample.leave_one_out import Bools, Floats, Scale, drop_if_few, ratio
+from perslib.stats.resample.leave_one_out import pearson_from_moments as correlate_moments
 
 Measure = Callable[[WeightedSums], Floats]
 

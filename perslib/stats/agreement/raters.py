@@ -18,7 +18,7 @@ import pandas as pd
 from sklearn.metrics import cohen_kappa_score
 
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.resample.leave_out import Floats, Resamples, floats, ratio
+from perslib.stats.resample.leave_one_out import Floats, Resamples, floats, ratio
 
 Level = Literal["nominal", "ordinal", "interval"]
 

@@ -19,8 +19,8 @@ from perslib.corpus.schema import REASONS
 from perslib.corpus.schema import SATISFIED as IS_SATISFIED
 from perslib.stats.agreement.gold import WHO, of_judges, with_gold
 from perslib.stats.agreement.raters import cohen_under
-from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import Resamples, floats, name_bounds
+from perslib.stats.calibrate.user_scale import to_scale
+from perslib.stats.resample.leave_one_out import Resamples, floats, name_bounds
 
 #: Stands in the place of a reason where a judge is satisfied, or gives none.
 SATISFIED, NO_REASON = "satisfied", "none given"

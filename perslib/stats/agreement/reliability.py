@@ -6,7 +6,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.stats.agreement.gold import WHO, of_judges, with_gold
-from perslib.stats.resample.leave_out import floats, mean_by, name_bounds
+from perslib.stats.resample.leave_one_out import floats, mean_by, name_bounds
 
 
 def reliability(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", bins: int = 5) -> pd.DataFrame:

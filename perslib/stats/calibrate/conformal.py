@@ -23,8 +23,8 @@ import pandas as pd
 
 from perslib.errors import DataError
 from perslib.stats.calibrate.fitted import of_one_judge
-from perslib.stats.calibrate.history import SCORES, Floats, to_scale
-from perslib.stats.resample.leave_out import Resamples, floats
+from perslib.stats.calibrate.user_scale import SCORES, Floats, to_scale
+from perslib.stats.resample.leave_one_out import Resamples, floats
 
 SET = [f"set{s}" for s in range(1, 6)]
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK
 from perslib.errors import DataError
-from perslib.stats.calibrate.history import SCORES, Floats, Ints, history_mean, to_scale
+from perslib.stats.calibrate.user_scale import SCORES, Floats, Ints, history_mean, to_scale
 from perslib.stats.calibrate.verdicts import JUDGED_BY, of_blocks, scores_of
 
 

@@ -9,8 +9,8 @@ import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
 from perslib.stats.calibrate.fitted import Fitted, prepare_training_rows
-from perslib.stats.calibrate.history import Floats
 from perslib.stats.calibrate.ordinal import ProportionalOdds, fit_ordinal
+from perslib.stats.calibrate.user_scale import Floats
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from perslib.stats.calibrate.fitted import Fitted, prepare_training_rows, score_and_level
-from perslib.stats.calibrate.history import Floats, Ints
+from perslib.stats.calibrate.user_scale import Floats, Ints
 
 #: Weight of the penalty on β (in squared standard deviations of x) and on the offsets c: settles what the data leave open, no more.
 RIDGE = 1e-3

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError
-from perslib.stats.calibrate.history import Floats
+from perslib.stats.calibrate.user_scale import Floats
 from perslib.stats.calibrate.verdicts import COUNTS
 
 #: Where the strength is sought, in turns. At the upper end all users are taken as alike.

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.stats.calibrate.fitted import prepare_training_rows
-from perslib.stats.calibrate.history import SCORES, Floats, Ints
+from perslib.stats.calibrate.user_scale import SCORES, Floats, Ints
 from perslib.stats.calibrate.verdicts import scores_of
 
 #: Thresholds are sought among this many quantiles of the train scores.

@@ -18,9 +18,9 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from perslib.stats.calibrate.fitted import Fitted, level_of, prepare_training_rows
-from perslib.stats.calibrate.history import Floats
+from perslib.stats.calibrate.user_scale import Floats
 from perslib.stats.calibrate.verdicts import of_blocks
-from perslib.stats.resample.leave_out import floats
+from perslib.stats.resample.leave_one_out import floats
 
 P = [f"p{s}" for s in range(1, 6)]
 

@@ -10,8 +10,8 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.errors import DataError, Problem, UnknownName, check_names
-from perslib.stats.calibrate.history import MIN_HISTORY, CalibratedScores, Floats, Ints, Ties, cdf, mean_shift
-from perslib.stats.resample.leave_out import floats
+from perslib.stats.calibrate.user_scale import MIN_HISTORY, CalibratedScores, Floats, Ints, Ties, cdf, mean_shift
+from perslib.stats.resample.leave_one_out import floats
 
 COUNTS = [f"n{s}" for s in range(1, 6)]
 
@@ -63,7 +63,7 @@ def calibrate_verdicts(
     reference : the same judges' verdicts on the recorded replies. With them the verdicts, on candidates' replies, are
         ranked among those of the block, and columns are called `reference_cdf`, `reference_mean_shift`. A block without
         recorded replies falls back; a judge without any is refused, for nothing of what it gave could be compared.
-    ties : as of `perslib.stats.calibrate.history.cdf`.
+    ties : as of `perslib.stats.calibrate.user_scale.cdf`.
     """
     pooled, by = verdicts, [*JUDGED_BY, "candidate"]
     if reference is not None:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from perslib.stats.resample.leave_out import Floats, Resamples, Scale, ratio
+from perslib.stats.resample.leave_one_out import Floats, Resamples, Scale, ratio
 
 _SCALES: dict[str, Scale] = {"best_reply": "share", "pairs_right": "share", "tau": "correlation"}
 MEASURES = ("best_reply", "regret", "pairs_right", "tau")

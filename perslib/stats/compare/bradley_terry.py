@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from perslib.errors import DataError, Problem
 from perslib.stats.compare.choices import WINS
-from perslib.stats.resample.leave_out import LEVEL, Floats
+from perslib.stats.resample.leave_one_out import LEVEL, Floats
 
 #: Strengths are drawn towards zero as by this many e-folds of prior spread, so that whoever wins always has a finite one.
 SPREAD = 10.0

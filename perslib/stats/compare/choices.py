@@ -14,7 +14,7 @@ import pandas as pd
 
 from perslib.errors import DataError, Problem
 from perslib.stats.compare.paired import mcnemar
-from perslib.stats.resample.leave_out import Resamples, floats
+from perslib.stats.resample.leave_one_out import Resamples, floats
 from perslib.stats.resample.sign_flips import holm
 from perslib.stats.resample.wilson import wilson
 

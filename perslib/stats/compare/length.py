@@ -7,8 +7,8 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.stats.agreement.gold import of_judges, with_gold
-from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import Floats, Resamples, estimate, floats
+from perslib.stats.calibrate.user_scale import to_scale
+from perslib.stats.resample.leave_one_out import Floats, Resamples, estimate, floats
 
 
 def length_audit(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.errors import DataError, Problem
-from perslib.stats.resample.leave_out import FLIPS, LEVEL, SEED, Floats, Resamples, name_bounds, ratio
+from perslib.stats.resample.leave_one_out import FLIPS, LEVEL, SEED, Floats, Resamples, name_bounds, ratio
 from perslib.stats.resample.sign_flips import holm
 
 _COLUMNS = [

@@ -19,7 +19,7 @@ import pandas as pd
 from scipy.stats import binom, norm
 
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.resample.leave_out import (
+from perslib.stats.resample.leave_one_out import (
     FEWEST_FLIPPED,
     LEVEL,
     SEED,

@@ -18,7 +18,7 @@ import pandas as pd
 from scipy import stats
 
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.resample.leave_out import LEVEL
+from perslib.stats.resample.leave_one_out import LEVEL
 
 TURNS_PER_USER = (1, 2, 3, 5, 10)
 #: From here on Student's t is the normal distribution.

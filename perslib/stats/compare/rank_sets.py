@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.stats.compare.paired import EXACT, compare_unpaired
-from perslib.stats.resample.leave_out import FEWEST_FLIPPED, FLIPS, LEVEL, SEED, Bools, Floats, floats, ratio
+from perslib.stats.resample.leave_one_out import FEWEST_FLIPPED, FLIPS, LEVEL, SEED, Bools, Floats, floats, ratio
 from perslib.stats.resample.sign_flips import holm, joint_sign_flip
 from perslib.stats.resample.wilson import with_wilson
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perslib.errors import DataError, Problem
 from perslib.stats.calibrate.conformal import quantile_over_users
-from perslib.stats.resample.leave_out import Bools, Floats
+from perslib.stats.resample.leave_one_out import Bools, Floats
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from perslib.errors import NotEnough, check_names
-from perslib.stats.resample.leave_out import Bools, Floats
+from perslib.stats.resample.leave_one_out import Bools, Floats
 
 Kind = Literal["platt", "temperature", "isotonic", "none"]
 

@@ -33,7 +33,7 @@ from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.resample.leave_out import (
+from perslib.stats.resample.leave_one_out import (
     Bools,
     Floats,
     Ints,

@@ -17,7 +17,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.stats.detect.detection import METRICS, check_labels, count_verdicts, misplace_unread
-from perslib.stats.resample.leave_out import Bools, Floats, floats
+from perslib.stats.resample.leave_one_out import Bools, Floats, floats
 
 BINS, FOLDS = 10, 10
 

@@ -14,7 +14,7 @@ import pandas as pd
 from perslib.corpus.schema import BAD, GOOD
 from perslib.stats.detect.detection import check_labels, misplace_unread
 from perslib.stats.detect.probabilities import FOLDS
-from perslib.stats.resample.leave_out import SEED, Bools, Floats, floats
+from perslib.stats.resample.leave_one_out import SEED, Bools, Floats, floats
 
 #: The threshold of a judge that has learned none.
 USUAL = 0.5

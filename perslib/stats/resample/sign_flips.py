@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from perslib.stats.resample.leave_out import FLIPS, SEED, Floats
+from perslib.stats.resample.leave_one_out import FLIPS, SEED, Floats
 
 
 def sign_flip(differences: Floats, flips: int = FLIPS, seed: int = SEED) -> float:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import norm
 
-from perslib.stats.resample.leave_out import LEVEL, Floats
+from perslib.stats.resample.leave_one_out import LEVEL, Floats
 
 
 def wilson(successes: npt.ArrayLike, n: npt.ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats]:

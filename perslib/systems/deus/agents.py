@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 
 from perslib.errors import DataError, Problem
-from perslib.saved import load_model, save_model
+from perslib.model_files import load_model, save_model
 from perslib.systems.deus.estimator import PatienceModel
 from perslib.systems.deus.networks import features
 from perslib.systems.deus.policies import KINDS, Policy, is_asked_often, moment, run_task_dialogue
@@ -82,7 +82,7 @@ class Agent:
         return max(moves, key=lambda move: found[move][0] if move in found else -1.0)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the table, the belief, and a card (`perslib.saved`)."""
+        """Write the table, the belief, and a card (`perslib.model_files`)."""
         rows = [(*own, move, *value) for own, moves in self.values.items() for move, value in moves.items()]
         arrays = {"table": np.array(rows, dtype=float), "costs": self.belief.costs, "worth": self.belief.worth}
         return save_model(folder, self.card, arrays)

@@ -21,7 +21,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from perslib.errors import DataError, PerslibError, UnknownName
-from perslib.saved import load_model, save_model
+from perslib.model_files import load_model, save_model
 from perslib.stats import Resamples, ratio
 from perslib.systems.deus.linear import LinearFunction, fit_linear
 from perslib.systems.deus.networks import (
@@ -210,7 +210,7 @@ class PatienceModel(BaseEstimator):
         return np.where(self.remaining_budget(dialogues)["budget"] >= 0, SUCCESS, FAILURE)
 
     def save(self, folder: str | Path) -> Path:
-        """Return weights, and a card of what they were learned from, in this folder (`perslib.saved`)."""
+        """Return weights, and a card of what they were learned from, in this folder (`perslib.model_files`)."""
         parts: dict[str, Any] = {"f": self.f_, "h": self.h_}
         if self.estimator == "linear":
             return save_model(folder, self.card_, {part: own.weights for part, own in parts.items()})

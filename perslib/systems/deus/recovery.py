@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.stats import Resamples, correlation, estimate, pearson_from_moments, ratio
-from perslib.stats.resample.leave_out import Scale
+from perslib.stats.resample.leave_one_out import Scale
 from perslib.systems.deus.estimator import PatienceModel, status_rates
 from perslib.systems.deus.world.records import FAILURE, SUCCESS, Dialogues
 

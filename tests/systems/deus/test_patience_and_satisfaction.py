@@ -11,7 +11,7 @@ import pytest
 from perslib.corpus import load
 from perslib.errors import UnknownName
 from perslib.report.show.tables import agreement_table
-from perslib.stats.resample import leave_out
+from perslib.stats.resample import leave_one_out
 from perslib.systems.deus.studies import patience_and_satisfaction as study
 
 
@@ -87,7 +87,7 @@ def test_what_the_page_says_of_the_comparison(estimates, world, monkeypatch):
     assert facts["budget"]["metric"] == facts["f_within"]["metric"] == "wc_pearson"
     assert facts["accuracy"] == pytest.approx(tuple(study.predict_outcomes(estimates).values()), nan_ok=True)
     assert 0.5 <= facts["same"] <= 1
-    monkeypatch.setattr(leave_out, "FEWEST_CARRIERS", 5)  # there are twelve users
+    monkeypatch.setattr(leave_one_out, "FEWEST_CARRIERS", 5)  # there are twelve users
     better = compared.assign(gain=0.1, gain_p_holm=0.01)
     # All outcomes are predicted but every tenth, so that users differ.
     missed = estimates["dialogue"].factorize()[0] % 10 == 0

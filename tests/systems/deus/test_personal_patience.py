@@ -10,8 +10,8 @@ from patience_made import EFFECTS, people
 from perslib.errors import DataError
 from perslib.stats import correlation
 from perslib.systems.deus import PatienceModel, score_recovery
-from perslib.systems.deus.personal import of_lives, relative_patience, split_by_user, with_profiles
 from perslib.systems.deus.policies import exploring, rule, simulate_dialogues
+from perslib.systems.deus.user_profiles import of_lives, relative_patience, split_by_user, with_profiles
 from perslib.systems.deus.world.users import user2
 from perslib.worlds import world
 

@@ -97,8 +97,8 @@ def test_whole_users_are_asked_about_until_there_are_topics_enough(corpus):
     assert study.select_users(corpus, Known(), limit=1).left_out == 1
     assert not study.select_users(corpus, Known()).is_first_look
     assert both.digest != study.select_users(corpus, Known(), limit=1).digest
-    look = study.select_users(corpus, Known("embedded"))
-    assert look.is_first_look and look.topics == 1 and len(look.persons[0].history) > 5
+    scope = study.select_users(corpus, Known("embedded"))
+    assert scope.is_first_look and scope.topics == 1 and len(scope.persons[0].history) > 5
     assert not study.select_users(corpus, Known("embedded"), limit=-1).is_first_look
 
 
@@ -137,8 +137,8 @@ def test_methods_go_by_the_names_of_table_2(corpus):
 
 def test_answers_of_a_first_look_are_short_by_their_form(corpus):
     model = Known("embedded")
-    look = study.select_users(corpus, model)
-    study.run_single_turn(look, [Vanilla("en")], model, model)
+    scope = study.select_users(corpus, model)
+    study.run_single_turn(scope, [Vanilla("en")], model, model)
     schemas = {name_of(r): r.schema["properties"] for r in model.asked}
     assert set(schemas) == {"pal_requirement", "pal_solution", "pal_selection", "pal_grade"}
     assert schemas["pal_solution"]["solution"]["maxLength"] == study.MOST_CHARACTERS

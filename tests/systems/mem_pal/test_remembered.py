@@ -20,7 +20,7 @@ from perslib.memory import Draft, EditedSystem, ScoreCountSystem, UserMemory, re
 from perslib.replay.contexts import make_context
 from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, TurnRetrieval
 from perslib.systems.mem_pal.memory.h2 import H2Memory
-from perslib.systems.mem_pal.memory.remembered import LongTermSystem, RecallMemory, make_memory_sessions
+from perslib.systems.mem_pal.memory.long_term_system import LongTermSystem, RecallMemory, make_memory_sessions
 
 ROWS: list[Row] = [
     ("ada", "recipe", "0", "knee soup", "a soup", 2),

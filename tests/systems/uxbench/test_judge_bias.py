@@ -14,7 +14,7 @@ from scripted import Scripted
 from perslib.corpus import TURN, Block, Corpus, load
 from perslib.judge import Computed, Constant, JudgeInputs
 from perslib.judge.evaluate import evaluate
-from perslib.judge.extent import choose_scope
+from perslib.judge.scope import choose_scope
 from perslib.replay.candidates import family_of
 from perslib.report import begin
 from perslib.report.show import plots

@@ -10,7 +10,7 @@ import pytest
 
 from perslib.corpus import TURN, load
 from perslib.errors import DataError, NotEnough, UnknownName
-from perslib.judge.extent import StudyScope
+from perslib.judge.scope import StudyScope
 from perslib.systems.uxbench.studies import labels_or_behaviour as study
 
 LOOK = StudyScope(60, 5, "published", 6000, False)

@@ -11,8 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perslib.systems.uxbench.loaders.log_records import session
-from perslib.systems.uxbench.signals import audit, deidentify, mine_log, private
-from perslib.systems.uxbench.signals.private import Placeholders, expand_pattern, hits, is_bank_card, is_identity_card
+from perslib.systems.uxbench.signals import audit, deidentify, mine_log, personal_data
+from perslib.systems.uxbench.signals.personal_data import (
+    Placeholders,
+    expand_pattern,
+    hits,
+    is_bank_card,
+    is_identity_card,
+)
 
 
 def kinds(text):
@@ -182,9 +188,13 @@ PIECE = st.one_of(st.sampled_from([*PERSONAL, "护照", "Ｄr. ", "İ", "ı", "�
 @settings(deadline=None, max_examples=100)
 @given(st.lists(PIECE, max_size=6).map("".join))
 def test_trying_only_rules_that_can_match_changes_nothing(text):
-    found, needed = hits(text), private._NEEDED.find_matches
+    found, needed = hits(text), personal_data._NEEDED.find_matches
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(private._NEEDED, "find_matches", lambda text: sorted({*range(len(private.RULES)), *needed(text)}))
+        patch.setattr(
+            personal_data._NEEDED,
+            "find_matches",
+            lambda text: sorted({*range(len(personal_data.RULES)), *needed(text)}),
+        )
         assert hits(text) == found
 
 

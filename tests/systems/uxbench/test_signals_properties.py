@@ -23,8 +23,8 @@ from perslib.systems.uxbench.signals import (
 )
 from perslib.systems.uxbench.signals import reaction as module
 from perslib.systems.uxbench.signals.complaint import _language, _only_fillers, complaint, complaints
-from perslib.systems.uxbench.signals.fast import count_characters
 from perslib.systems.uxbench.signals.table import table
+from perslib.systems.uxbench.signals.text_patterns import count_characters
 from perslib.systems.uxbench.signals.user_messages import closing, read_messages
 from perslib.systems.uxbench.signals.wording import any_of, cues, reading_seconds
 

@@ -15,7 +15,7 @@ from perslib import stats
 from perslib.corpus import load
 from perslib.errors import NotEnough
 from perslib.judge import UserMean
-from perslib.judge.extent import StudyScope
+from perslib.judge.scope import StudyScope
 from perslib.llm import Answer
 from perslib.prompts import PromptSettings
 from perslib.report.show.tables import translate_value

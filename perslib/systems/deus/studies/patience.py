@@ -16,13 +16,13 @@ import pandas as pd
 
 from perslib.stats import correlation
 from perslib.systems.deus.estimator import PatienceModel
-from perslib.systems.deus.personal import of_lives, relative_patience, split_by_user, with_profiles
 from perslib.systems.deus.pipeline import MEANS, REFERENCES, THRIFTY, TRAINED, Size, UserDialogues, collect_dialogues
 from perslib.systems.deus.plans import PLANS, estimate_best_plan, estimate_mean
 from perslib.systems.deus.policies import exploring, rule, run_task_dialogue, simulate_dialogues
 from perslib.systems.deus.published import LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
 from perslib.systems.deus.recovery import levels, reward_shares, score_recovery
 from perslib.systems.deus.text.crowd import Wording
+from perslib.systems.deus.user_profiles import of_lives, relative_patience, split_by_user, with_profiles
 from perslib.systems.deus.world.records import Dialogues
 from perslib.systems.deus.world.users import User, user1, user2, user3
 from perslib.systems.deus.world.world import World

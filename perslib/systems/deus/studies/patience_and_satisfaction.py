@@ -21,15 +21,15 @@ from sklearn.linear_model import RidgeCV
 
 from perslib.corpus import SESSION, TURN, Corpus, relabel
 from perslib.errors import UnknownName
-from perslib.judge.extent import FEWEST_REPLIES
+from perslib.judge.scope import FEWEST_REPLIES
 from perslib.memory.features import measure_traits, read_evidence_turns
 from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
-from perslib.stats.resample.leave_out import count_carriers, drop_if_few
+from perslib.stats.resample.leave_one_out import count_carriers, drop_if_few
 from perslib.systems.deus import FAILURE, SUCCESS, Dialogues, PatienceModel
-from perslib.systems.deus.personal import with_profiles
 from perslib.systems.deus.studies.patience_text import WORDS, fit_encoder
 from perslib.systems.deus.text import Bow, TextDialogue, as_dialogues, crowd, read_texts
 from perslib.systems.deus.text.dialogues import SAYS
+from perslib.systems.deus.user_profiles import with_profiles
 
 #: Ways to determine whether a dialogue was successful.
 SUCCESSES = ("last rating", "recorded", "session rating", "behaviour")

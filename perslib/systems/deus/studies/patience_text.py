@@ -11,11 +11,11 @@ import pandas as pd
 
 from perslib.corpus import load
 from perslib.errors import NotEnough, UnknownName
-from perslib.judge.extent import FEWEST_REPLIES
+from perslib.judge.scope import FEWEST_REPLIES
 from perslib.systems.deus.estimator import PatienceModel, status_accuracy
 from perslib.systems.deus.pipeline import Size
 from perslib.systems.deus.published import LEVEL_MEANS_R as LEVEL_MEANS_R
-from perslib.systems.deus.text.compared import against_ratings, by_budget, by_rating, ceiling
+from perslib.systems.deus.text.budget_ratings import against_ratings, by_budget, by_rating, ceiling
 from perslib.systems.deus.text.crowd import KAPPA, crowd, parts
 from perslib.systems.deus.text.dialogues import (
     RATINGS,

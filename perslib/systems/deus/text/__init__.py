@@ -7,7 +7,7 @@ budgets = fitted.remaining_budget(as_dialogues(test, encoder, goal_names(train))
 against_ratings(budgets, rated(test), "appropriateness")
 """
 
-from perslib.systems.deus.text.compared import against_ratings, by_budget, by_rating, ceiling
+from perslib.systems.deus.text.budget_ratings import against_ratings, by_budget, by_rating, ceiling
 from perslib.systems.deus.text.crowd import KAPPA, crowd, parts
 from perslib.systems.deus.text.dialogues import TextDialogue, as_dialogues, goal_names, make_rating_frame, read_texts
 from perslib.systems.deus.text.encoders import Bow, EmbeddingEncoder, Encoder, NextTurn

@@ -14,7 +14,6 @@ set, without a model. Mem-PAL, section 5. What fails is recorded where it fails,
 """
 
 from perslib.systems.mem_pal.bench.comparisons import compare_dialogues, find_majority_votes, outcomes, read_votes
-from perslib.systems.mem_pal.bench.faultless import TrueMemory
 from perslib.systems.mem_pal.bench.measures import best_bleu, bleu
 from perslib.systems.mem_pal.bench.multi_turn import (
     BenchDialogue,
@@ -34,6 +33,7 @@ from perslib.systems.mem_pal.bench.tables import (
 )
 from perslib.systems.mem_pal.bench.tasks import UserAnswers, grade_answers, run
 from perslib.systems.mem_pal.bench.topics import BenchTopic, BenchUser, Scene, list_bench_users, shorten_history
+from perslib.systems.mem_pal.bench.true_memory import TrueMemory
 
 __all__ = [
     "BenchDialogue",

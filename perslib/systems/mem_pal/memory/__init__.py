@@ -16,7 +16,7 @@ from perslib.systems.mem_pal.memory.baselines import (
 )
 from perslib.systems.mem_pal.memory.h2 import H2Memory
 from perslib.systems.mem_pal.memory.long_term import LongTermMemory
-from perslib.systems.mem_pal.memory.remembered import LongTermSystem
+from perslib.systems.mem_pal.memory.long_term_system import LongTermSystem
 
 #: What a long-term memory can be told of what `make_memory` can.
 OPTIONS = ("seed", "prompts", "embedder")

@@ -22,7 +22,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.judge.extent import choose_scope, split_names
+from perslib.judge.scope import choose_scope, split_names
 from perslib.llm import Backbone, Request
 from perslib.llm.request import digest, wrap_ask
 from perslib.prompts import PromptSettings
@@ -44,8 +44,8 @@ from perslib.systems.mem_pal.bench import (
 )
 from perslib.systems.mem_pal.bench.comparisons import EVALUATIONS
 from perslib.systems.mem_pal.bench.extractive import Extractive
-from perslib.systems.mem_pal.bench.faultless import is_synthetic
 from perslib.systems.mem_pal.bench.multi_turn import Template
+from perslib.systems.mem_pal.bench.true_memory import is_synthetic
 from perslib.systems.mem_pal.memory.baselines import baselines
 from perslib.systems.mem_pal.memory.h2 import H2Memory, OfficialMapping
 from perslib.systems.mem_pal.memory.h2.recall import Part
@@ -124,7 +124,7 @@ def select_users(
     """Return whole users of the corpus, up to `limit` topics (0: `TOPICS`, -1: all).
 
     The last `history` sessions and the last `logs` of each session are kept; 0 keeps all. A first look (see
-    `perslib.judge.extent`) takes one topic of one user if the truth of the corpus is known; otherwise it takes as much
+    `perslib.judge.scope`) takes one topic of one user if the truth of the corpus is known; otherwise it takes as much
     as for any model.
     """
     everyone = list_bench_users(corpus)

@@ -27,7 +27,7 @@ from perslib.systems.uxbench.construction.sources import FilteredSession
 from perslib.systems.uxbench.loaders.log_records import Message
 from perslib.systems.uxbench.signals import NEGATIVE, Reaction
 from perslib.systems.uxbench.signals.model import POSITIVE, PRECEDENCE
-from perslib.systems.uxbench.signals.private import audit
+from perslib.systems.uxbench.signals.personal_data import audit
 
 #: Strength of a signal → how far it is to be trusted, in the words of the released splits.
 CONFIDENCE = {"explicit": "high", "strong": "medium", "weak": "low"}

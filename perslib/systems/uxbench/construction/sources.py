@@ -24,7 +24,7 @@ from perslib.systems.uxbench.loaders.log_records import LogSession, get_field
 from perslib.systems.uxbench.loaders.logs import Reject, Source, read_log_sessions
 from perslib.systems.uxbench.signals import Reaction, make_log_sessions, reactions
 from perslib.systems.uxbench.signals.gate import Duplicates, SessionFilter, mask_slurs
-from perslib.systems.uxbench.signals.private import audit, deidentify
+from perslib.systems.uxbench.signals.personal_data import audit, deidentify
 from perslib.systems.uxbench.signals.similarity import tokenize_request
 
 

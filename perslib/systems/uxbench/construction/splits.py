@@ -32,7 +32,7 @@ from perslib.systems.uxbench.construction.rules import to_json_data
 from perslib.systems.uxbench.construction.taxonomy import AXES, label_id
 from perslib.systems.uxbench.loaders.uxbench import SPLITS
 from perslib.systems.uxbench.published import read_ux_table
-from perslib.systems.uxbench.signals.fast import count_characters
+from perslib.systems.uxbench.signals.text_patterns import count_characters
 
 #: Units (Chinese characters or words) of a request at which a length bin ends.
 LENGTHS = (12, 30, 80)

@@ -36,7 +36,7 @@ from perslib.judge import Judge, JudgeInputs, Verdict, judge
 from perslib.judge.asking.labels import SCORES
 from perslib.llm import Ask
 from perslib.llm.request import Message, digest
-from perslib.saved import load_model, save_model
+from perslib.model_files import load_model, save_model
 from perslib.stats import SEED
 from perslib.stats.detect.abstention import Abstention, fit_abstention
 from perslib.stats.detect.calibration import Calibration, Kind, fit_calibration
@@ -221,7 +221,7 @@ class Reward(Judge):
     # -- saving ----------------------------------------------------------------------------------------------
 
     def save(self, folder: str | Path) -> Path:
-        """Return weights, and a card: what it learned from, which labels, numbers, and their hashes (`perslib.saved`)."""
+        """Return weights, and a card: what it learned from, which labels, numbers, and their hashes (`perslib.model_files`)."""
         card = {
             **self._check_fitted(),
             "decision": {

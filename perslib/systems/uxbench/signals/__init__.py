@@ -23,7 +23,7 @@ from perslib.systems.uxbench.signals.behavioural import (
 from perslib.systems.uxbench.signals.gate import GateSettings, SessionFilter, mask_slurs
 from perslib.systems.uxbench.signals.mining import mine_log
 from perslib.systems.uxbench.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction, Signal, SignalSettings
-from perslib.systems.uxbench.signals.private import audit, deidentify
+from perslib.systems.uxbench.signals.personal_data import audit, deidentify
 from perslib.systems.uxbench.signals.reaction import reactions
 from perslib.systems.uxbench.signals.similarity import is_parallel_request, similarity, tokenize_request
 from perslib.systems.uxbench.signals.table import table

@@ -23,7 +23,7 @@ import numpy as np
 
 from perslib.errors import DataError
 from perslib.llm import embedder
-from perslib.saved import load_model, save_model
+from perslib.model_files import load_model, save_model
 
 FOLDER = Path(__file__).with_name("second")
 EXAMPLES = FOLDER / "examples.jsonl"

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from perslib.systems.uxbench.loaders.log_records import LogSession
 from perslib.systems.uxbench.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Signal, SignalSettings
-from perslib.systems.uxbench.signals.private import deidentify
+from perslib.systems.uxbench.signals.personal_data import deidentify
 from perslib.systems.uxbench.signals.reaction import reactions
 from perslib.systems.uxbench.signals.user_messages import read_messages
 from perslib.systems.uxbench.signals.wording import reading_seconds

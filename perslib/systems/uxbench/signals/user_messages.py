@@ -13,9 +13,9 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from perslib.systems.uxbench.signals.complaint import Complaint, complaint, complaints
-from perslib.systems.uxbench.signals.fast import Patterns, loosen_pattern
 from perslib.systems.uxbench.signals.model import SignalSettings, Strength
 from perslib.systems.uxbench.signals.similarity import COMPARED, ComparedText, cut_middle, tokenize_request
+from perslib.systems.uxbench.signals.text_patterns import Patterns, loosen_pattern
 from perslib.systems.uxbench.signals.wording import LANGUAGES, any_of, cues, language, to_simplified
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from perslib.paths import read_toml
-from perslib.systems.uxbench.signals.fast import count_characters
+from perslib.systems.uxbench.signals.text_patterns import count_characters
 
 LANGUAGES = ("zh", "en")
 CJK_A_SECOND = 8.3

@@ -17,13 +17,13 @@ from perslib.judge import Judge
 from perslib.judge.answering import Guarded
 from perslib.judge.asking.labels import SCORES
 from perslib.judge.evaluate import evaluate, select_blocks
-from perslib.judge.extent import FEWEST_REPLIES
+from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import judge_candidates as replay_scored
 from perslib.replay.candidates import family_of
 from perslib.report.show.tables import with_interval
 from perslib.report.show.words import name_of
-from perslib.stats.resample.leave_out import name_bounds
+from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.bench import PairJudge
 from perslib.text import join, translate

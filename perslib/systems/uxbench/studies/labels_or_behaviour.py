@@ -29,12 +29,12 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import NotEnough
 from perslib.judge import TaskStatistic, asks_model, make_judges
 from perslib.judge.evaluate import fit_judge, judge_blocks, select_blocks
-from perslib.judge.extent import StudyScope, choose_scope, require_replies, split_names, whole_numbers
+from perslib.judge.scope import StudyScope, choose_scope, require_replies, split_names, whole_numbers
 from perslib.llm import Backbone, find_model
 from perslib.report.show.tables import FormattedCell, format_number
 from perslib.stats import SEED, Resamples, estimate, floats, holm, resample_users
 from perslib.stats.agreement.metrics import measure_under
-from perslib.stats.resample.sums import AgreementSums
+from perslib.stats.resample.agreement_sums import AgreementSums
 from perslib.systems.uxbench.signals import behavioural
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
@@ -109,7 +109,7 @@ def judge_labels(
     names: str,
     corpus: Corpus,
     budgets: str,
-    look: StudyScope,
+    scope: StudyScope,
     language: str = "en",
     backbone: Backbone | None = None,
     *,
@@ -123,7 +123,7 @@ def judge_labels(
     Parameters
     ----------
     names, budgets : judges and numbers of labels, as the page's parameters list them.
-    corpus, look : whose replies, and how many.
+    corpus, scope : whose replies, and how many.
     language, backbone, seed : of the prompts, of judges that ask a model, and of random draws.
 
     Columns: judge, reads (whether it reads the reply), kind, budget, labels (the actual number in the evidence), TURN,
@@ -131,7 +131,7 @@ def judge_labels(
     """
     labelled, numbers = find_labels(corpus, seed), whole_numbers(budgets, "budgets")
     judgeable = corpus.block_ids(corpus.split().get("test", []))
-    drawn_blocks = select_blocks(corpus, limit=look.turns, seed=seed, has_score=True) if judgeable else []
+    drawn_blocks = select_blocks(corpus, limit=scope.turns, seed=seed, has_score=True) if judgeable else []
     blocks = [b for b in drawn_blocks if len(b) and labelled.index.isin(_list_turn_keys(b)).any()]
     if not blocks:
         raise NotEnough(
@@ -140,7 +140,7 @@ def judge_labels(
             corpus=corpus.name,
         )
     rows: list[tuple[object, ...]] = []
-    for judge in [TaskStatistic("mean"), *make_judges(names, look.make_settings(language), **look.memory)]:
+    for judge in [TaskStatistic("mean"), *make_judges(names, scope.make_settings(language), **scope.memory)]:
         fit_judge(judge, corpus, blocks, backbone, progress=False)
         ways: list[Way] = [(kind, n) for n in numbers for kind in KINDS] if judge.inputs.history else [NO_LABELS]
         # The variants of a block stand next to each other, so that they share the statistics of its texts.

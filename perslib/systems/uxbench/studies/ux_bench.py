@@ -14,14 +14,14 @@ from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, NotEnough
 from perslib.judge import Judge, LearnedJudge, TaskStatistic, UserMean
 from perslib.judge.evaluate import evaluate, select_blocks
-from perslib.judge.extent import FEWEST_REPLIES, StudyScope, require_model
+from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_model
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.report.show.tables import with_interval
 from perslib.stats import SEED, Resamples, compare_auroc
 from perslib.stats.agreement.metrics import measure_under
-from perslib.stats.resample.leave_out import name_bounds
-from perslib.stats.resample.sums import AgreementSums
+from perslib.stats.resample.agreement_sums import AgreementSums
+from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.construction import (
     FilteredSession,
@@ -201,7 +201,7 @@ def ask_model(
     cases: Sequence[ux.Case],
     model: Backbone | None,
     language: str,
-    look: StudyScope,
+    scope: StudyScope,
     strategies: Sequence[str],
     effort: str = "",
     seed: int = SEED,
@@ -214,9 +214,9 @@ def ask_model(
     if not cases:
         raise NotEnough("The model was not asked: there is no case to judge.")
     require_model(model)
-    if look.is_first_look:
+    if scope.is_first_look:
         cases = sorted(cases, key=lambda c: len(c.query) + len(c.reply))[: max(FEWEST_LOOK_CASES, len(cases) // 4)]
-    most = look.turns or len(cases)
+    most = scope.turns or len(cases)
     if "few-shot" in strategies:
         if len(cases) <= 2 * SHOTS:
             raise NotEnough(
@@ -229,7 +229,7 @@ def ask_model(
     few = draw_balanced(cases, most, seed)
     drawn_ids = {case.case for case in few}
     rest = [case for case in cases if case.case not in drawn_ids]
-    form = PromptSettings(language, window=0 if look.is_short else None, effort=effort or None)
+    form = PromptSettings(language, window=0 if scope.is_short else None, effort=effort or None)
     verdicts = []
     for strategy, classes in [*((strategy, 2) for strategy in strategies), (strategies[0], 3)]:
         examples = ux.sample_shots(rest, seed=seed) if strategy == "few-shot" else ()

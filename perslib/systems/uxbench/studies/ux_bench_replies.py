@@ -11,7 +11,7 @@ import pandas as pd
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, NotEnough
-from perslib.judge.extent import FEWEST_REPLIES
+from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.stats import SEED, floats, with_wilson

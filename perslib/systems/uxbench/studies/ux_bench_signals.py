@@ -14,7 +14,7 @@ import pandas as pd
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
-from perslib.judge.extent import FEWEST_REPLIES
+from perslib.judge.scope import FEWEST_REPLIES
 from perslib.report.show.tables import translate_value
 from perslib.stats import SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
 from perslib.systems.uxbench.bench import name_turns, read_ux_table

@@ -24,7 +24,7 @@ from perslib.llm import Backbone
 from perslib.prompts import read_phrases
 from perslib.stats import FEWEST_USERS, SEED, Floats, Resamples, estimate
 from perslib.stats.detect.detection import auroc_under
-from perslib.stats.resample.leave_out import name_bounds
+from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.systems.uxbench.tasks.audits import pad_reply
 
 #: The change that is none: chance level.

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import Any
 
 from perslib.systems.mem_pal.memory.baselines.memorybank import Bank, MemoryBank
-from perslib.systems.mem_pal.memory.baselines.past import (
+from perslib.systems.mem_pal.memory.baselines.session_store import (
     Baseline,
     SessionRetrieval,
     SessionStore,
     TurnRetrieval,
     Vanilla,
 )
-from perslib.systems.mem_pal.memory.baselines.written import ConditionMem, Records, RecurSum, Summaries
+from perslib.systems.mem_pal.memory.baselines.summaries import ConditionMem, Records, RecurSum, Summaries
 
 __all__ = [
     "Bank", "Baseline", "ConditionMem", "MemoryBank", "Records", "RecurSum", "SessionRetrieval", "SessionStore",

@@ -26,7 +26,7 @@ import numpy as np
 
 from perslib.llm import Ask
 from perslib.llm.structured.checked_questions import CheckedQuestion, ask_and_check, list_reply_faults, read_text
-from perslib.systems.mem_pal.memory.baselines.past import Baseline, PieceIndex, SessionStore, Unit
+from perslib.systems.mem_pal.memory.baselines.session_store import Baseline, PieceIndex, SessionStore, Unit
 from perslib.systems.mem_pal.memory.long_term import MemoryPiece, MemorySession, Purpose, Store
 
 

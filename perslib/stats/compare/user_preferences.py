@@ -16,7 +16,7 @@ import pandas as pd
 
 from perslib.errors import NotEnough
 from perslib.stats.compare.best_reply import DECIMALS, kendall
-from perslib.stats.resample.leave_out import SEED, Bools, Floats, Ints, ratio
+from perslib.stats.resample.leave_one_out import SEED, Bools, Floats, Ints, ratio
 from perslib.stats.resample.sign_flips import holm
 
 SHUFFLES = 1000

@@ -29,7 +29,7 @@ import phonenumbers
 
 from perslib.paths import read_toml
 from perslib.systems.uxbench.loaders.log_records import LogSession
-from perslib.systems.uxbench.signals.fast import Patterns
+from perslib.systems.uxbench.signals.text_patterns import Patterns
 from perslib.systems.uxbench.signals.wording import to_simplified
 
 
@@ -172,7 +172,7 @@ def is_chinese_name(text: str) -> bool:
     return not further and tag.startswith("nr") and not is_word(text)
 
 
-_SAID = read_toml(__file__, "private.toml")
+_SAID = read_toml(__file__, "personal_data.toml")
 #: Addresses of machines that everybody has.
 _ANYWHERE = frozenset(_SAID["anywhere"])
 #: What begins with a capital in English and is no name.

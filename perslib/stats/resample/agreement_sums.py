@@ -15,8 +15,8 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
-from perslib.stats.calibrate.history import to_scale
-from perslib.stats.resample.leave_out import Floats, Ints
+from perslib.stats.calibrate.user_scale import to_scale
+from perslib.stats.resample.leave_one_out import Floats, Ints
 
 #: Largest table of gold by score that intervals come from. Up to 204 different scores it is exact; finer scores are
 #: taken together to as many groups of neighbouring ranks (32 where gold is centred and thus fine as well). The

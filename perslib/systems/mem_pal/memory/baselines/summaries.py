@@ -26,7 +26,14 @@ from perslib.llm.structured.checked_questions import (
     list_reply_faults,
     read_text,
 )
-from perslib.systems.mem_pal.memory.baselines.past import Baseline, SessionStore, Unit, UnitRetrieval, in_time, logs_of
+from perslib.systems.mem_pal.memory.baselines.session_store import (
+    Baseline,
+    SessionStore,
+    Unit,
+    UnitRetrieval,
+    in_time,
+    logs_of,
+)
 from perslib.systems.mem_pal.memory.long_term import MemoryPiece, MemorySession, Purpose, Store
 
 LOGS_AT_ONCE = 300

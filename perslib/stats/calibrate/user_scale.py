@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perslib.errors import check_names
-from perslib.stats.resample.leave_out import Bools, Floats, Ints
+from perslib.stats.resample.leave_one_out import Bools, Floats, Ints
 
 SCORES: Ints = np.arange(1, 6)
 

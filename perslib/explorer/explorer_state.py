@@ -25,7 +25,7 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus, Target
 from perslib.corpus.files.records import json_lines
 from perslib.errors import DataError, FewTrainUsers, UnknownName
 from perslib.judge import FromStatements, Judge, Personal, Preferences, Verdict
-from perslib.judge.extent import StudyScope, choose_scope
+from perslib.judge.scope import StudyScope, choose_scope
 from perslib.llm import Ask, Backbone
 from perslib.memory import Draft, FixedSystem, MemorySystem, PreferenceMemory, UserMemory, make_memory, turns_by_id
 from perslib.memory.registry import EDITED
@@ -253,8 +253,8 @@ class ExplorerState(HasTraits):
 
     def memory_system(self, name: str | None = None) -> MemorySystem:
         """Return the memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
-        look = self.extent
-        system = make_memory(name or self.system, self.prompts, evidence=look.evidence, budget=look.budget)
+        scope = self.extent
+        system = make_memory(name or self.system, self.prompts, evidence=scope.evidence, budget=scope.budget)
         return Taught(system, self) if system.learns else system
 
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
@@ -365,12 +365,12 @@ class ExplorerState(HasTraits):
 class Taught(MemorySystem):
     """A memory that learns, taught from the train users of what is open when it is first built."""
 
-    def __init__(self, system: MemorySystem, looking: ExplorerState):
-        self.system, self.looking, self.name = system, looking, system.name
+    def __init__(self, system: MemorySystem, state: ExplorerState):
+        self.system, self.state, self.name = system, state, system.name
 
     async def build(self, block: Block, ask: Ask, judged: pd.DataFrame | None = None) -> UserMemory:
         """Return the system's own memory."""
         if isinstance(self.system, Preferences):
-            judge = await self.looking.teach(self.looking.statement_judge(), block.user, ask)
+            judge = await self.state.teach(self.state.statement_judge(), block.user, ask)
             return await Preferences(self.system.language, most=self.system.most, judge=judge).build(block, ask, judged)
-        return await (await self.looking.teach(self.system, block.user, ask)).build(block, ask, judged)
+        return await (await self.state.teach(self.system, block.user, ask)).build(block, ask, judged)

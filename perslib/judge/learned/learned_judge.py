@@ -43,9 +43,9 @@ from perslib.llm import Ask
 from perslib.memory import features
 from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, measure_traits, read_block_turns, tokens
 from perslib.stats import fit_population, fit_tilt, floats, histories
-from perslib.stats.calibrate.history import SCORES
 from perslib.stats.calibrate.ordinal import ordinal_probabilities, proportional_odds
 from perslib.stats.calibrate.tilt import P
+from perslib.stats.calibrate.user_scale import SCORES
 
 FOLDS = 5
 TURNS_AT_MOST = 1_500
