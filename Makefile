@@ -26,12 +26,14 @@ install = $(RUN) -m uv pip install --quiet --python $(RUN) $(1) || $(RUN) -m pip
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1@/' | column -t -s@
 
+# Without bytecode every process would compile all that it imports, and all tests, anew.
+report test: export PYTHONDONTWRITEBYTECODE :=
+
 report: $(READY) ## render the bundled studies into reports/ (ARGS="-b NAME": with a model)
 	@$(RUN) -m perslib report $(ARGS)
 
-# Without bytecode both processes would read all tests anew each time.
 test: $(READY) ## run the quick tests, in two processes; ARGS=--rest the others, --all every one; SYSTEM=deus its own
-	@env -u PYTHONDONTWRITEBYTECODE $(RUN) -m pytest -n 2 --dist worksteal $(ARGS) $(if $(SYSTEM),tests/systems/$(SYSTEM))
+	@$(RUN) -m pytest -n 2 --dist worksteal $(ARGS) $(if $(SYSTEM),tests/systems/$(SYSTEM))
 
 lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would
 	@$(RUN) -m pre_commit run --all-files --show-diff-on-failure

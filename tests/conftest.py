@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
+
+# Two processes test side by side, and threads of a library that computes would wait for each other; before numpy is there.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+
+import importlib.util
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -173,7 +173,9 @@ def _list_folders(folder: str | Path | None) -> list[Path]:
             folders.append(Path(value).expanduser().resolve())
             if not folders[-1].is_dir():
                 raise PromptError(f"The folder of prompts {folders[-1]} does not exist (given by {source})")
-    return list(dict.fromkeys([*folders, workspace() / "prompts", find_bundled("prompts")]))
+    # Those that are there: so a prompt is not checked anew for each workspace without prompts of its own.
+    usual = [one for one in (workspace() / "prompts", find_bundled("prompts")) if one.is_dir()]
+    return list(dict.fromkeys([*folders, *usual]))
 
 
 def _list_languages(shelves: Sequence[Path]) -> list[str]:
