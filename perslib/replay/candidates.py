@@ -1,7 +1,7 @@
 """Candidates: models that answer replayed turns anew (PersTurnBench, section 5).
 
     qwen = Candidate("qwen-8b", context="tfidf", language="zh")
-    replies = generated(qwen, corpus, turns, backbone("vllm-qwen3-8b"))
+    replies = generate_replies(qwen, corpus, turns, backbone("vllm-qwen3-8b"))
 
 A candidate gets the conversation up to the turn as real chat messages, and before it the system message that its
 context writes. The turns of a block are asked together, in the order in which they were said, so that a backbone

@@ -1,6 +1,6 @@
 """What would change the learned judge's mind: the smallest changes of a reply that turn its verdict round.
 
-    changes = answered(partial(find_changes, judge, block))
+    changes = run_with_answers(partial(find_changes, judge, block))
 
 One trait of the reply is changed and everything else stays, its words too. So this says what the judge goes by, not what
 the person would say of another reply.

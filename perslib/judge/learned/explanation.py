@@ -1,6 +1,6 @@
 """Why the learned judge gives a score: parts that add up to it, and the rated turns that it rests on.
 
-    explanation = answered(partial(judge.explain, block))
+    explanation = run_with_answers(partial(judge.explain, block))
     explanation.parts      what each trait adds, for everybody and for this user
     explanation.turns      what each of the user's rated turns adds
 

@@ -142,7 +142,9 @@ class EngineProcess:
 
     def __init__(self, path: Path, context: int):
         if importlib.util.find_spec("openvino_genai") is None:
-            raise BackboneError(f"The embedded engine is not installed. Install it with\n    {install_command('embedded')}")
+            raise BackboneError(
+                f"The embedded engine is not installed. Install it with\n    {install_command('embedded')}"
+            )
         wanted = {"path": str(path), "name": path.name, "context": context, "threads": cores() or 0}
         self.turn, self._ending = asyncio.Lock(), threading.Lock()
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115

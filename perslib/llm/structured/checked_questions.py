@@ -1,6 +1,6 @@
 """Questions whose answers are checked: what does not hold is said to the model once, then recorded and left out.
 
-    readings = await checked([Question("0000_sample3: outline", request, read), …], ask)
+    readings = await ask_and_check([CheckedQuestion("0000_sample3: outline", request, read), …], ask)
 
 `read` makes a value of an answer's data and says what is wrong with it. A value may come with faults: what could be
 kept of an answer that is partly wrong. The data has passed the request's JSON schema when it is read, so no type in it

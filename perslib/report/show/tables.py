@@ -1,7 +1,7 @@
 """Tables as pages show them: which columns, under which heads, in which form.
 
-    formatted(agreed)                                       # every estimate with its interval, every p as a p
-    formatted(counts, "judge", "r", weight="{:.1f}", share=interval("percent", digits=1), signal=label())
+    format_table(agreed)                                       # every estimate with its interval, every p as a p
+    format_table(counts, "judge", "r", weight="{:.1f}", share=format_as_interval("percent", digits=1), signal=format_as_label())
 
 An estimate `x` has its bounds in `x_low` and `x_high`, and its p-value in `x_p`; the standard deviation of what it is the
 mean of is `x_std`.

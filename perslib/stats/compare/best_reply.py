@@ -1,6 +1,6 @@
 """Several replies to a request: whether a judge picks what this person likes best, and what its mistakes cost.
 
-    picks(rated, ["learned", "everyone"], control="everyone")
+    measure_best_replies(rated, ["learned", "everyone"], control="everyone")
 
 `rated` has a row a reply: user, a request (`turn_id`), candidate, gold, and a column of scores for each judge. Of each request:
 

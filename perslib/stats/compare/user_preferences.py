@@ -1,6 +1,6 @@
 """Do people like different models best, beyond what few ratings give by chance?
 
-    each, chance = tastes(rated)
+    each, chance = compare_user_preferences(rated)
 
 `rated` has a row a reply: user, scenario, session, turn_id (of the request), model, and `liked`, its rating less the mean of
 the request's. Chance is what comes out when whose conversation it was is shuffled: if people do not differ, it could have

@@ -1,9 +1,9 @@
 """Patience as a budget: what a turn costs a user, recovered from success and failure alone (DEUS).
 
-    dialogues = collect(exploring(rule, 0.25), user2(), 3000, seed=1)
+    dialogues = simulate_dialogues(exploring(rule, 0.25), user2(), 3000, seed=1)
     train, test = dialogues.split(seed=42)
     fitted = PatienceModel(v_b=-1.0).fit(train)
-    fitted.turn_satisfaction(test), fitted.remaining_budget(test), recovered(fitted, test)
+    fitted.turn_satisfaction(test), fitted.remaining_budget(test), score_recovery(fitted, test)
 
 The world is `perslib.systems.deus.world.world`.
 """

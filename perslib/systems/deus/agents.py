@@ -1,7 +1,7 @@
 """Agents that learn whom they talk to, from whether dialogues succeed (DEUS, section 4.1.2).
 
-    agent = learn(user2(), Settings(dialogues=20_000))
-    agent = learn(user3(), Settings(), believe(fitted, dialogues))    # costs and budgets are only estimated
+    agent = fit_agent(user2(), TrainingSettings(dialogues=20_000))
+    agent = fit_agent(user3(), TrainingSettings(), estimate_belief(fitted, dialogues))    # costs and budgets are only estimated
     try_policy(agent, user2(), 20_000, seed=9).mean()
 
 The paper trains deep networks over 300 actions. Here an agent has a few moves at each moment (`policies.moment`): what

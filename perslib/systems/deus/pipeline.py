@@ -2,7 +2,7 @@
 
     run = Pipeline("runs/patience", "smoke").finish()
     run.success(), run.outcomes()                  # Table 1 with its controls; each dialogue behind it
-    run.collected(42, "user2"), run.estimate(42, "R2")
+    run.simulate_user(42, "user2"), run.estimate(42, "R2")
 
 1 Agent 1 is made for User 1: the rule · 2 collect its dialogues with users 2 and 3, with exploration (without, too few
 actions are seen to tell their costs apart) · 3 estimate R2, R3 (looking ahead) and R4 (the same dialogues, not looking

@@ -2,7 +2,7 @@
 
 A policy is called with what the system sees and a generator, and returns an action: `policy(seen, rng)`.
 
-    collect(exploring(rule, 0.25), user2(), 3000, seed=1)
+    simulate_dialogues(exploring(rule, 0.25), user2(), 3000, seed=1)
 
 Every dialogue has a generator of its own, made of the seed and its number, so that the first thousand of three
 thousand dialogues are the thousand that one would get alone.

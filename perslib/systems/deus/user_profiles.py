@@ -1,8 +1,8 @@
 """Patience of people rather than of tasks: the profile enters h (what the paper leaves as future work).
 
     people = of_lives(115)                                     # users whose patience goes by their strictness
-    dialogues = with_profiles(collect(policy, [p.user for p in people], 3000), {p.user.kind: p.words for p in people})
-    train, test = apart(dialogues)                             # no user stands on both sides
+    dialogues = with_profiles(simulate_dialogues(policy, [p.user for p in people], 3000), {p.user.kind: p.words for p in people})
+    train, test = split_by_user(dialogues)                             # no user stands on both sides
     model = PatienceModel(profile=True).fit(train)
     relative_patience(model, test)                             # estimated and true, a row a user
 

@@ -1,11 +1,11 @@
 """Judging user experience from what users do, and how judges err at it (UXBench).
 
-verdicts = judged_by(UXJudge(PromptSettings("zh")), cases, backbone)    # good or bad; what could not be read is counted
+verdicts = judge_each_case(UXJudge(PromptSettings("zh")), cases, backbone)    # good or bad; what could not be read is counted
 perslib.stats.measure_verdicts(verdicts)                      # accuracy, d′ and criterion, with intervals
 topics_of(cases)                                              # scenario, intent and domain of each, by rules or a model
 position_audit(judge, pairs_of(replies, 40), corpus)          # what does the order do, for any judge
 Reward().learn(lessons_of(corpus))                            # how likely is a reply to be liked: learned, calibrated
-published("table3")                                           # the paper's numbers, for comparison
+read_ux_table("table3")                                           # the paper's numbers, for comparison
 """
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL

@@ -4,7 +4,7 @@ train, validation, test = parts(crowd(1500, "en"))
 encoder = Bow("en").fit([pair for text in train for pair in text.pairs()])
 fitted = PatienceModel(actions="none").fit(as_dialogues(train, encoder))
 budgets = fitted.remaining_budget(as_dialogues(test, encoder, goal_names(train)))
-against_ratings(budgets, rated(test), "appropriateness")
+against_ratings(budgets, make_rating_frame(test), "appropriateness")
 """
 
 from perslib.systems.deus.text.budget_ratings import against_ratings, by_budget, by_rating, ceiling

@@ -1,13 +1,13 @@
 """PAL-Bench: what a memory is worth when requirements are restated, solutions proposed and chosen, and talked over.
 
-    who = people(corpus)
+    who = list_bench_users(corpus)
     answers, served = run([H2Memory("zh"), *baselines("zh")], who, backbone, PromptSettings("zh"))
-    samples = scored(graded(answers, who, judge, PromptSettings("zh")), who)
-    results(samples), differences(samples, "H²Memory"), costs(answers, served)
+    samples = score_samples(grade_answers(answers, who, judge, PromptSettings("zh")), who)
+    average_samples(samples), compare_methods(samples, "H²Memory"), costs(answers, served)
 
-    dialogues = talked(begun(memories, who, backbone), user, assistant, PromptSettings("zh"))
-    pairs = outcomes(judged(dialogues, judge, PromptSettings("zh"), method="H²Memory"))
-    win_tie_lose(pairs), agreement_with_people(pairs, voted(read_votes("votes.csv")))
+    dialogues = run_dialogues(start_dialogues(memories, who, backbone), user, assistant, PromptSettings("zh"))
+    pairs = outcomes(compare_dialogues(dialogues, judge, PromptSettings("zh"), method="H²Memory"))
+    win_tie_lose(pairs), agreement_with_people(pairs, find_majority_votes(read_votes("votes.csv")))
 
 `shorten_history(person, history=3, logs=20)` cuts a user's months; `TrueMemory(corpus)` is H²Memory from the truth of a synthetic
 set, without a model. Mem-PAL, section 5. What fails is recorded where it fails, left out of means, and counted beside them.

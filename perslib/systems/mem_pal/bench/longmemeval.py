@@ -1,7 +1,7 @@
 """LongMemEval's questions on preferences, as Mem-PAL's Table 4 asks them: dialogues only, graded by each question's rubric.
 
     questions = read_questions("longmemeval_s.json")                  # those of type single-session-preference
-    answers = answered([H2Dialogues("en"), *baselines("en")], questions, backbone, judge)
+    answers = answer_questions([H2Dialogues("en"), *baselines("en")], questions, backbone, judge)
     accuracies(answers)
 
 Every question has a haystack of dated dialogues of its own and is asked when all of them are over. The data set is not

@@ -1,8 +1,8 @@
 """PAL-Bench's results as tables (Mem-PAL, Tables 2, 3, 10 and 11), each number with its interval over users.
 
-scored(answers, people)          one row a sample and metric
-results(samples)                 Table 2 and 10: means as published, pooled over samples
-differences(samples)             methods against each other on the samples both have
+score_samples(answers, people)          one row a sample and metric
+average_samples(samples)                 Table 2 and 10: means as published, pooled over samples
+compare_methods(samples)             methods against each other on the samples both have
 costs(answers, served)           what each method took
 win_tie_lose(pairs)              Table 3
 agreement_with_people(…)         Table 11

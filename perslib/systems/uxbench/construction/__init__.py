@@ -3,7 +3,7 @@
 estimate(log, miner=small, judge=large)                     # calls, tokens, cost, before anything is asked
 made = construct(log, "folder", miner=small, judge=large)   # made.cases, made.funnel, made.reasons
 export_review(made.cases, "review.csv")                     # to people; import_review reads what comes back
-kept, _ = reviewed(made.cases, import_review("review.csv", made.cases))
+kept, _ = apply_reviews(made.cases, import_review("review.csv", made.cases))
 write_splits("splits", splits(kept))                        # files that `perslib import uxbench` reads
 
 De-identified sessions pass a gate; replies that users showed to be good or bad are candidates; the miner says which are

@@ -2,7 +2,7 @@
 
     export_review(made.cases, "review.csv")                     one row a case; reviewers fill in the last columns
     reviews = import_review(["anna.csv", "ben.csv"], made.cases)
-    review_agreement(reviews); kept, rejected = reviewed(made.cases, reviews)
+    review_agreement(reviews); kept, rejected = apply_reviews(made.cases, reviews)
 
 Any spreadsheet program opens it: it is UTF-8 with the mark by which Excel knows that, so Chinese stays Chinese. What
 Excel saves again as "CSV UTF-8" is read, with commas, semicolons or tabs.

@@ -1,10 +1,10 @@
 """The light reward models: a logistic regression on what is read of a case, its penalty chosen on unseen users.
 
-Words()                          the default, without any download: seconds for 17,000 cases on two cores
-Words(length=False)              the same, blind to how long anything is
-Words(views=("reply",))          an ablation: words of the reply alone, and the numbers
-Embedded()                       on sentence vectors of the workbench's own encoder, in process
-Embedded("openai", model="…")    any name that `perslib.llm.embeddings.embedder` knows, or anything with a name and `embed`
+WordBackend()                          the default, without any download: seconds for 17,000 cases on two cores
+WordBackend(length=False)              the same, blind to how long anything is
+WordBackend(views=("reply",))          an ablation: words of the reply alone, and the numbers
+EmbeddingBackend()                       on sentence vectors of the workbench's own encoder, in process
+EmbeddingBackend("openai", model="…")    any name that `perslib.llm.embeddings.embedder` knows, or anything with a name and `embed`
 
 Tried and left out: punctuation of request and reply, how far the reply takes up words and numbers of request and
 history, and cues in the user's earlier messages. Chosen on training users they moved the AUROC on held-out users of the

@@ -1,8 +1,8 @@
 """A log of any size, mined block by block into one table: a row a reply.
 
-    mined("log.jsonl").table                               # as a frame
-    mined("log.parquet", out="mined/", processes=4)        # written as it goes, in constant memory
-    mined("log.parquet", out="mined/", scheduler="tcp://…")   # by the workers of a Dask cluster
+    mine_log("log.jsonl").table                               # as a frame
+    mine_log("log.parquet", out="mined/", processes=4)        # written as it goes, in constant memory
+    mine_log("log.parquet", out="mined/", scheduler="tcp://…")   # by the workers of a Dask cluster
 
 A block becomes a table by a plain function, `block_table`, which knows of no other block; so the result does not depend
 on how the log is cut, nor on who works the blocks off. Blocks are cut here, between sessions, wherever they are worked.

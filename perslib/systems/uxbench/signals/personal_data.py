@@ -1,6 +1,6 @@
 """De-identification by rules, before anything else is computed or kept (UXBench, section 3).
 
-    deidentified(session, key)   texts with `[PHONE_1]` for what is personal, the same number for the same thing
+    deidentify(session, key)   texts with `[PHONE_1]` for what is personal, the same number for the same thing
                                  throughout the session; cid as a keyed digest; times shifted, gaps kept
     audit(texts)                 how often each rule hits; never what it hit
 

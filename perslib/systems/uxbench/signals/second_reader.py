@@ -4,8 +4,8 @@ People complain, thank and give up in more ways than any list of cues holds. Thi
 (multilingual-e5-small, on this machine) with those of written examples, `second/examples.jsonl`: a logistic regression for each of the
 three, whose weights lie beside them. It is slow, some hundred messages a second, so it is asked for:
 
-    signals_of(corpus, Settings(reader="embeddings"))
-    mined("log.jsonl", settings=Settings(reader="embeddings"))
+    signals_of(corpus, SignalSettings(reader="embeddings"))
+    mine_log("log.jsonl", settings=SignalSettings(reader="embeddings"))
 
 `python -m perslib.systems.uxbench.signals.second_reader` fits the weights anew when examples have changed, and prints how well examples are
 read that were not fitted to.
