@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus.schema import SESSION, TEXT, TURN, coerce
+from perslib.corpus.schema import SESSION, TURN, coerce
 from perslib.errors import UnknownName
 
 Message = dict[str, str]
@@ -125,7 +125,6 @@ class Block:
 
 #: So many blocks of a corpus are kept, some kilobytes each beside its texts.
 KEPT = 256
-_TARGET_KINDS = {name: TEXT for name in TARGET_COLUMNS if name not in ("turn", "prefix")} | {"turn": "int64"}
 _TOLD = ["task", "assistant"]
 _NONE = np.array([], dtype=np.intp)
 Rows = Mapping[Hashable, np.ndarray]
@@ -227,19 +226,17 @@ class Cutter:
 
     def _targets(self, sessions: np.ndarray) -> pd.DataFrame:
         rows = self._turns_of(sessions)
-        part, told = self._spoken.iloc[rows], self._select_task_and_assistant(rows)
-        targets: list[tuple[object, ...]] = []
-        last: list[str] = []
+        part, is_target = self._spoken.iloc[rows], ~self._leads[rows]
+        prefixes: list[tuple[Message, ...]] = []
+        last: tuple[object, ...] = ()
         prefix: tuple[Message, ...] = ()
-        shown = zip(*(part[name] for name in TURN), *told.values())
-        for (*key, turn, task, assistant), (*asked, reply), leads in zip(
-            shown, _iterate_turn_messages(part), self._leads[rows]
-        ):
+        for key, (*asked, reply) in zip(zip(*(part[name] for name in SESSION)), _iterate_turn_messages(part)):
             prefix = (*prefix, *asked) if key == last else tuple(asked)
-            if not leads:
-                targets.append((*key, turn, task, assistant, prefix, reply["content"]))
+            prefixes.append(prefix)
             last, prefix = key, (*prefix, reply)
-        return pd.DataFrame(targets, columns=TARGET_COLUMNS, dtype=object).astype(_TARGET_KINDS)
+        columns = {name: part[name].array for name in (*SESSION, "response")} | self._select_task_and_assistant(rows)
+        columns |= {"turn": part["turn"].to_numpy("int64"), "prefix": pd.Series(prefixes, dtype=object).array}
+        return pd.DataFrame({name: columns[name][is_target] for name in TARGET_COLUMNS})
 
     # -- device logs ---------------------------------------------------------------------------------
 

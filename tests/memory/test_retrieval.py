@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 from histories import corpus_of, scored_past
 from real import ROOT, needs
+from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from perslib.corpus import load
 from perslib.errors import UnknownName
 from perslib.memory import ANCHORS, EPISODES, Retrieval, TextForm, select_nearest, select_rated_turns, turn_id
+from perslib.memory.ngrams import multiply_rows
 
 HISTORY = [
     ("ada", "travel", "0", "Where to go in May?", "Lisbon is warm in May.", 5),
@@ -152,3 +154,13 @@ def test_texts_without_any_letter_resemble_nothing():
     block = corpus_of(rows).block("ada", "gift")
     assert Retrieval(ANCHORS).similarities(block).tolist() == [[0]]
     assert Retrieval(ANCHORS).anchors(block, k=1)[0][0].similarity == 0
+
+
+def test_products_of_rows_are_those_of_the_plain_matrix():
+    random = np.random.default_rng(0)
+    counts = sparse.hstack(
+        [sparse.random_array((60, n), density=d, rng=random) for n, d in ((3000, 0.4), (9000, 0.01))]
+    )
+    counts = counts.tocsr()
+    assert multiply_rows(counts) == pytest.approx((counts @ counts.T).toarray(), abs=1e-10)
+    assert multiply_rows(counts[:1]).shape == (1, 1) and multiply_rows(counts[:0]).shape == (0, 0)

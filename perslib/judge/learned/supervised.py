@@ -24,7 +24,7 @@ from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error
 from perslib.judge.history import NO_HISTORY, Scores, history_scores, list_training_blocks
 from perslib.judge.taught import Kept
 from perslib.llm import Ask
-from perslib.memory.ngrams import count_ngrams, weigh_ngrams
+from perslib.memory.ngrams import count_ngrams, multiply_rows, weigh_ngrams
 from perslib.memory.retrieval import weigh_rows
 
 #: Penalties that ridge chooses from, by cross-validation over train users.
@@ -78,7 +78,7 @@ class Supervised(Judge):
         counts = [count_ngrams(texts, size) for size in self._sizes]
         self._idf = [weigh_ngrams(own) for own in counts]
         inputs, scores = self._inputs(counts, numbers), np.concatenate([scores for *_, scores in taken])
-        shared = (inputs @ inputs.T).toarray()
+        shared = multiply_rows(inputs)
         share = _learn(shared, scores, _choose_penalty(shared, scores, users))
         self._weights = inputs.T @ share
         self._usual = float(scores.mean() - inputs.mean(axis=0) @ self._weights)
