@@ -198,7 +198,7 @@ def test_a_run_over_http_resumes_without_asking_again(model, server):
     one = model()
     memories = [Vanilla("zh"), RecurSum("zh"), MemoryBank("zh", embedder=Letters())]
     frame, served = run(memories, [PERSON], one, PromptSettings("zh"))
-    assert frame["error"].isna().all() and len(frame) == 27 and not any(s.list_failures for s in served)
+    assert frame["error"].isna().all() and len(frame) == 27 and not any(s.failures for s in served)
     assert frame["tokens_in"].tolist() == [100] * 27
     dialogues = run_dialogues(start_dialogues(memories, [PERSON], one), one, one, PromptSettings("zh"))
     assert not any(d.error for d in dialogues)

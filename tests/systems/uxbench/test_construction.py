@@ -66,7 +66,7 @@ def test_the_synthetic_world_becomes_splits_that_the_loader_reads(tmp_path, lang
     stages = made.funnel.set_index("stage")
     assert (stages["in"] == stages["left"] + stages["rejected"]).all()
     assert stages["left"]["candidates"] == stages["in"]["mine"] and stages["left"]["clean"] == len(made.cases) > 10
-    assert len(made.rejected) == stages["rejected"].sum() == made.reasons["count"].sum()
+    assert len(made.rejections) == stages["rejected"].sum() == made.reasons["count"].sum()
     assert set(made.cases["side"]) == {"bad", "good"}
     texts = {m["cid"]: m for m in made.cases.to_dict("records")}
     for row in texts.values():

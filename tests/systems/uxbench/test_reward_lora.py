@@ -84,7 +84,7 @@ def test_the_history_gives_way_first(model):
     lora = model.backend
     long = [{"role": "user", "content": "today " * 500}, {"role": "assistant", "content": "often " * 500}]
     case = type(made(1)[0])("c", "which gift is right", tuple(long), "clear steps and then prices")
-    ids = lora._encoded(case)
+    ids = lora._encode_case(case)
     assert len(ids) == QUICK.length
     words = lora._tokens.decode(ids)
     assert "which gift is right" in words and "clear steps and then prices" in words and "Verdict" in words

@@ -60,7 +60,7 @@ def test_judging_answering_labelling_and_construction_are_spread(cluster, tmp_pa
             "answered": replies,
             "labelled": strategies_of(replies, complaints, PromptSettings(), model, progress=False),
             "funnel": made.funnel,
-            "rejected": made.list_rejections,
+            "rejected": made.rejections,
         }
 
     with Endpoint(said) as server:

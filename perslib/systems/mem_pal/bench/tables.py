@@ -135,7 +135,7 @@ def costs(answers: pd.DataFrame, served: Sequence[UserAnswers]) -> pd.DataFrame:
     Columns: method; build_calls, build_tokens (in and out), build_seconds (of the calls, one after another), build_cost;
     the same of `answer_`; memory_failed and answers_failed: what models did not give, in all.
     """
-    rows = [{"method": s.method, **s.build, "memory_failed": len(s.list_failures)} for s in served]
+    rows = [{"method": s.method, **s.build, "memory_failed": len(s.failures)} for s in served]
     built, means, kinds = pd.DataFrame(rows), [], dict.fromkeys(_TAKEN, "float64")
     for name, frame in (("build", built), ("answer", answers)):
         taken = frame.assign(tokens=frame["tokens_in"] + frame["tokens_out"]).astype(kinds)

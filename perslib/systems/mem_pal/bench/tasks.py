@@ -89,11 +89,11 @@ def make_task_question(
 ) -> CheckedQuestion[str]:
     """Return the question of a task; the answer is a text, for a selection two ids with a blank between them."""
     shown: dict[str, Any] = {"blocks": group_pieces(pieces), "query": topic.query}
-    read = partial(_selection, topic.number_candidates) if task == "selection" else read_text(task)
+    read = partial(_selection, topic.numbered_candidates) if task == "selection" else read_text(task)
     if task != "requirement":
         shown["requirement"] = topic.requirement
     if task == "selection":
-        shown["candidates"] = [{"id": id, "text": text} for id, text in topic.number_candidates.items()]
+        shown["candidates"] = [{"id": id, "text": text} for id, text in topic.numbered_candidates.items()]
     return CheckedQuestion(f"{topic.id}: {task}", form.make_request(f"pal_{task}", **shown), read)
 
 
@@ -130,7 +130,7 @@ class UserAnswers:
     build: Spent
 
     @property
-    def list_failures(self) -> tuple[str, ...]:
+    def failures(self) -> tuple[str, ...]:
         """What of the memory a model did not give."""
         return self.stores[-1].failed
 

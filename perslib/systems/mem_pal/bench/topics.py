@@ -48,14 +48,14 @@ class BenchTopic:
         return dict(zip(TOPIC, (self.user, self.session, self.name)))
 
     @property
-    def number_candidates(self) -> dict[str, str]:
+    def numbered_candidates(self) -> dict[str, str]:
         """The candidates as S1, S2, … in their order, never shuffled."""
         return {f"S{i}": text for i, text in enumerate(self.candidates, start=1)}
 
     @property
     def feedback(self) -> dict[str, str]:
         """Label of each numbered candidate."""
-        return dict(zip(self.number_candidates, self.labels, strict=True))
+        return dict(zip(self.numbered_candidates, self.labels, strict=True))
 
 
 @dataclass(frozen=True)

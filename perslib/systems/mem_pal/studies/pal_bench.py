@@ -291,7 +291,7 @@ class Bench:
             "n": len(answers),
             "failed": int(answers["said"].isna().sum()),
             "ungraded": int(answers["grade_error"].notna().sum()),
-            "pieces": sum(len(s.list_failures) for s in self.served),
+            "pieces": sum(len(s.failures) for s in self.served),
             "error": errors.index[0][:70] if len(errors) else "–",
         }
 

@@ -214,7 +214,9 @@ def _format_answer(topic: BenchTopic, task: str, answer: str | None) -> str | No
     """Return an answer in readable form: selected solutions in full, with the user's opinion of each."""
     if task != "selection" or answer is None:
         return answer
-    selected = [f"{_MARK[topic.feedback[i]]} {i}{translate(': ')}{topic.number_candidates[i]}" for i in answer.split()]
+    selected = [
+        f"{_MARK[topic.feedback[i]]} {i}{translate(': ')}{topic.numbered_candidates[i]}" for i in answer.split()
+    ]
     return "\n".join(selected)
 
 

@@ -125,7 +125,7 @@ class Construction:
     models: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def list_rejections(self) -> pd.DataFrame:
+    def rejections(self) -> pd.DataFrame:
         """What was left out, one row each: stage, reason, place, detail."""
         return pd.DataFrame(self.rejects, columns=list(Rejection._fields))
 
