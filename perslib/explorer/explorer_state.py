@@ -119,7 +119,7 @@ class ExplorerState(HasTraits):
         super().__init__()
         self.corpus, self.backbone, self.language = corpus, backbone, language
         self.prompts = corpus.language if corpus.language in ("zh", "en") else language
-        self.extent: StudyScope = choose_scope(backbone, 0)
+        self.scope: StudyScope = choose_scope(backbone, 0)
         self.journal = Journal(corpus.name)
         self._taught: dict[tuple[str, ...], Any] = {}
         self._is_telling = self.is_filling = False
@@ -253,14 +253,14 @@ class ExplorerState(HasTraits):
 
     def memory_system(self, name: str | None = None) -> MemorySystem:
         """Return the memory system of this name (`edited: …` for a saved one), prompts in the corpus's language."""
-        scope = self.extent
+        scope = self.scope
         system = make_memory(name or self.system, self.prompts, evidence=scope.evidence, budget=scope.budget)
         return Taught(system, self) if system.learns else system
 
     def judge(self, memory: UserMemory | None, *, written: bool = True) -> Judge:
         """Return the personal judge with this memory, as the studies ask it on this backbone."""
         given = None if memory is None else FixedSystem(memory)
-        return Personal(given, self.extent.make_settings(self.prompts, written=written), name="personal")
+        return Personal(given, self.scope.make_settings(self.prompts, written=written), name="personal")
 
     async def score_at_once(self, block: Block, memory: UserMemory | None, ask: Ask) -> AtOnce:
         """Score a reply by what everybody likes and by statements on this user, without a model.

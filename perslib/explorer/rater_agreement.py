@@ -78,7 +78,7 @@ class RaterAgreement(widgets.VBox):
         own, state = self._ratings(), self.state
         if own is None:
             return
-        keys, settings = set(keys_of(own)), state.extent.make_settings(state.prompts, written=False)
+        keys, settings = set(keys_of(own)), state.scope.make_settings(state.prompts, written=False)
         judge = Personal(state.memory_system(), settings, name=f"personal ({state.system})")
         rated = [state.corpus.block(*of) for of in dict.fromkeys(own[BLOCK].itertuples(index=False, name=None))]
         blocks = [replace(block, targets=select_by_keys(block.targets, keys)) for block in rated]

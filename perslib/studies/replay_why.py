@@ -2,6 +2,7 @@
 
     traced = trace_candidates(judge, corpus, replies)
     compare_groups(traced, first)                     by which groups of traits the first is above each of the others
+    list_largest_gaps(by_group)                       the largest of these in words, one a candidate
     find_turned_round(traced, first, judge, corpus)   users for whom another is better, and what they like
 
 These are the judge's own scores, before any calibration.
@@ -22,9 +23,11 @@ from perslib.llm import compute
 from perslib.memory.preferences import LEVEL
 from perslib.prompts import read_phrases
 from perslib.replay.replies import blocks_of
+from perslib.report.show.tables import format_as_interval, format_table
+from perslib.report.show.words import name_of
 from perslib.stats import Resamples
 from perslib.stats.resample.leave_one_out import name_bounds
-from perslib.text import current_language
+from perslib.text import current_language, translate
 
 #: So many groups of traits of a pair of candidates are shown, users, and statements of a user.
 GROUPS_SHOWN, USERS_SHOWN, STATEMENTS = 3, 8, 2
@@ -70,6 +73,16 @@ def compare_groups(traced: pd.DataFrame, first: str) -> pd.DataFrame:
     told = table.loc[order].groupby("candidate", sort=False).head(GROUPS_SHOWN)
     place = {name: i for i, name in enumerate(table["candidate"].unique())}
     return told.sort_values("candidate", key=lambda names: names.map(place), kind="stable", ignore_index=True)
+
+
+def list_largest_gaps(by_group: pd.DataFrame) -> list[str]:
+    """Return for up to three candidates the group that most sets the first apart from it, where that is above zero."""
+    largest = by_group[by_group["points_low"] > 0].drop_duplicates("candidate").head(3)
+    points = format_table(largest, points=format_as_interval())["points"]
+    return [
+        translate("from {candidate} {group} ({points} points)", candidate=name_of(name), group=group, points=own)
+        for name, group, own in zip(largest["candidate"], largest["group"], points)
+    ]
 
 
 def find_turned_round(traced: pd.DataFrame, first: str, judge: LearnedJudge, corpus: Corpus) -> pd.DataFrame:

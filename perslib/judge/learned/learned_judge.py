@@ -334,8 +334,8 @@ class TurnEncoder:
         return float(self._mean[i]), float(self._spread[i])
 
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """Return the trait → a low and a high value: a standard deviation below and above the mean; of a mark, absent
-        and present.
+        """Return low and high value of each trait: a standard deviation below and above the mean; of a mark, absent and
+        present.
         """
         found = {}
         for name, mean, spread in zip(NAMES, self._mean, self._spread):
@@ -378,7 +378,7 @@ def _some_users(user: Array) -> Array:
 
 
 def _hold_out(turns: EncodedTurns, gold: Array, whole: MixedModel, predict: Callable[..., Array]) -> Array:
-    """Return the stage 1's prediction for every turn, learned without its user, from the user's other scenarios.
+    """Return stage 1's prediction for every turn, learned without its user, from the user's other scenarios.
 
     Only μ is that of all train users. Without a generous user it would be lower, without a strict one higher: of few
     users, the predictions would rise where the scores fall.

@@ -76,9 +76,7 @@ class CachedAnswers:
             self._written.set_result(None)
 
     def _is_whole(self, record: Mapping[str, Any], request: Request) -> bool:
-        """Return the false of an empty answer, and of one without the log probabilities that are wanted and could be
-        had by now.
-        """
+        """Tell whether an answer is not empty, and has log probabilities where these are wanted and could be had by now."""
         if "text" not in record:
             return False
         if record.get("error") is None and not record["text"] and request.schema is None:

@@ -103,7 +103,7 @@ def list_reply_faults(questions: Iterable[CheckedQuestion[T]], readings: Iterabl
 
 
 def _may_be_asked_again(answer: Answer) -> bool:
-    """Return an answer without data was asked for again already, or never came."""
+    """Tell whether asking again may help: an answer without data was asked for again already, or never came."""
     return answer.data is not None or (bool(answer.text) and not answer.earlier)
 
 

@@ -49,7 +49,7 @@ class CalibratedScores:
 
 
 def to_scale(scores: npt.ArrayLike) -> Floats:
-    """Return rounded half to even and clipped to 1–5: the one rounding rule of perslib. NaN stays NaN."""
+    """Return the scores rounded half to even and clipped to 1–5: the one rounding rule of perslib. NaN stays NaN."""
     return np.clip(np.rint(np.asarray(scores, dtype=float)), 1, 5)
 
 

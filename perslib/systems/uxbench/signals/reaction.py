@@ -179,7 +179,9 @@ def _say(signals: list[Signal], one: _Asked, before: Sequence[_Asked], place: in
 def _again(
     message: Message, own: UserMessage, before: Sequence[_Asked], place: int, settings: SignalSettings
 ) -> Signal | None:
-    """Return whether it asks again what was asked in the last rounds: repeat, rephrase, or the same of another thing."""
+    """Return the signal of a message that asks again what was asked in the last rounds: repeat, rephrase, or the same
+    of another thing; None for any other message.
+    """
     if not own.asks.tokens:
         return None
     cue = own.again

@@ -48,7 +48,7 @@ REPLIES = 240
 COLUMNS = ["judge", "reads", "kind", "budget", "labels", *TURN, "score"]
 
 
-def choose_extent(names: str, backbone: str, limit: int) -> tuple[StudyScope, Backbone | None]:
+def choose_scope_and_model(names: str, backbone: str, limit: int) -> tuple[StudyScope, Backbone | None]:
     """Return how much is judged, and the model that judges ask, or None if no judge asks one."""
     model = find_model(backbone) if any(map(asks_model, split_names(names))) else None
     return choose_scope(model, limit, usual=REPLIES), model
