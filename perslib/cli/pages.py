@@ -92,6 +92,9 @@ def choose_pages(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(cls=_CommandWithNames)
 @choose_pages
 @click.option("--figures", default="", help="Further formats of figures, for papers: pdf, svg, or both: pdf,svg.")
+@click.option(
+    "--width", type=click.Choice(["text", "column"]), help="Width of all figures, that of a paper's text or column."
+)
 @click.option("--batch", is_flag=True, help="Ask in batches, which takes hours and costs less.")
 @click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
 def report(
@@ -101,6 +104,7 @@ def report(
     batch: bool,
     dry_run: bool,
     figures: str,
+    width: str | None,
     **shared: Any,
 ) -> None:
     """Run NOTEBOOKS (default: all bundled ones) and render them as pages.
@@ -116,10 +120,12 @@ def report(
     use_plugins(*use)
     from perslib.report import answer_in_batches, rehearse_report, run_report
     from perslib.report.page.export import FIGURES, read_formats
+    from perslib.report.show.plot_parts import WIDTH
 
     if figures:
         os.environ[FIGURES] = ",".join(read_formats(figures))
-
+    if width:
+        os.environ[WIDTH] = width
     if batch:
         answer_in_batches(notebooks or None, dry_run=dry_run, **shared, **parameters)
     elif dry_run:

@@ -212,7 +212,7 @@ def test_check_prints_what_an_endpoint_can_do_and_remembers_it(run, mine):
     found = dict(line.split(maxsplit=1) for line in done.output.splitlines() if " " in line)
     assert found["model"] == "m"
     assert "JSON schema         no" in done.output and "token usage         reported" in done.output
-    assert "100 replies of the sample" in done.output and "its price is not known" in done.output
+    assert "100 replies of sample/en" in done.output and "its price is not known" in done.output
     kept = mine / ".perslib" / "probes.json"
     assert kept.stat().st_mode == (mine / "backbones.toml").stat().st_mode, "who may read it is for the umask to say"
 
@@ -228,6 +228,12 @@ def test_check_says_what_judging_the_sample_costs(run, mine, server):
     assert plainly and thinking and float(thinking[1]) > float(plainly[1]) > 0
 
 
+def test_check_estimates_for_the_corpus_that_is_named(run, mine, server):
+    nowhere = run("check", "mine", "--corpus", "nowhere")
+    assert nowhere.exit_code == 1 and "nowhere" in nowhere.stderr and not server.bodies
+    assert "100 replies of sample/zh, judged by" in run("check", "mine", "--corpus", "sample/zh").output
+
+
 @pytest.mark.sample
 @pytest.mark.parametrize(("context", "judged", "beyond"), [
     (None, ("100", "few-shot"), None),
@@ -238,7 +244,7 @@ def test_check_says_what_judging_the_sample_costs(run, mine, server):
 def test_check_plans_no_question_beyond_the_context(run, mine, server, context, judged, beyond):
     server.models = [{"id": "m", "max_model_len": context}] if context else []
     shown = run("check", "mine").output
-    plan = re.search(r"(\d+) replies of the sample, judged by (\S+) from ([\d,]+) tokens each", shown)
+    plan = re.search(r"(\d+) replies of sample/en, judged by (\S+) from ([\d,]+) tokens each", shown)
     left = re.search(r"(\d+) of 100 questions of judge zero-shot are longer than its context of ([\d,]+) tokens", shown)
     assert (plan is not None, left is not None) == (judged is not None, beyond is not None), shown
     if plan and judged:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from perslib import report
 from perslib.report.show import plots
+from perslib.report.show.plot_parts import WIDTH
 from perslib.report.show.style import CATEGORIES, FAINT
 
 JUDGES = ["personal", "user mean", "costs $5 and $6"]
@@ -188,6 +189,13 @@ def test_files_are_the_same_each_time_and_type_is_smaller_in_a_column(tmp_path, 
     sizes = [[t.get_fontsize() for t in fig.findobj(plt.Text) if t.get_text()] for fig in (column, text)]
     assert min(sizes[0]) > 5.5 and max(sizes[0]) < max(sizes[1]) <= 12
     column.draw_without_rendering()  # a glyph that no font has, or a label without room, is a warning
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_all_figures_of_a_run_have_the_width_that_was_asked_for(tmp_path, name, monkeypatch):
+    report.begin(tmp_path)
+    monkeypatch.setenv(WIDTH, "column")
+    assert DRAWN[name](width=5.0).get_figwidth() == 3.5
 
 
 def test_the_entries_of_a_legend_stand_as_fits(tmp_path):

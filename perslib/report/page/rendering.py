@@ -151,12 +151,13 @@ def make_page_notebook(nb: Any) -> Any:
     """Return a copy of the notebook whose cells carry what the page shows: prose, safe outputs, names of cells.
 
     The notebook itself carries what the page opens with: the sentences of its answer, then the figures that lead.
+    What is missing is said once between two headings, however many cells lack it.
     """
     from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
     nb, _ = CoalesceStreamsPreprocessor().preprocess(copy.deepcopy(nb), {})
     numbers = {c.get("execution_count"): code_number(nb, i) for i, c in enumerate(nb.cells)}
-    titled, answers, leading = False, list[str](), list[str]()
+    titled, answers, leading, stated = False, list[str](), list[str](), set[str]()
     opens, kinds = opening_kind(nb), {record["kind"] for record in records_of(nb)}
     for index, cell in enumerate(nb.cells):
         if cell.cell_type == "code":
@@ -166,16 +167,19 @@ def make_page_notebook(nb: Any) -> Any:
             for output in cell.outputs:
                 said = _record(output)
                 place = answers if said.get("kind") == opens else leading if said.get("leads") else shown
-                if piece := output_html(output, numbers):
+                piece = output_html(output, numbers)
+                if piece and not (said.get("kind") == "missing" and piece in stated):
                     place.append(piece)
+                    stated.add(piece)
             anchor = "parameters" if injected else f"cell-{n}"
-            cell.metadata |= {"anchor": anchor, "label": label, "shown": shown}
+            figures = all("<figure" in piece for piece in shown)
+            cell.metadata |= {"anchor": anchor, "label": label, "shown": shown, "figures": figures}
         elif cell.cell_type == "markdown":
             # The page's head shows the first top heading.
             source = translate_markdown(cell.source)
             if not titled and (heading := _H1.search(source)):
                 source, titled = source.replace(heading[0], "", 1), True
-            cell.metadata["html"] = narrative(source)
+            cell.metadata["html"], stated = narrative(source), set()
     if "missing" in kinds:
         nb.cells = list(_without_silent_sections(nb))
     nb.metadata["opening"] = [*dict.fromkeys(answers), *leading]

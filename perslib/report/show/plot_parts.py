@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Inches of a figure that fills one column of a paper, or its text.
 WIDTHS = {"column": 3.5, "text": 7.6}
+#: The environment variable that gives all figures one width of these; where it is not set, each has its own.
+WIDTH = "PERSLIB_FIGURE_WIDTH"
 #: Size of type in a figure for one column, beside that of others.
 SMALLER = 0.78
 #: Mark and dash of the first, second, third … line.
@@ -73,6 +76,11 @@ def colors_of(palette: Palette, values: Sequence[Any]) -> dict[Any, Any]:
     return dict(zip(values, sns.color_palette(chosen, len(values))))
 
 
+def choose_width(own: Width) -> Width:
+    """Return the width that all figures of this run are asked to have, else the figure's own."""
+    return os.environ.get(WIDTH) or own
+
+
 def subplots(lines: int, columns: int, width: Width, height: float, **shared: Any) -> tuple[Figure, list[Axes]]:
     """Open a figure in the page's style; return it with its axes."""
     import matplotlib.pyplot as plt
@@ -100,7 +108,7 @@ class Chart:
     ):
         self._frame, self._look, self._by, self.kinds = frame, look, by, kinds
         self.colors = colors_of(look.get("palette"), kinds)
-        self._column, width = look.get("panels", ""), look.get("width", "text")
+        self._column, width = look.get("panels", ""), choose_width(look.get("width", "text"))
         self._titles = values_of(frame, self._column) if self._column else [None]
         count = len(self._titles)
         columns = min(1 if width == "column" else 5 if count == 5 else 4, count) or 1

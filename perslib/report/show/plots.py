@@ -29,6 +29,7 @@ from perslib.report.show.plot_parts import (
     Palette,
     Width,
     add_legend,
+    choose_width,
     draw_guides,
     draw_published,
     estimates,
@@ -308,7 +309,9 @@ def heatmap(
 
     matrices = panels or {"": frame}
     tallest = max(map(len, matrices.values()))
-    fig, axes = subplots(1, len(matrices), width, 1.3 + 0.36 * tallest, sharey=True)
+    width, across = choose_width(width), len(matrices)
+    lines = across if width == "column" else 1
+    fig, axes = subplots(lines, across // lines, width, (1.3 + 0.36 * tallest) * lines, sharey=True)
     colors = palette or ("vlag_r" if center is not None else "Blues")
     look: dict[str, Any] = {"cmap": colors, "cbar": False, "linewidths": 0.6, "annot_kws": {"size": 8}}
     for ax, (title, matrix) in zip(axes, matrices.items()):
