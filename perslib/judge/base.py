@@ -61,7 +61,7 @@ class Verdict:
     evidence: tuple[str, ...] = ()
     """Ids of the turns (`scenario/session/turn`) and statements that the rationale rests on."""
     mode: str | None = None
-    """How the score was read: computed, schema, json, text, reask, prose, digit, weighed, samples; or unscored."""
+    """How the score was read: computed, schema, json, text, reask, prose, digit, weighed, samples, decided, token; or unscored."""
     memory: str | None = None
     """The memory behind it, and what it lacked."""
     prompt: str | None = None

@@ -20,6 +20,7 @@ from typing import Any
 
 from perslib.errors import UnknownName
 from perslib.judge.answering import Guarded
+from perslib.judge.asking.decide import Decide
 from perslib.judge.asking.episodic import Episodic
 from perslib.judge.asking.generic import PROMPTS, Generic
 from perslib.judge.asking.personal import Personal
@@ -54,6 +55,12 @@ for _name, _memory in {
 judge("no memory")(lambda settings: Personal(None, settings, name="no memory"))
 for _name in PROMPTS:
     judge(_name)(lambda settings, variant=_name: Generic(variant, settings))
+judge("decide")(lambda settings: Decide(None, settings))
+judge("decide + memory")(
+    lambda settings, language="en", **options: Decide(
+        make_memory("structured", language, **options), settings, name="decide + memory"
+    )
+)
 judge("RAG")(lambda settings: Episodic(settings=settings, name="RAG"))
 
 

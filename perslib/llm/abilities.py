@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from perslib.llm.entries import BackboneEntry
+from perslib.llm.entries import BackboneEntry, DecisionForm
 from perslib.llm.request import json_or
 from perslib.llm.structured.parsing import RUNGS, ReplyFormat
 from perslib.paths import state_folder, write_whole
@@ -48,6 +48,10 @@ class Probe:
     """When it was asked, UTC."""
     pace: Sequence[float] | None = None
     """Seconds that a token of a prompt takes, and one of a reply; None where no tokens are reported."""
+    decisions: DecisionForm = ""
+    """The form in which it takes typed questions; empty where it takes none."""
+    no_decisions: str = ""
+    """What it says where it takes none."""
 
     def describe(self) -> str:
         """Describe the findings, one a line."""
@@ -63,12 +67,15 @@ class Probe:
             "prefix-cache usage": "reported" if self.cached else "no",
             "context window": f"{self.context:,} tokens" if self.context else "not told",
             "reasoning": "before each reply" if self.reasons else "no",
+            "typed questions": f"answered at /{self.decisions}" if self.decisions else f"no ({self.no_decisions})",
             "goes without": ", ".join(sorted(read_refused(self.endpoint, self.model))) or "nothing",
         }
         return "\n".join(f"{what:<20}{finding}" for what, finding in findings.items())
 
     def verdict(self) -> str:
         """Describe what judging with it will be like."""
+        if self.decisions:
+            return "Judging with it: typed questions, all on a reply in one request, with probabilities (judges decide, decide + memory)."
         has_distribution = self.logprobs and not self.reasons
         how = "one token a score, with its distribution" if has_distribution else "scores without a distribution"
         if self.reasons:
@@ -101,6 +108,12 @@ class Abilities:
     def context(self) -> int | None:
         """Tokens of the model's context window, as the entry says, else as the endpoint did; None where nobody knows."""
         return self.entry.context or (self.probe.context if self.probe else None)
+
+    @property
+    def decisions(self) -> DecisionForm:
+        """The form in which the endpoint takes typed questions, as its entry says, else as the probe found; empty: none."""
+        usual: DecisionForm = "decisions" if self.entry.kind == "decisions" else ""
+        return self.entry.decisions or (self.probe.decisions if self.probe else "") or usual
 
     @property
     def gives_logprobs(self) -> bool | None:

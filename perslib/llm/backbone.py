@@ -275,7 +275,17 @@ class Backbone:
         async def models() -> Mapping[str, Any]:
             return await client.transport.exchange("GET", "/models")
 
-        found = event_loop.run_on_loop(probe.probe_endpoint(self.name, self.entry.address, self.model, send, models))
+        async def ask_all() -> Probe:
+            await client.transport.open()
+            where = self.name, self.entry.address, self.model
+            if self.entry.kind == "decisions":
+                found = probe.describe_deciding(*where)
+            else:
+                found = await probe.probe_endpoint(*where, send, models)
+            form, refusal = await probe.probe_decisions(client.transport)
+            return replace(found, decisions=form, no_decisions=refusal)
+
+        found = event_loop.run_on_loop(ask_all())
         self.abilities.probe, self.abilities.thinks = found, fresh.thinks
         save_probe(found)
         return found

@@ -22,6 +22,10 @@ OURS = Path(__file__).with_name("backbones.toml")
 ENTRY = read_schema(__file__, "backbones.schema.toml", "entry")
 
 
+#: The forms in which endpoints take typed questions; empty: none is named.
+DecisionForm = Literal["", "decisions", "systemone"]
+
+
 @dataclass(frozen=True)
 class Prices:
     """Price per million tokens: input, input read from the provider's prefix cache, output."""
@@ -42,7 +46,8 @@ class BackboneEntry:
     """Everything an endpoint needs; the fields are those of `backbones.toml`."""
 
     name: str
-    kind: Literal["endpoint", "embedded"] = "endpoint"
+    kind: Literal["endpoint", "embedded", "decisions"] = "endpoint"
+    """`decisions`: it answers typed questions alone."""
     base_url: str = ""
     model: str = ""
     key_env: str = ""
@@ -56,6 +61,8 @@ class BackboneEntry:
     tpm: int | None = None
     structured: Literal["schema", "json", "text", "auto"] = "auto"
     logprobs: bool | None = None
+    decisions: DecisionForm = ""
+    """Where it takes typed questions, in the form of that name; empty: as the probe found."""
     timeout: float = 300.0
     deadline: float | None = None
     context: int | None = None
@@ -143,7 +150,7 @@ def entry(name: str, **overrides: Any) -> BackboneEntry:
     found = replace(known[name], **checked) if not problems else known[name]
     if not found.model:
         problems.append(Problem(place, "has no model; give one: " + f"backbone({name!r}, model=…)"))
-    if found.kind == "endpoint" and not found.base_url:
+    if found.kind != "embedded" and not found.base_url:
         problems.append(Problem(place, "has no base_url, the address of its endpoint"))
     if problems:
         raise DataError(problems)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from perslib.errors import GaveUp, Refused
-from perslib.llm.abilities import Probe, read_probe
+from perslib.llm.abilities import Abilities, Probe, read_probe
+from perslib.llm.answerers.http import Transport, TransportError
 from perslib.llm.cache.store import Cache
-from perslib.llm.entries import BackboneEntry
+from perslib.llm.entries import BackboneEntry, DecisionForm
+from perslib.llm.questions import Predicate
 from perslib.llm.request import Answer, Request, json_or
+from perslib.llm.structured.decisions import FORMS, make_decision_body, read_decisions
 from perslib.llm.structured.parsing import response_format
 
 _SCHEMA = {
@@ -34,8 +38,37 @@ LATEST = 200
 """Answers that tell how fast a backbone is: so many of the latest."""
 
 
+_TYPED = replace(Request.of("The sky is blue today."), questions=(Predicate("sky", "The text is about the sky."),))
 Send = Callable[..., Awaitable[Answer]]
 Listing = Callable[[], Awaitable[Mapping[str, Any]]]
+
+
+async def probe_decisions(transport: Transport) -> tuple[DecisionForm, str]:
+    """Return the form in which an endpoint takes typed questions, or no form and what it says; one try of each."""
+    said = ""
+    asked: tuple[DecisionForm, ...] = (transport.entry.decisions,) if transport.entry.decisions else FORMS
+    for form in asked:
+        abilities = Abilities(replace(transport.entry, decisions=form))
+        try:
+            reply = await transport.exchange("POST", f"/{form}", make_decision_body(abilities, _TYPED))
+            answer = read_decisions(form, _TYPED.questions, reply)
+        except (Refused, TransportError) as no:
+            words = no.words if isinstance(no, TransportError) else str(no).partition("): ")[2].partition(" — ")[0]
+            said = said if getattr(no, "status", 0) == 404 and said else words
+        else:
+            if answer.error is None:
+                return form, ""
+            said = answer.error
+    return "", said
+
+
+def describe_deciding(backbone: str, endpoint: str, model: str) -> Probe:
+    """Return the findings on an endpoint that answers typed questions alone, and is asked for nothing else."""
+    return Probe(
+        backbone=backbone, endpoint=endpoint, model=model, schema=False, json=False, logprobs=0, seed=None, usage=True,
+        cached=False, reasons=False, seconds=0.0, tokens_out=0, context=None,
+        at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )  # fmt: skip
 
 
 async def probe_endpoint(backbone: str, endpoint: str, model: str, send: Send, models: Listing) -> Probe:

@@ -25,10 +25,11 @@ from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar
 import numpy as np
 
 from perslib.errors import PerslibError
+from perslib.llm.questions import Question, check_questions
 
 T = TypeVar("T")
 Message = dict[str, Any]
-Mode = Literal["schema", "json", "text", "reask", "plain", "unscored"]
+Mode = Literal["schema", "json", "text", "reask", "plain", "unscored", "decided", "token"]
 
 NOT_IN_CACHE = "not in the cache"
 """The error of an answer that the policy `only` could not give."""
@@ -66,6 +67,10 @@ class Request:
     brief: bool = False
     """Only the first tokens are wanted, so a reply cut at `max_tokens` is an answer (score-only mode).
     With `max_tokens=1` this goes without saying."""
+    questions: Sequence[Question] = ()
+    """Typed questions on the messages (`perslib.llm.questions`), in place of a reply in words."""
+    cache_key: str = ""
+    """Requests with the same begin with the same text; sent where the endpoint takes it, in no address."""
     shown: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
     """What the prompt was filled in with, for answerers that are no model; not sent."""
 
@@ -73,6 +78,7 @@ class Request:
         if isinstance(self.messages, str):
             said = [{"role": "user", "content": self.messages}] if self.messages.strip() else []
             object.__setattr__(self, "messages", said)
+        check_questions(self.questions)
         if not self.messages:
             raise ValueError("Request.messages is empty: give a text, or a list of {role, content}")
         for place, message in enumerate(self.messages):
@@ -107,7 +113,8 @@ class Answer:
     data: Any = None
     """The parsed and validated object, when the request had a schema."""
     mode: Mode = "plain"
-    """The rung of the ladder that produced `data`: schema, json, text, reask; unscored if none did."""
+    """What produced `data`: the rung of the ladder (schema, json, text, reask), an endpoint for decisions (decided), a
+    token a question (token); unscored if none did."""
     error: str | None = None
     finish: str = ""
     logprobs: list[TokenLogprob] | None = None

@@ -18,6 +18,7 @@ from perslib.llm.cache.answers import CachedAnswers
 from perslib.llm.cache.claims import RENEWED
 from perslib.llm.request import Answer, Answerer, Ask, Method, QueuedRequest, Request
 from perslib.llm.spending import Account
+from perslib.llm.structured.expansion import combine_answers, expand_questions
 
 T = TypeVar("T")
 LOOK = 0.2
@@ -88,7 +89,14 @@ class QuestionScheduler(Generic[T]):
     async def _ask(
         self, asking: _Asking, requests: Sequence[Request], stage: str = "ask", rank: int = 0
     ) -> list[Answer]:
-        """Return what a method calls as `ask`: what the cache has, then what the workers bring."""
+        """Return what a method calls as `ask`: the answers, those to typed questions put together from their parts."""
+        abilities = self.cached.abilities
+        parts = [expand_questions(request, abilities) for request in requests]
+        answers = iter(await self._ask_parts(asking, [one for part in parts for one in part], stage, rank))
+        return [combine_answers(request, part, [next(answers) for _ in part]) for request, part in zip(requests, parts)]
+
+    async def _ask_parts(self, asking: _Asking, requests: Sequence[Request], stage: str, rank: int) -> list[Answer]:
+        """Return what the cache has, then what the workers bring."""
         keys = [self.cached.address(request) for request in requests]
         stored, ours = self._claim(dict(zip(keys, requests)), stage)
         answers: list[Answer | asyncio.Future[Answer]] = []

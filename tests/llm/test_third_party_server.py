@@ -20,7 +20,7 @@ from llama_server import ALIAS, CONTEXT, KEY
 from perslib.cli import main
 from perslib.corpus import load
 from perslib.errors import Refused, Unreachable
-from perslib.judge import JudgeSettings, Personal, evaluate
+from perslib.judge import JudgeSettings, Personal, evaluate, make_judge
 from perslib.llm import Backbone, Cache, backbone, digit_distribution
 from perslib.llm.answerers import embedded
 
@@ -167,3 +167,17 @@ def test_a_server_that_closes_is_an_error_that_says_where_it_was_looked_for(thir
     with pytest.raises(Unreachable, match=f"Nobody answers at {base_url}"):
         asked.ask("Are you there?", max_tokens=1)
     assert time.monotonic() - started < 30
+
+
+def test_a_model_that_is_not_made_for_decisions_says_so(third: Path) -> None:
+    found = backbone("third", patience=HASTY).probe()
+    assert found.decisions == "" and found.no_decisions == "This model is not a decision model"
+    with pytest.raises(Refused, match="This model is not a decision model"):
+        asked = backbone("third", kind="decisions", decisions="systemone", patience=HASTY)
+        evaluate(make_judge("decide"), load("sample/en"), asked, limit=1, progress=False)
+
+
+def test_typed_questions_are_answered_a_token_each(third: Path) -> None:
+    verdicts = evaluate(make_judge("decide"), load("sample/en"), backbone("third"), limit=2, progress=False)
+    p = verdicts[[f"p{score}" for score in range(1, 6)]].astype(float)
+    assert set(verdicts["mode"]) == {"token"} and p.sum(axis=1).tolist() == pytest.approx([1, 1])

@@ -9,14 +9,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from perslib.errors import GaveUp, Refused
+from perslib.errors import BackboneError, GaveUp, Refused
 from perslib.llm.abilities import Abilities
-from perslib.llm.answerers.completions import read_completion
 from perslib.llm.answerers.dry_run import DryRun
 from perslib.llm.answerers.http import Transport, TransportError
 from perslib.llm.answerers.limits import TimeBudget
 from perslib.llm.request import Answer, QueuedRequest, json_or, make_error_answer, plain_number
-from perslib.llm.structured.fallbacks import Fallbacks, body_of
+from perslib.llm.structured.fallbacks import Fallbacks, Read, body_of
 
 Results = Mapping[str, Sequence[Mapping[str, Any]]]
 """The results of each question, by its content address, in the order of their lines."""
@@ -41,6 +40,12 @@ class QuestionWriter(DryRun):
     async def answer(self, question: QueuedRequest) -> Answer:
         """Write the question down and return something of the wanted form, in which every free text is marked."""
         answer, request = self.make_up(question), question.request
+        if request.questions:
+            raise BackboneError(
+                f"Backbone {self.abilities.entry.name!r} takes typed questions one request at a time, not in batches: "
+                "leave the batch out.",
+                backbone=self.abilities.entry.name,
+            )
         self._write(question, answer)
         if request.schema is None:
             return answer.with_(text=f"{answer.text} {_NOT_YET}")
@@ -100,13 +105,13 @@ class _Lines:
         """Return the time without end."""
         return TimeBudget(inf)
 
-    async def complete(self, body: Mapping[str, Any], tokens: int, allowance: TimeBudget) -> Answer:
+    async def post(self, path: str, body: Mapping[str, Any], read: Read, tokens: int, allowance: TimeBudget) -> Answer:
         """Return the first reply that can be read, once."""
         lines, self._lines = self._lines, ()
         failure: Exception = GaveUp("it has to be asked again")
         for number, line in enumerate(lines):
             try:
-                return self._read(line, body)
+                return read(self._decode(line, body))
             except TransportError as fault:
                 reason: Exception = GaveUp(fault.words)
             except Refused as refused:
@@ -116,7 +121,7 @@ class _Lines:
             failure = failure if number else reason
         raise failure
 
-    def _read(self, line: Mapping[str, Any], body: Mapping[str, Any]) -> Answer:
+    def _decode(self, line: Mapping[str, Any], body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the reply in a line; raise what its status means."""
         response = line.get("response")
         status, reply = 500, response
@@ -127,4 +132,4 @@ class _Lines:
         if status != 200 or not isinstance(reply, Mapping) or not reply:
             text = json.dumps(reply or dict(line), ensure_ascii=False)
             raise self._failure(status if status != 200 else 500, {}, text, body)
-        return read_completion(reply)
+        return reply

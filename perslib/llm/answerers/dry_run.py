@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perslib.llm.abilities import Abilities
+from perslib.llm.questions import record_questions
 from perslib.llm.request import Answer, QueuedRequest, make_error_answer
 from perslib.llm.tokens import USUAL_REPLY, count_tokens, tokens_of_messages
 
@@ -55,6 +56,8 @@ class DryRun:
         """Return the something of the wanted form; to an equal question, as a hit that nobody counts."""
         request, entry = question.request, self.abilities.entry
         form, most = request.schema, request.max_tokens or USUAL_REPLY
+        if request.questions:
+            return self._decide(question)
         reply = self._usual(question)
         if is_unknown := reply is None:
             mark = question.key.translate(_LETTERS)[:12]
@@ -76,6 +79,22 @@ class DryRun:
             cached=question.key in self._asked,
             is_made_up=True,
         )
+        return self._note(question, answer)
+
+    def _decide(self, question: QueuedRequest) -> Answer:
+        """Return typed answers of equal probabilities, for the tokens of the text and of its questions."""
+        request, entry = question.request, self.abilities.entry
+        data = {q.name: {"p": dict.fromkeys(q.options, 1 / len(q.options))} for q in request.questions}
+        words = json.dumps(record_questions(request.questions), ensure_ascii=False)
+        tokens_in = tokens_of_messages(request.messages, entry.languages) + count_tokens(words, entry.languages)
+        text = json.dumps(data, ensure_ascii=False)
+        answer = Answer(
+            text, text, data=data, mode="decided", finish="stop", tokens_in=tokens_in, seconds=1.0, is_made_up=True,
+            cost=entry.cost(tokens_in, 0, 0), cached=question.key in self._asked,
+        )  # fmt: skip
+        return self._note(question, answer)
+
+    def _note(self, question: QueuedRequest, answer: Answer) -> Answer:
         self._asked.add(question.key)
         return answer
 

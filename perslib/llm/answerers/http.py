@@ -36,6 +36,7 @@ SECRET = 12
 WORDS = 400
 """Characters of a server's own words that are shown."""
 AGAIN = {408, 409, 429}
+NOT_IMPLEMENTED = 501
 NAMING = {400, 401, 403, 422}
 """Refusals that may be about one field of the request."""
 _NO_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
@@ -183,7 +184,7 @@ class Transport:
     def failure(self, status: int, headers: Headers, text: str, body: Body) -> Exception:
         """Return what a status other than 200 means."""
         words, code = server_words(text)
-        if (status in AGAIN or status >= 500) and code not in _NO_CREDIT:
+        if (status in AGAIN or status >= 500) and status != NOT_IMPLEMENTED and code not in _NO_CREDIT:
             return TransportError(f"{status}: {words}", status=status, retry_after=retry_after(headers))
         field = refused_field(words, body or {}) if status in NAMING else ""
         return Refused(

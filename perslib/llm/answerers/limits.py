@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from perslib.errors import GaveUp, Refused
 from perslib.llm import event_loop
-from perslib.llm.answerers.completions import read_completion
 from perslib.llm.answerers.http import Transport, TransportError
 from perslib.llm.request import Answer
 
@@ -196,16 +195,23 @@ class Client:
         entry = self.transport.entry
         return TimeBudget(entry.deadline or 3 * entry.timeout + self.patience.total)
 
-    async def complete(self, body: Mapping[str, Any], tokens: int = 0, allowance: TimeBudget | None = None) -> Answer:
-        """Return the reply to one chat completion; `tokens` is our estimate of its size, for the pace.
+    async def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        read: Callable[[Mapping[str, Any]], Answer],
+        tokens: int = 0,
+        allowance: TimeBudget | None = None,
+    ) -> Answer:
+        """Return what `read` makes of the reply to one request; `tokens` is our estimate of its size, for the pace.
 
         `allowance` is what its question has left. Raises `GaveUp` when that, retries or waiting are used up,
         `Unreachable` when nobody is there, `Refused` when the endpoint said no for good.
         """
 
         async def attempt() -> Answer:
-            completion = await self.transport.exchange("POST", "/chat/completions", body)
-            return await event_loop.run_in_thread(completion["size"], read_completion, completion)
+            reply = await self.transport.exchange("POST", path, body)
+            return await event_loop.run_in_thread(reply["size"], read, reply)
 
         return await self.call_with_retries(attempt, tokens, allowance)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.llm.entries import BackboneEntry
+from perslib.llm.questions import record_questions
 from perslib.llm.request import Request, digest
 from perslib.llm.structured.fallbacks import parameters
 from perslib.llm.structured.parsing import schema_text
@@ -38,6 +39,8 @@ def content_address(entry: BackboneEntry, weights: str, request: Request) -> str
     if request.schema is not None:
         parts["schema"] = _pairs(schema_text(request.schema))
         parts["structured"] = entry.structured
+    if request.questions:
+        parts["questions"] = record_questions(request.questions)
     return digest(parts)
 
 

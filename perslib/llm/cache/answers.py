@@ -46,7 +46,7 @@ class CachedAnswers:
         """Write an answer that may be kept, and return it with the names of model and question."""
         entry = self.abilities.entry
         # An endpoint names the dated version. The path of a model file is not for the record.
-        named = answer.model if entry.kind == "endpoint" else ""
+        named = answer.model if entry.kind != "embedded" else ""
         model = Path(named).name if named.endswith(".gguf") else named or entry.display_name
         sent, answer = answer.sent, answer.with_(backbone=entry.name, model=model, digest=question.key, sent=None)
         if sent is None:

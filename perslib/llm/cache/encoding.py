@@ -18,6 +18,8 @@ from perslib.llm.request import check_stored_answer
 
 COMPRESSED_FROM = 512
 """Bytes; zlib gains nothing below."""
+#: Where the text of a request stands: that of a completion, and of either form of decisions.
+TEXTS = ("messages", "input", "state")
 LONG = 200
 """Characters from which a paragraph is kept once for all questions that have it."""
 _BETWEEN = "\n\n"
@@ -61,11 +63,14 @@ def pack_request(sent: Mapping[str, Any]) -> tuple[bytes, dict[str, bytes]]:
         texts[key] = zlib.compress(body, 1)
         return [key]
 
-    messages = [
-        {**m, "content": [part(text) for text in m["content"].split(_BETWEEN)]} if isinstance(m["content"], str) else m
-        for m in sent["messages"]
-    ]
-    return _json({**sent, "messages": messages, "packed": sorted(texts)}), texts
+    def parts(message: Any) -> Any:
+        content = message["content"] if isinstance(message, Mapping) else message
+        split = [part(text) for text in content.split(_BETWEEN)] if isinstance(content, str) else content
+        return {**message, "content": split} if isinstance(message, Mapping) else split
+
+    name = next(name for name in TEXTS if name in sent)
+    packed = parts(sent[name]) if isinstance(sent[name], str) else [parts(message) for message in sent[name]]
+    return _json({**sent, name: packed, "packed": sorted(texts)}), texts
 
 
 def unpack_request(body: bytes, texts: Mapping[str, bytes]) -> dict[str, Any]:
@@ -76,10 +81,14 @@ def unpack_request(body: bytes, texts: Mapping[str, bytes]) -> dict[str, Any]:
     def whole(part: str | list[str]) -> str:
         return part if isinstance(part, str) else zlib.decompress(texts[part[0]]).decode("utf-8", "surrogatepass")
 
-    for message in sent["messages"]:
-        parts = message["content"]
-        if isinstance(parts, list) and all(isinstance(part, str | list) for part in parts):
-            message["content"] = _BETWEEN.join(map(whole, parts))
+    def join(parts: Any) -> Any:
+        is_packed = isinstance(parts, list) and all(isinstance(part, str | list) for part in parts)
+        return _BETWEEN.join(map(whole, parts)) if is_packed else parts
+
+    name = next(name for name in TEXTS if name in sent)
+    sent[name] = join(sent[name])
+    for message in sent[name] if isinstance(sent[name], list) else ():
+        message["content"] = join(message["content"])
     return sent
 
 

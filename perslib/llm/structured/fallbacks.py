@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import Any, Protocol
 
-from perslib.errors import GaveUp, Refused
+from perslib.errors import BackboneError, GaveUp, Refused
 from perslib.llm import event_loop
 from perslib.llm.abilities import Abilities
+from perslib.llm.answerers.completions import read_completion
 from perslib.llm.answerers.limits import TimeBudget
 from perslib.llm.entries import BackboneEntry
 from perslib.llm.request import Answer, Message, Mode, Request, make_error_answer
+from perslib.llm.structured.decisions import CACHE_KEY, make_decision_body, read_decisions
 from perslib.llm.structured.parsing import (
     add_schema_to_messages,
     is_strict,
@@ -37,14 +40,17 @@ SHORTEST = 16
 COMPLETE = ("stop", "length", "tool_calls", "function_call")
 
 
+Read = Callable[[Mapping[str, Any]], Answer]
+
+
 class Completer(Protocol):
-    """What brings the reply to one completion: a client of an endpoint, or the lines of a batch."""
+    """What brings the reply to one request: a client of an endpoint, or the lines of a batch."""
 
     def allowance(self) -> TimeBudget:
         """Return the time of a new question."""
 
-    async def complete(self, body: Mapping[str, Any], tokens: int, allowance: TimeBudget) -> Answer:
-        """Return the reply; `Refused` or `GaveUp` where none comes."""
+    async def post(self, path: str, body: Mapping[str, Any], read: Read, tokens: int, allowance: TimeBudget) -> Answer:
+        """Return what `read` makes of the reply; `Refused` or `GaveUp` where none comes."""
 
 
 class Fallbacks:
@@ -68,6 +74,14 @@ class Fallbacks:
 
     async def _answer(self, request: Request, allowance: TimeBudget) -> tuple[Answer, bool]:
         """Return the answer, and whether the cache may keep it."""
+        if request.questions:
+            return await self._ask_typed(request, allowance)
+        if (entry := self.abilities.entry).kind == "decisions":
+            raise BackboneError(
+                f"Backbone {entry.name!r} answers typed questions alone and writes no texts: take a judge that asks them "
+                "(decide, decide + memory), or another backbone.",
+                backbone=entry.name,
+            )
         if request.schema is not None:
             return await self._ask_in_modes(request, request.schema, allowance)
         replies = await self.send(request, request.messages, allowance)
@@ -77,6 +91,20 @@ class Fallbacks:
         if failure is None and not reply.text:
             failure = "the reply is empty"
         return self._make_answer(replies, "plain", error=failure), is_kept
+
+    async def _ask_typed(self, request: Request, allowance: TimeBudget) -> tuple[Answer, bool]:
+        """Return the answer of an endpoint for decisions; the cache may keep it where it says something."""
+        entry, form = self.abilities.entry, self.abilities.decisions
+        tokens = 0 if entry.tpm is None else tokens_of_messages(request.messages)
+        read = partial(read_decisions, form, request.questions)
+        try:
+            reply = await self.completer.post(f"/{form}", body_of(request, self.abilities), read, tokens, allowance)
+        except Refused as no:
+            if no.field != CACHE_KEY:
+                raise
+            self.abilities.refuse_field(CACHE_KEY)
+            return await self._ask_typed(request, allowance)
+        return self._make_answer([reply], reply.mode, error=reply.error), reply.error is None
 
     async def send(
         self, request: Request, messages: Sequence[Message], allowance: TimeBudget, form: dict[str, Any] | None = None
@@ -93,7 +121,7 @@ class Fallbacks:
         while True:
             had_room, sent = abilities.reasons, _body(abilities, request, messages, form)
             try:
-                reply = await self.completer.complete(sent, tokens, allowance)
+                reply = await self.completer.post("/chat/completions", sent, read_completion, tokens, allowance)
             except Refused as no:
                 if no.field in NEVER_LEFT_OUT or _body(abilities, request, messages, form, no.field) == sent:
                     raise
@@ -161,6 +189,8 @@ class Fallbacks:
 
 def body_of(request: Request, abilities: Abilities) -> dict[str, Any]:
     """Return what is sent for a request, by all that is known of the endpoint now; a second attempt is not in it."""
+    if request.questions:
+        return make_decision_body(abilities, request)
     if request.schema is None:
         return _body(abilities, request, request.messages)
     rung = abilities.rung(request.schema)
