@@ -7,7 +7,7 @@ from copy import copy
 
 import pandas as pd
 
-from perslib.judge.asking.personal import Personal
+from perslib.judge.asking.settings import AskingJudge
 from perslib.judge.base import Judge
 from perslib.memory import UserMemory
 from perslib.memory.base import BuildRecord, Key, RecordingSystem
@@ -19,7 +19,7 @@ Memories = Mapping[tuple[str, str, str], UserMemory]
 def note_memories(judge: Judge) -> tuple[Judge, Mapping[Key, BuildRecord]]:
     """Return the same judge, and where the memories that it builds will stand."""
     judge = copy(judge)
-    if not isinstance(judge, Personal) or judge.memory is None:
+    if not isinstance(judge, AskingJudge) or judge.memory is None:
         return judge, {}
     judge.memory = noting = RecordingSystem(judge.memory)
     return judge, noting.notes

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -41,8 +41,15 @@ judge: Registry[Judge] = Registry("judge")
 """The judges that have a name; `@judge("name")` registers one."""
 
 
-def _remembering(name: str, memory: str, settings: JudgeSettings, language: str = "en", **options: Any) -> Judge:
-    return Personal(make_memory(memory, language, **options), settings, name=name)
+def _remembering(
+    name: str,
+    memory: str,
+    settings: JudgeSettings,
+    language: str = "en",
+    kind: Callable[..., Judge] = Personal,
+    **options: Any,
+) -> Judge:
+    return kind(make_memory(memory, language, **options), settings, name=name)
 
 
 for _name, _memory in {
@@ -56,11 +63,8 @@ judge("no memory")(lambda settings: Personal(None, settings, name="no memory"))
 for _name in PROMPTS:
     judge(_name)(lambda settings, variant=_name: Generic(variant, settings))
 judge("decide")(lambda settings: Decide(None, settings))
-judge("decide + memory")(
-    lambda settings, language="en", **options: Decide(
-        make_memory("structured", language, **options), settings, name="decide + memory"
-    )
-)
+for _name, _memory in {"decide + memory": "structured", "decide + measured": "measured"}.items():
+    judge(_name)(partial(_remembering, _name, _memory, kind=Decide))
 judge("RAG")(lambda settings: Episodic(settings=settings, name="RAG"))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from perslib.corpus import Corpus
 from perslib.errors import DataError, NoModel, NotEnough, Problem
-from perslib.judge import JudgeSettings
+from perslib.judge import JudgeSettings, asks_model
 from perslib.llm import Backbone
 from perslib.llm.tokens import count_tokens
 
@@ -15,6 +15,8 @@ from perslib.llm.tokens import count_tokens
 LOOK_TOKENS = 1300
 #: Where whole sessions are rated, one judgment in so many is of a session.
 A_SESSION = 5
+#: Judges that ask typed questions of a model that takes them.
+TYPED = ("decide", "decide + measured")
 #: From fewer judged replies no correlation or share is shown.
 FEWEST_REPLIES = 30
 
@@ -82,6 +84,16 @@ def choose_scope(
     if is_short:
         return StudyScope(turns, 1, "full", budget, limit == 0)
     return StudyScope(turns, 5, "published", 6000, False)
+
+
+def name_judges(named: str, model: Backbone | None, usual: str) -> str:
+    """Return the names of judges in a parameter, else the usual ones with those that ask typed questions, where the model
+    takes them; where it writes no texts these alone, beside judges that ask no model.
+    """
+    if named or model is None or not model.abilities.decisions:
+        return named or usual
+    kept = [name for name in split_names(usual) if model.writes_texts or not asks_model(name)]
+    return ", ".join([*kept, *TYPED])
 
 
 def require_model(model: Backbone | None) -> Backbone:

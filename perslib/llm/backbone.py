@@ -142,6 +142,11 @@ class Backbone:
         return self.entry.name
 
     @property
+    def writes_texts(self) -> bool:
+        """Whether it answers anything but typed questions."""
+        return self.entry.kind != "decisions"
+
+    @property
     def model(self) -> str:
         """The model's name; of a model file, its file name."""
         return self.entry.display_name

@@ -344,6 +344,7 @@ def compare_to_base(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
 
     Gains are measured on the replies that both scored, and corrected over the variants of a metric and score.
     """
+    _require_base(verdicts)
     parts = [
         stats.agreement(verdicts, corpus, scores=[score], metrics=SHOWN_METRICS, controls=[BASE])
         for score in ("real", "cdf")
@@ -352,12 +353,21 @@ def compare_to_base(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     return agreed[agreed["judge"] != BASE].reset_index(drop=True)
 
 
+def _require_base(verdicts: pd.DataFrame) -> None:
+    if BASE not in set(verdicts["judge"]):
+        raise NotEnough(
+            "The judge with structured memory was not asked (this backbone answers typed questions and writes no memory), so "
+            "nothing is compared with it."
+        )
+
+
 def measure_shifts(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return the effect of each variant on the scores themselves, whether or not they are right.
 
     Columns: judge, judged, unscored, mean_score, and over the replies that the base scored too: moved (mean
     |difference|), r_with_base (missing if either is constant, or for fewer than `FEWEST_REPLIES` replies).
     """
+    _require_base(verdicts)
     wide = verdicts.pivot(index=TURN, columns="judge", values="real").astype(float)
     others = wide.drop(columns=BASE)
     with np.errstate(invalid="ignore", divide="ignore"):  # constant scores

@@ -148,7 +148,7 @@ def compare_edits(edited: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for (name, edit), own in edited.groupby(["judge", "edit"], sort=False):
-        users, is_named = Resamples(own["user"]), own["is_named"]
+        users, is_named = Resamples(own["user"]), own["is_named"].astype(bool)
         moved = (own["edited"] - own["score"]).abs().astype(float)
         means = [users.mean(moved.where(side)) for side in (is_named, ~is_named)]
         more = drop_if_few(means[0] - means[1], count_carriers(is_named, own["user"]))

@@ -142,7 +142,8 @@ def judge_sessions(
     allows none.
     """
     memory = Structured(settings.language, **scope.memory) if scope.is_short else None
-    asking = session_judges(settings, memory) if scope.turns != 0 and backbone else []
+    is_asked = scope.turns != 0 and backbone is not None and backbone.writes_texts
+    asking = session_judges(settings, memory) if is_asked else []
     return judge_test_users(asking, sessions, backbone, limit=scope.turns or None, seed=seed)
 
 

@@ -9,10 +9,14 @@ import pytest
 from deciding_endpoint import Deciding
 from endpoint import HASTY
 from histories import corpus_of, scored_past
+from pages import run_cells
 from scripted import MEMORY, in_rounds
 
+from perslib.corpus import load, save
 from perslib.judge import JudgeSettings, Verdict, evaluate, make_judge
 from perslib.judge.asking.decide import Decide
+from perslib.judge.memory_records import note_memories
+from perslib.judge.scope import name_judges
 from perslib.llm import Answer, Request, backbone
 from perslib.memory import Structured
 
@@ -110,8 +114,6 @@ def test_what_a_statement_holds_cannot_act():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_one_request_a_reply_at_an_endpoint_for_decisions(home, language):
-    from perslib.corpus import load
-
     with Deciding() as server:
         model = backbone("gpt-decide", base_url=server.base_url, key_env="", patience=HASTY)
         corpus = load(f"sample/{language}")
@@ -121,3 +123,32 @@ def test_one_request_a_reply_at_an_endpoint_for_decisions(home, language):
         assert len(server.bodies) == len(verdicts), "from the cache"
     assert verdicts[["p1", "p2", "p3", "p4", "p5"]].sum(axis=1).tolist() == pytest.approx([1] * len(verdicts))
     assert again["expected"].tolist() == verdicts["expected"].tolist()
+
+
+def test_its_memories_are_noted_for_what_it_cites():
+    judge, notes = note_memories(Decide(Structured()))
+    verdicts, _ = judge_by_hand(judge, {"score": {"p": LEVELS}, "M2": {"choice": "yes"}})
+    (note,) = notes.values()
+    assert {"M2"} == set(verdicts[0].evidence) <= {s.id for s in note.memory.statements}
+
+
+@pytest.mark.parametrize("kind", ["decisions", "endpoint"])
+def test_pages_ask_what_the_model_can_answer(model, kind):
+    asked = model(kind=kind, decisions="decisions")
+    usual = name_judges("", asked, "learned, personal")
+    assert usual == f"learned, {'personal, ' if kind == 'endpoint' else ''}decide, decide + measured"
+    assert name_judges("RAG", asked, "learned") == "RAG", "what was named is asked"
+    assert name_judges("", model(), "personal") == name_judges("", None, "personal") == "personal"
+
+
+@pytest.mark.page
+@pytest.mark.parametrize("notebook", ["01_verification", "02_ablations", "03_rationales"])
+def test_pages_at_an_endpoint_that_answers_typed_questions_alone(home, notebook, capsys):
+    rows = [(f"u{i:02}", s, "0", "a wish", f"{s} {i}", 1 + i % 5) for i in range(24) for s in ("travel", "gift")]
+    save(corpus_of(rows, "made"), home / "data" / "made")
+    with Deciding() as server:
+        text = f'[dec]\nkind = "decisions"\nbase_url = "{server.base_url}"\nmodel = "m"\n'
+        (home / "backbones.toml").write_text(text, "utf-8")
+        run_cells(notebook, corpus="made", backbone="dec", limit=40, out=str(home / "page"))
+        assert server.bodies and all("questions" in body for body in server.bodies)
+    assert "decide" in capsys.readouterr().out

@@ -79,7 +79,7 @@ class Fallbacks:
         if (entry := self.abilities.entry).kind == "decisions":
             raise BackboneError(
                 f"Backbone {entry.name!r} answers typed questions alone and writes no texts: take a judge that asks them "
-                "(decide, decide + memory), or another backbone.",
+                "(decide, decide + measured), or another backbone.",
                 backbone=entry.name,
             )
         if request.schema is not None:
