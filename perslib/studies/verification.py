@@ -50,8 +50,8 @@ from perslib.stats import (
     histories,
     with_gold,
 )
+from perslib.stats.agreement.for_whom import measure_losses
 from perslib.stats.calibrate.tilt import P
-from perslib.stats.calibrate.user_scale import SCORES as FIVE
 from perslib.stats.calibrate.user_scale import to_scale
 from perslib.stats.calibrate.verdicts import of_blocks
 from perslib.stats.resample.leave_one_out import name_bounds
@@ -317,7 +317,7 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
         return pd.DataFrame(columns=["judge", "log_loss", "rps", "gain"])
     everybody, users = fit_population(train), Resamples(learned["user"])
     shrunk = of_blocks(learned, everybody.shrink(histories(corpus)))
-    gold = to_scale(floats(learned["gold"]))[:, None]
+    gold = to_scale(floats(learned["gold"]))
     history = shrunk / shrunk.sum(axis=1, keepdims=True)
     unread = learned[TURN].merge(of_blinded, "left", on=TURN)[P].to_numpy(float)
     probabilities = {
@@ -326,13 +326,12 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
         "history": history,
         "population": np.tile(everybody.shares, (len(learned), 1)),
     }
-    loss = {name: -np.log(np.maximum(p, 1e-4))[gold == FIVE] for name, p in probabilities.items()}
+    loss, rps = ({name: measure_losses(p, gold)[i] for name, p in probabilities.items()} for i in (0, 1))
     rows = []
-    for name, p in probabilities.items():
-        rps = ((p.cumsum(axis=1) - (gold <= FIVE)) ** 2).sum(axis=1) / 4
+    for name in probabilities:
         gain = users.estimate(users.mean(loss["history"] - loss[name]), "gain", p=True) if name != "history" else {}
         measured = users.estimate(users.mean(loss[name]), "log_loss", "error") | users.estimate(
-            users.mean(rps), "rps", "error"
+            users.mean(rps[name]), "rps", "error"
         )
         if name == LearnedJudge.name and KNOWLEDGE[2] in loss:
             gain |= users.estimate(users.mean(loss[KNOWLEDGE[2]] - loss[name]), "text_adds", p=True)

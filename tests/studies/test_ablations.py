@@ -314,7 +314,7 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
         page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
         shown = text_of(folder / "02_ablations.html")
         run_report("02_ablations", corpus="few", backbones="two", limit=6, vary="written")
-    assert page["status"] == "success" and len(page["figures"]) == 6
+    assert page["status"] == "success" and len(page["figures"]) == 7
     assert {"memory", "memory_gains", "moved", "variant_costs"} <= set(page["tables"])
     both = pd.read_csv(folder / "tables" / "backbones.csv")
     assert set(both["backbone"]) == {"one", "two"} and set(both["turns"]) == {30}
