@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +57,26 @@ def _read_columns(_: click.Context, __: click.Parameter, value: str | None) -> d
     help="Order of day and month in dates such as 01.03.2026, if no date in the table shows it.",
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; report what is recognised and which pages can use it.")
+@click.option("--yes", is_flag=True, help="Store a file whose columns were recognised, without asking.")
 @USE
-def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_run: bool, **how: Any) -> None:
+def import_(
+    what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_run: bool, yes: bool, **how: Any
+) -> None:
     """Check a downloaded release or a table and write it as Parquet under data/.
 
     \b
-    KIND is one of these; without it, the kind is recognised from the content
+    Without KIND the file is recognised: a release by its form, any other file by the names, types and values of its
+    columns. What each was taken for is shown, with the first rows as they will be stored; --yes stores it.
+
+    
+    perslib import ratings.xlsx
+    perslib import ratings.xlsx --yes --name mine
+
+    
+    KIND is one of these
+      any             a file of any form: CSV (commas, semicolons, tabs; UTF-8, UTF-16, cp1252), .xlsx, JSON, JSON Lines,
+                      Parquet, logs of Inspect (.eval); exports of Label Studio, Argilla, Langfuse, LangSmith, MLflow,
+                      promptfoo, DeepEval, LMSYS arena; a row a reply, a message, a conversation, or a pair
       persturnbench   the PersTurnBench data release: its folder, or the tar.gz as downloaded
       uss             USS dialogues: one text file, or their folder (the Chinese JDDC only as a file)
       urs             URS sessions: chinese_merged.json or english_processed.json
@@ -70,9 +86,9 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
       community-alignment, comparia   replies preferred or liked: one table each
       llm-rubric      LLM-Rubric: its folder data/real_data; rated conversations
       convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
-      table           your own JSONL, JSON list, CSV or Parquet: a row per reply (user, request, response, optionally
-                      session, scenario, score, satisfaction, …) or a row per conversation (user, messages);
-                      files of any other form by a recipe of your own
+      table           a table whose columns are called as perslib calls them: a row per reply (user, request, response,
+                      optionally session, scenario, score, satisfaction, …) or a row per conversation (user,
+                      messages); files of any other form by a recipe of your own
 
     \b
     perslib import uss SGD.txt --name sgd
@@ -81,7 +97,9 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
 
     data/README.md lists where each public data set is published, and its licence.
     """
-    from perslib.corpus import describe_import, detect, import_release, loader, read_release
+    from perslib.corpus import describe_import, detect, import_release, loader
+    from perslib.corpus.loaders.anything import KIND as ANY
+    from perslib.corpus.loaders.anything import describe_taken
     from perslib.registry import use_plugins
 
     use_plugins(*use)
@@ -89,6 +107,7 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
         raise click.UsageError(f"give one path at a time; found {' '.join(what)}")
     path = Path(what[-1])
     kind = what[0] if len(what) == 2 else "table" if how["recipe"] else detect(path)
+    is_guess = kind == ANY and len(what) == 1 and not yes
     scale, dissatisfied = how.pop("scale"), how.pop("dissatisfied")
     if scale:
         how["scale"] = Scale.parse(scale, dissatisfied)
@@ -102,13 +121,45 @@ def import_(what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_r
         for option in how.keys() - accepted:
             option = option.replace("_", "-")
             raise click.UsageError(f"--{option} is only for your own tables; {kind} defines its {option}")
-    done = read_release(path, kind, **how) if dry_run else import_release(kind, path, out=out, **how)
+    done = _read_asking(path, kind, how) if dry_run or is_guess else import_release(kind, path, out=out, **how)
+    if "taken" in done.corpus.meta:
+        click.echo(escape_for_terminal("\n".join(describe_taken(done.corpus))) + "\n")
     click.echo(escape_for_terminal("\n".join(describe_import(done, kind, dry_run))))
     if 10 * done.lost > (sessions := done.lost + len(done.corpus.sessions)):
         warning = f"{done.lost} of {sessions} sessions were left out; the rest may not be representative"
         click.secho(warning, bold=True)
-    if dry_run:
-        click.echo("Nothing was written.")
+    if is_guess and not dry_run and sys.stdin.isatty() and click.confirm(f"Store it as data/{done.corpus.name}?"):
+        done, is_guess = import_release(kind, path, out=out, **how), False
+    if dry_run or is_guess:
+        ready = _spell(path, done.corpus.name, how)
+        click.echo("Nothing was written." + (f" To store it: {escape_for_terminal(ready)}" if kind == ANY else ""))
     else:
         name = done.folder if out else done.corpus.name
         click.echo(escape_for_terminal(f'Written to {done.folder}; open it with perslib.corpus.load("{name}")'))
+
+
+def _read_asking(path: Path, kind: str, how: dict[str, Any]) -> Any:
+    """Read a file; on a terminal, ask which field is meant where two fit equally well."""
+    from perslib.corpus import read_release
+    from perslib.corpus.loaders.recognise import Ambiguous
+
+    while True:
+        try:
+            return read_release(path, kind, **how)
+        except Ambiguous as unclear:
+            if not sys.stdin.isatty():
+                raise
+            asked = f"Which field is the {unclear.column}?"
+            how["columns"] = {
+                **how.get("columns", {}),
+                unclear.column: click.prompt(asked, type=click.Choice(unclear.choices)),
+            }
+
+
+def _spell(path: Path, name: str, how: dict[str, Any]) -> str:
+    """Return the command that stores a file with these options."""
+    columns = ",".join(f"{ours}={theirs}" for ours, theirs in how.get("columns", {}).items())
+    own = {"--name": name, "--columns": columns, "--scale": str(how.get("scale", "")).replace("–", "-")}
+    own |= {f"--{key}": how.get(key, "") for key in ("language", "evidence", "dates")}
+    options = [part for option, value in own.items() if value for part in (option, str(value))]
+    return shlex.join(["perslib", "import", str(path), "--yes", *options])

@@ -18,7 +18,7 @@ from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import naming
-from perslib.corpus.loaders import persturnbench, prism, table
+from perslib.corpus.loaders import anything, persturnbench, prism, table
 from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
 from perslib.corpus.loaders.recipe import BUNDLED, read_recipe
 from perslib.corpus.schema import storable
@@ -56,19 +56,26 @@ for _module in (persturnbench, prism):
 for _file in sorted(BUNDLED.glob("*.toml")):
     _register(_file)
 loader("table")(table.read)
+loader(anything.KIND)(anything.read)
 table.read.looks_like = table.looks_like  # type: ignore[attr-defined]
+anything.read.looks_like = anything.looks_like  # type: ignore[attr-defined]
 _CARD = "corpus.json"
 _FORMAT = 1
 AGAIN = "Import or save the corpus again."
 
 
-def load(path_or_name: str | Path, language: str | None = None) -> Corpus:
-    """Return a corpus by name or path.
+def load(path_or_name: Any, language: str | None = None, **how: Any) -> Corpus:
+    """Return a corpus by name or path, or of what is in memory.
 
     A name is looked up in the workspace's `data/`, then among perslib's own ("sample/en", "sample/zh", or "sample" with
-    a language, which chooses if there are several). A path is a folder written by `save`, or a downloaded release of a
-    known kind.
+    a language, which chooses if there are several). A path is a folder written by `save`, a downloaded release of a
+    known kind, or a file of any form.
+
+    A pandas frame, a data set of Hugging Face and a list of dictionaries are recognised as files are, and a warning says as
+    what; `how` has `name`, `columns` (ours → theirs), `scale` and the other options of a table.
     """
+    if not isinstance(path_or_name, str | Path):
+        return anything.read_objects(path_or_name, language=language, **how)
     path = _find(str(path_or_name), language)
     return open_parquet(path) if (path / _CARD).is_file() else read_release(path).corpus
 
@@ -99,7 +106,7 @@ def corpus_names() -> list[str]:
 
 def detect(path: Path) -> str:
     """Return the kind of release at a path; raise DataError if it is unknown."""
-    order = sorted(loader, key=lambda kind: kind == "table")  # nearly any file could be a table
+    order = sorted(loader, key=("table", anything.KIND).count)  # nearly any file could be a table
     kinds = [kind for kind in order if getattr(loader[kind], "looks_like", lambda path: False)(path)]
     if not kinds:
         remedy = f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}"

@@ -126,14 +126,16 @@ def test_duplicate_turns_are_refused(tmp_path):
 def test_csv_faults(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("user,request\nu,q\n")
-    with pytest.raises(DataError, match="has no column response"):
+    with pytest.raises(DataError, match="no field is plainly an assistant's reply\nFound: user, request"):
         load(file)
+    with pytest.raises(DataError, match="has no column response"):
+        read_release(file, "table")
     file.write_text('user,request,response\nu,"two\nlines",r\nu,q\n')
     with pytest.raises(DataError, match=r"mine.csv:4: has another number of fields"):
         load(file)
     file.write_bytes(b"user,request,response\nu,q,\xe9t\xe9\n")
     with pytest.raises(DataError, match=r"mine.csv:2: is not UTF-8"):
-        load(file)
+        read_release(file, "table")
 
 
 def test_an_unreadable_line_takes_the_sessions_around_it_with_it(tmp_path):
@@ -166,7 +168,7 @@ def test_values_that_would_be_changed_in_silence_are_refused(tmp_path, change, e
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps({"user": "u", "request": "q", "response": "r"} | change))
     with pytest.raises(DataError) as error:
-        load(file)
+        read_release(file, "table")
     assert expected in str(error.value)
 
 

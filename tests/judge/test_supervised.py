@@ -161,7 +161,7 @@ def tiny(tmp_path_factory):
     return str(folder)
 
 
-QUICK = Training(epochs=12, rate=5e-3, batch=8)
+QUICK = Training(epochs=20, rate=5e-3, batch=8)
 
 
 @pytest.mark.extra("torch", "transformers")

@@ -264,7 +264,7 @@ def test_the_head_says_what_was_run_and_links_resolve(reports):
 def test_a_wide_table_scrolls_in_its_own_box(reports):
     html = page(reports)
     assert re.search(r"<div class=['\"]pl-scroll['\"]>\s*<table", html)
-    assert ".pl-scroll { overflow-x: auto" in html
+    assert ".pl-scroll { overflow: auto" in html
 
 
 # -- figures and tables ------------------------------------------------------------------------------------

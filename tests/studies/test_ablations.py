@@ -329,6 +329,7 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
         "tie_rules",
         "calibrators",
         "score_sets",
+        "for_whom",
     }
     assert not {"memory", "memory_gains", "backbones"} & set(page["tables"]) and "moved" in page["tables"]
     assert "Fewer than 30 judged replies have a score" in text_of(folder / "02_ablations.html")

@@ -146,6 +146,25 @@ def ratings(n: int) -> Files:
     return {f"data/User_{n}/{own}/0.json": simple_session(1 + n % 5, hallucination=0) for own in (TRAVEL, GIFT)}
 
 
+def annotated(n: int) -> Files:
+    said = [
+        {"role": "human", "content": [{"type": "text", "text": f"a question {n}"}]},
+        {"role": "ai", "content": f"an answer {n}"},
+    ]
+    ratings = [{"user_id": f"u{k}", "name": "quality", "value": 1 + (n + k) % 5} for k in range(2)]
+    return {"a.jsonl": [{"id": n, "chat": {"messages": said}, "meta": {"model": "m"}, "annotations": ratings}]}
+
+
+def in_words(n: int) -> Files:
+    row = {
+        "rater": f"u{n % 3}",
+        "prompt": f"a question {n}",
+        "output": f"quite a long answer {n}",
+        "verdict": ["good", "bad"][n % 2],
+    }
+    return {"a.csv": [row | {"created_at": f"2026-05-{1 + n % 28:02}"}]}
+
+
 def of_mine(n: int) -> Files:
     return {"mine.jsonl": [{"who": f"u{n}", "talk": {"asked": "q", "answered": "r"}, "stars": 1 + n % 5}]}
 
@@ -157,6 +176,8 @@ RELEASES: dict[str, tuple[str, Callable[[int], Files], str]] = {
     "community-alignment": ("community-alignment", partial(aligned, ending="jsonl"), "ca.jsonl"),
     "community-alignment as CSV": ("community-alignment", partial(aligned, ending="csv"), "ca.csv"),
     "comparia": ("comparia", reactions, "r.jsonl"),
+    "of any form": ("any", annotated, "a.jsonl"),
+    "of any form, as CSV": ("any", in_words, "a.csv"),
     "rows": ("table", partial(rows, ending="jsonl"), "t.jsonl"),
     "rows as CSV": ("table", partial(rows, ending="csv"), "t.csv"),
     "rows as Parquet": ("table", partial(rows, ending="parquet"), "t.parquet"),

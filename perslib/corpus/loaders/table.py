@@ -40,11 +40,25 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def looks_like(path: Path) -> bool:
-    """Return whether a file is a table by its suffix; a JSON file, if it begins with a list."""
-    if not path.is_file() or path.suffix.lower() != ".json":
-        return path.is_file() and path.suffix.lower() in SUFFIXES
-    with path.open("rb") as stream:
-        return stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+    """Return whether a file is a table whose columns are called as ours; a JSON file, if it holds a list of such rows."""
+    if not path.is_file() or path.suffix.lower() not in SUFFIXES:
+        return False
+    if path.suffix.lower() == ".json":
+        with path.open("rb") as stream:
+            if not stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+                return False
+    try:
+        header, lines = open_rows(path)
+        first: Any = next((value for _, value, _ in lines), None)
+    except DataError:
+        return False
+    row = first if isinstance(first, dict) else {}
+    names = {
+        *header,
+        *(name for name, value in row.items() if name == "messages" or not isinstance(value, dict | list)),
+    }
+    needed = (REQUIRED, ("user", "messages"), (*REQUIRED[:2], "preferred"))
+    return any(names.issuperset(columns) for columns in needed)
 
 
 def read(

@@ -1,0 +1,204 @@
+"""The records of a file of any kind: tables in any spelling, sheets, JSON of any nesting, Parquet, and logs of Inspect.
+
+records, notes = read_records(Path("ratings.xlsx"))     # place and content of each record, and how it was read
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from perslib.corpus.files.parquet import read_frame
+from perslib.corpus.files.reading import not_utf8, parse_json
+from perslib.corpus.files.records import COLUMNS, LONGEST, check_width, json_lines, read_bounded
+from perslib.corpus.files.tables import read_table_rows
+from perslib.errors import DataError, Problem
+
+Records = list[tuple[str, Any, Any]]
+TEXTS = (".csv", ".tsv", ".txt", ".psv")
+LINES = (".jsonl", ".ndjson")
+SUFFIXES = (*TEXTS, *LINES, ".json", ".parquet", ".xlsx", ".eval")
+DELIMITERS = ",;\t|"
+#: Rows by which a delimiter is told.
+FIRST = 50
+#: A list in a JSON document counts as its records down to this depth.
+DEPTH = 4
+
+
+def read_records(path: Path) -> tuple[Records, list[str]]:
+    """Return place, content (or Problem) and what stands there of each record, and how the file was read where that is not plain."""
+    suffix = path.suffix.lower()
+    if suffix in LINES:
+        return [*json_lines(read_bounded(path), path.name)], []
+    if suffix == ".json":
+        return _read_json(path)
+    if suffix == ".parquet":
+        frame = read_frame(path, most=COLUMNS)
+        return _number((row for row in read_table_rows(frame)), path.name), []
+    if suffix == ".xlsx":
+        return _read_sheet(path)
+    if suffix == ".eval":
+        return _read_eval(path)
+    if suffix in TEXTS:
+        return _read_text(path)
+    raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
+
+
+def _number(rows: Iterator[dict[str, Any]], name: str) -> Records:
+    return [(f"{name}:{number}", row, row) for number, row in enumerate(rows, 1)]
+
+
+# -- tables of text ----------------------------------------------------------------------------------------------
+
+
+def decode_text(raw: bytes, name: str) -> tuple[str, str]:
+    """Return a text and its encoding: UTF-8, UTF-16 by its mark, and cp1252 where no character above ASCII is UTF-8."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return raw.decode("utf-16"), "UTF-16"
+    try:
+        return raw.decode("utf-8-sig"), "UTF-8"
+    except UnicodeDecodeError as error:
+        has_utf8 = any(len(byte.encode("utf-8")) > 1 for byte in raw.decode("utf-8", "ignore") if not byte.isascii())
+        if has_utf8 or error.reason == "unexpected end of data" or b"\0" in raw:
+            raise DataError(not_utf8(raw, error, name)) from error
+        try:
+            return raw.decode("cp1252"), "cp1252"
+        except UnicodeDecodeError:
+            raise DataError(not_utf8(raw, error, name)) from error
+
+
+def find_delimiter(text: str) -> str:
+    """Return what separates the fields of a table: what divides its header and first rows into most fields, as many in each."""
+    lines = [*islice(io.StringIO(text, newline=""), 4 * FIRST)]
+
+    def fit(delimiter: str) -> tuple[float, int]:
+        rows = [row for row in islice(csv.reader(lines, delimiter=delimiter), FIRST) if row]
+        width = len(rows[0]) if rows else 0
+        return (sum(len(row) == width for row in rows) / max(1, len(rows)) if width > 1 else 0.0, width)
+
+    best = max(DELIMITERS, key=fit)
+    return best if fit(best)[1] > 1 else ","
+
+
+def _read_text(path: Path) -> tuple[Records, list[str]]:
+    text, encoding = decode_text(read_bounded(path), path.name)
+    delimiter = find_delimiter(text)
+    csv.field_size_limit(LONGEST)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    check_width(reader.fieldnames or [], f"{path.name}:1")
+    found: Records = []
+    line = reader.line_num + 1
+    try:
+        for row in reader:
+            place, line = f"{path.name}:{line}", reader.line_num + 1
+            if None in row or None in row.values():
+                found.append((place, Problem(place, "has another number of fields than the header"), row))
+            elif any(row.values()):
+                found.append((place, {key.strip(): value or None for key, value in row.items()}, row))
+    except csv.Error as error:
+        wrong = Problem(f"{path.name}:{line}", f"cannot be read as CSV: {error}")
+        raise DataError(wrong, "Is a quote not closed?") from error
+    shown = {"\t": "tabs", ";": "semicolons", "|": "bars"}
+    notes = [f"encoding: {encoding}"] if encoding != "UTF-8" else []
+    return found, [*notes, *([f"fields are separated by {shown[delimiter]}"] if delimiter != "," else [])]
+
+
+def _read_sheet(path: Path) -> tuple[Records, list[str]]:
+    from openpyxl import load_workbook  # type: ignore[import-untyped]
+
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except Exception as error:  # whatever a broken archive holds
+        raise DataError(Problem(path.name, f"is no readable .xlsx file: {error}")) from error
+    sheets = {sheet.title: [*sheet.iter_rows(values_only=True)] for sheet in book.worksheets}
+    full = {title: rows for title, rows in sheets.items() if sum(any(c is not None for c in row) for row in rows) > 1}
+    if not full:
+        raise DataError(Problem(path.name, "has no sheet with a header and rows"))
+    title, rows = max(full.items(), key=lambda one: len(one[1]))
+    start = next(i for i, row in enumerate(rows) if sum(cell is not None for cell in row) > 1)
+    header = [str(cell).strip() if cell is not None else "" for cell in rows[start]]
+    check_width(header, path.name)
+    found: Records = []
+    for number, row in enumerate(rows[start + 1 :], start + 2):
+        cells = {name: _plain(cell) for name, cell in zip(header, row) if name and cell not in (None, "")}
+        if cells:
+            found.append((f"{path.name}:{number}", cells, cells))
+    return found, [f"sheet {title!r} of {', '.join(map(repr, sheets))}"] if len(sheets) > 1 else []
+
+
+def _plain(cell: Any) -> Any:
+    return cell if isinstance(cell, str | int | float | bool) else str(cell)
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------
+
+
+def _read_json(path: Path) -> tuple[Records, list[str]]:
+    document = parse_json(read_bounded(path), path.name)
+    if isinstance(document, Problem):
+        lines = [*json_lines(read_bounded(path), path.name)]
+        if len(lines) > 1 and not any(isinstance(value, Problem) for _, value, _ in lines):
+            return lines, ["one record a line"]
+        raise DataError(document)
+    if isinstance(document, list):
+        return [(f"{path.name}[{i}]", item, item) for i, item in enumerate(document)], []
+    if not isinstance(document, dict):
+        raise DataError(
+            Problem(path.name, "holds no records"), "Expected a list of objects, or an object that holds one."
+        )
+    if rows := _read_columns(document):
+        return [(f"{path.name}[{i}]", row, row) for i, row in enumerate(rows)], ["columns, one list each"]
+    at, items, shared = max(_find_lists(document), key=lambda one: len(one[1]), default=("", [], {}))
+    if not items:
+        return [(path.name, document, document)], ["one record"]
+    held = [{**shared, **item} for item in items]
+    return [(f"{path.name} {at}[{i}]", item, item) for i, item in enumerate(held)], [f"records at {at}"]
+
+
+def _read_columns(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a table that JSON holds by columns: {columns, data}, or a list or a numbered table for each column."""
+    names, rows = document.get("columns"), document.get("data")
+    if isinstance(names, list) and isinstance(rows, list) and all(isinstance(row, list) for row in rows):
+        return [dict(zip(map(str, names), row)) for row in rows]
+    columns = [v.values() if isinstance(v, dict) and all(str(k).isdigit() for k in v) else v for v in document.values()]
+    if len(columns) > 1 and all(
+        isinstance(c, Sequence | type({}.values())) and not isinstance(c, str) for c in columns
+    ):
+        lengths = {len(c) for c in columns}
+        plain = all(not isinstance(cell, dict | list) for c in columns for cell in c)
+        if len(lengths) == 1 and lengths != {0} and plain:
+            return [dict(zip(document, row)) for row in zip(*columns)]
+    return []
+
+
+def _find_lists(value: Any, at: str = "", depth: int = 0) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
+    """Yield lists of objects in a document, with what stands beside them and counts for each of their items."""
+    if depth >= DEPTH or not isinstance(value, dict):
+        return
+    shared = {key: one for key, one in value.items() if isinstance(one, str | int | float | bool)}
+    for key, one in value.items():
+        if isinstance(one, list) and one and all(isinstance(item, dict) for item in one):
+            yield f"{at}.{key}".lstrip("."), one, shared if depth else {}
+        elif isinstance(one, dict):
+            yield from _find_lists(one, f"{at}.{key}", depth + 1)
+
+
+def _read_eval(path: Path) -> tuple[Records, list[str]]:
+    """Return the samples of a log of Inspect, each with the model that was asked."""
+    try:
+        with zipfile.ZipFile(path) as log:
+            names = sorted(name for name in log.namelist() if name.startswith("samples/") and name.endswith(".json"))
+            if large := next((name for name in names if log.getinfo(name).file_size > LONGEST), ""):
+                raise DataError(Problem(f"{path.name} {large}", f"is larger than {LONGEST:,} bytes"))
+            header = json.loads(log.read("header.json")) if "header.json" in log.namelist() else {}
+            samples = [(f"{path.name} {name}", parse_json(log.read(name), name)) for name in names]
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+        raise DataError(Problem(path.name, f"is no readable log: {error}")) from error
+    about = {key: value for key, value in header.get("eval", {}).items() if key in ("model", "task")}
+    return [(at, {**about, **one} if isinstance(one, dict) else one, one) for at, one in samples], ["a log of Inspect"]

@@ -1,0 +1,224 @@
+"""Records of any nesting as flat ones: a value for each path, conversations as messages, a row for each annotator.
+
+A path is written as recipes write it (`inputs.question`). Where a field holds JSON as text, its content counts. A list of
+annotations gives a row for each person who annotated, or a field for each thing that was asked; those of people count before those
+of models.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from perslib.paths import read_toml
+
+WORDS = read_toml(__file__, "recognise.toml")
+Flat = dict[str, Any]
+#: Deeper than this nothing of a record is a column.
+DEPTH = 6
+#: The columns of an annotation that is a row of its own.
+WHO, RATING = "annotator", "rating"
+_PART = re.compile(r"\d+|[^\W\d_]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PEOPLE = ("role", "from", "speaker", "author", "sender", "participant")
+ROLES = {word: role for role, words in WORDS["messages"]["roles"].items() for word in words}
+
+
+@cache
+def words_of(name: str) -> tuple[str, ...]:
+    """Return the words of a field's name, in lower case: of `metadata.userId` metadata, user and id."""
+    return tuple(part.lower() for word in _PART.findall(name) for part in _CAMEL.split(word))
+
+
+@cache
+def name_of_path(path: str) -> str:
+    """Return the last part of a path, as words: of `metadata.userId` "user id"."""
+    return " ".join(words_of(path.rpartition(".")[2]))
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A field that holds a conversation."""
+
+    messages: tuple[dict[str, Any], ...]
+
+
+def flatten_record(record: Mapping[str, Any]) -> list[Flat]:
+    """Return the flat rows of a record: one, or one for each person who annotated it."""
+    flat: Flat = {}
+    people: dict[str, Flat] = {}
+    for path, value in _walk(record):
+        if isinstance(value, list):
+            for who, own in _read_annotations(path, value):
+                (people.setdefault(who, {}) if who else flat).update(own)
+        else:
+            flat[path] = value
+    return [{**flat, WHO: who, **own} for who, own in people.items()] or [flat]
+
+
+def _walk(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the paths of a record with their values: plain ones, conversations, and lists of annotations."""
+    value = _parse(value)
+    if (conversation := read_conversation(value)) is not None:
+        yield path, conversation
+    elif isinstance(value, Mapping):
+        if depth < DEPTH:
+            for key, own in value.items():
+                yield from _walk(own, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(value, list | tuple):
+        value = list(value)
+        if value and all(isinstance(item, Mapping) for item in value):
+            if _is_annotation(path, value[0]):
+                yield path, value
+            elif len(value) == 1:
+                yield from _walk(value[0], f"{path}[0]", depth + 1)
+        elif value and all(isinstance(item, str) for item in value):
+            yield path, value[-1] if len(value) == 1 else "\n\n".join(value)
+    elif value is not None and value != "":
+        yield path, value
+
+
+def _parse(value: Any) -> Any:
+    """Return what a text holds, where it is JSON."""
+    if isinstance(value, str) and value[:1] in "{[" and value.rstrip()[-1:] in "}]":
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+# -- conversations -----------------------------------------------------------------------------------------------
+
+
+def read_conversation(value: Any) -> Conversation | None:
+    """Return the messages of a list that is a conversation, in whatever form; None where it is none."""
+    if isinstance(value, Mapping) and set(value) <= {"messages"} and value:
+        value = value["messages"]
+    value = list(value) if isinstance(value, tuple) else value
+    if not isinstance(value, list) or not value or not all(isinstance(item, Mapping) for item in value):
+        return None
+    names = {name_of_path(str(key)): key for key in value[0]}
+    role_of = next((names[word] for word in WORDS["messages"]["lists"] if word in names), None)
+    text_of = next((names[word] for word in WORDS["messages"]["content"] if word in names), None)
+    if role_of is None or text_of is None:
+        return _read_pairs(value)
+    given = [str(_plain_role(item.get(role_of))).lower() for item in value]
+    roles = {role: ROLES.get(role) for role in dict.fromkeys(given)}
+    unknown = [role for role, known in roles.items() if known is None]
+    if len(unknown) == len(roles) == 2 and name_of_path(str(role_of)) in _PEOPLE:  # two people by name: the first asks
+        roles = dict(zip(unknown, ("user", "assistant")))
+    elif unknown:
+        return None
+    if not {"user", "assistant"} & set(roles.values()):
+        return None
+    messages = []
+    for role, item in zip(given, value):
+        if (content := _read_content(item.get(text_of))) or roles[role] != "system":
+            own = {"score": rating} if (rating := _find_rating(item)) is not None else {}
+            messages.append({"role": roles[role], "content": content, **own})
+    return Conversation(tuple(messages)) if messages else None
+
+
+def _plain_role(value: Any) -> Any:
+    return value.get("role", "") if isinstance(value, Mapping) else value
+
+
+def _read_pairs(value: list[Mapping[str, Any]]) -> Conversation | None:
+    """Return a conversation whose items hold a message of either side: [{"human": …, "ai": …}, …]."""
+    sides = {key: ROLES.get(str(key).lower()) for key in value[0]}
+    found = {role: key for key, role in sides.items() if role}
+    if not {"user", "assistant"} <= set(found):
+        return None
+    said = [
+        {"role": role, "content": _read_content(item.get(found[role]))}
+        for item in value
+        for role in ("user", "assistant")
+    ]
+    return Conversation(tuple(said))
+
+
+def _read_content(value: Any) -> str:
+    """Return the text of a message: itself, or that of its parts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return _read_content(value.get("text", value.get("content", value.get("parts", value.get("value")))))
+    if isinstance(value, list | tuple):
+        return "\n".join(text for item in value if (text := _read_content(item)))
+    return "" if value is None else str(value)
+
+
+def _find_rating(message: Mapping[str, Any]) -> Any:
+    """Return the rating that stands with a message."""
+    names = {name_of_path(str(key)): key for key in message}
+    key = next((names[name] for name in WORDS["messages"]["ratings"] if name in names), None)
+    value = message.get(key) if key is not None else None
+    return value if isinstance(value, str | int | float | bool) and value != "" else None
+
+
+# -- annotations -------------------------------------------------------------------------------------------------
+
+
+def _is_annotation(path: str, item: Mapping[str, Any]) -> bool:
+    """Return whether an item of a list says what somebody thought of the record: it has a value, and an annotator or a list's name."""
+    words = WORDS["annotations"]
+    names = {" ".join(words_of(at)) for at, _ in _leaves(item)} | {name_of_path(str(key)) for key in item}
+    return bool(names & set(words["value"])) and (
+        name_of_path(path) in words["lists"] or bool(names & set(words["who"]))
+    )
+
+
+def _read_annotations(path: str, items: list[Mapping[str, Any]]) -> Iterator[tuple[str, Flat]]:
+    """Yield who annotated ("" for nobody that is named) and what: those of people alone, where there are some."""
+    words = WORDS["annotations"]
+    found = []
+    for item in items:
+        leaves = {" ".join(words_of(at)): value for at, value in _leaves(item)}
+        who = next((str(leaves[name]) for name in words["who"] if leaves.get(name) not in (None, "")), "")
+        source = next((str(v).lower() for at, v in leaves.items() if at.endswith(("source", "source type"))), "")
+        found.append((item, leaves, who, any(word in source for word in words["human"])))
+    has_people = any(is_human for *_, is_human in found)
+    for item, leaves, who, is_human in found:
+        about = next((str(leaves[name]) for name in words["about"] if leaves.get(name) not in (None, "")), "")
+        own: Flat = {}
+        results = item.get("result")
+        if isinstance(results, list):  # Label Studio's
+            for result in results:
+                if isinstance(result, Mapping) and (value := _read_result(result.get("value"))) is not None:
+                    own[str(result.get("from_name") or RATING)] = value
+        else:
+            value = next((leaves[name] for name in words["value"] if leaves.get(name) not in (None, "")), None)
+            own = {} if value is None else {about or (RATING if name_of_path(path) in words["lists"] else path): value}
+        if not own:
+            continue
+        if who and (is_human or not has_people):
+            yield who, own
+        else:
+            yield "", {f"{path}.{name}": value for name, value in own.items()}
+
+
+def _leaves(value: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, own in value.items():
+        at = f"{path}.{key}" if path else str(key)
+        if isinstance(own, Mapping):
+            yield from _leaves(own, at)
+        elif not isinstance(own, list):
+            yield at, own
+
+
+def _read_result(value: Any) -> Any:
+    """Return the value of a result of Label Studio: a rating, a number, the first choice or text."""
+    if not isinstance(value, Mapping):
+        return value
+    for key in ("rating", "number", "choices", "taxonomy", "text", "selected"):
+        if key in value:
+            held = value[key]
+            while isinstance(held, list) and held:
+                held = held[0]
+            return held
+    return None

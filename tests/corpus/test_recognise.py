@@ -1,0 +1,171 @@
+"""Anybody's files: recognised without an option, said, asked about where two fields fit, and refused by place where none does."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from files_made import FILES, asked, document, frame, lines, said, score, user
+
+import perslib
+from perslib.cli import main
+from perslib.corpus import detect, load, read_release
+from perslib.corpus.files.records_of import decode_text, find_delimiter
+from perslib.corpus.loaders.anything import RecognisedWarning
+from perslib.corpus.loaders.ratings import find_scale_of, number_of, read_rating
+from perslib.corpus.loaders.recognise import Ambiguous
+from perslib.errors import DataError
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_as_people_have_them(tmp_path, name):
+    file, made = tmp_path / name, FILES[name]
+    made.write(file)
+    corpus = read_release(file, detect(file)).corpus
+    there = (len(corpus.users), len(corpus.sessions), int(corpus.turns["score"].notna().sum()), str(corpus.scale))
+    assert there == made[1:5] and len(corpus.extras.get("candidates", ())) == made.candidates
+    first = corpus.turns.iloc[0]
+    assert first["request"].startswith(asked(0)) and first["response"] == said(0)
+    assert {"request", "messages", "response_a"} & set(corpus.meta["taken"]["columns"])
+
+
+def test_ratings_reach_their_replies(tmp_path):
+    for name in ("MLflow.jsonl", "plain.xlsx", "ShareGPT.json", "words.csv", "UTF-16.tsv"):
+        FILES[name].write(tmp_path / name)
+        turns = load(tmp_path / name).turns.set_index("response")
+        got = [(turns.at[said(i), "user"], turns.at[said(i), "score"]) for i in range(20)]
+        assert got == [(user(i), score(i)) for i in range(20)], name
+
+
+def test_people_count_before_models(tmp_path):
+    FILES["MLflow.jsonl"].write(tmp_path / "m.jsonl")
+    taken = load(tmp_path / "m.jsonl").meta["taken"]
+    assert taken["columns"]["user"] == "annotator" and any(
+        "assessments.groundedness" in note for note in taken["notes"]
+    )
+
+
+def test_preferences_are_those_that_were_given(tmp_path):
+    FILES["arena.parquet"].write(tmp_path / "a.parquet")
+    replies = load(tmp_path / "a.parquet").extras["candidates"]
+    won = replies[replies["chosen"].fillna(False).astype(bool)]
+    assert set(won["candidate"]) == {"x", "y"} and len(won) == 10, "ties have no winner"
+
+
+def test_what_fits_twice_is_asked(tmp_path):
+    file = tmp_path / "runs.csv"
+    frame(
+        lambda i: {"user": user(i), "prompt": asked(i), "run1.response": said(i), "run2.response": "B" + said(i)}
+    ).to_csv(file)
+    with pytest.raises(Ambiguous, match=r"more than one field may be the response: run1.response, run2.response"):
+        load(file)
+    taken = read_release(file, "any", columns={"response": "run2.response"}).corpus
+    assert taken.turns["response"].str.startswith("BHere").all()
+    with pytest.raises(DataError, match="has no field run3"):
+        read_release(file, "any", columns={"response": "run3"})
+
+
+def test_what_is_no_conversation_is_refused_with_what_was_found(tmp_path):
+    pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_csv(tmp_path / "n.csv", index=False)
+    with pytest.raises(
+        DataError, match=r"no field is plainly an assistant's reply\nFound: a, b. Name it: --columns response=FIELD"
+    ):
+        load(tmp_path / "n.csv")
+    (tmp_path / "broken.json").write_text("{", "utf-8")
+    with pytest.raises(DataError, match=r"broken.json:1: the JSON text ends too early"):
+        load(tmp_path / "broken.json")
+    for name in ("x.xlsx", "x.eval"):
+        (tmp_path / name).write_bytes(b"no archive")
+        with pytest.raises(DataError, match=f"{name}: is no readable"):
+            load(tmp_path / name)
+
+
+def test_bad_records_are_named_and_nothing_is_dropped_in_silence(tmp_path):
+    file = tmp_path / "log.jsonl"
+    lines(lambda i: {"who": user(i), "question": asked(i), "answer": said(i), "rating": score(i)})(file)
+    file.write_text(file.read_text("utf-8") + "[1]\nno json\n", "utf-8")
+    with pytest.raises(DataError, match=r"log.jsonl:21: is no JSON object\nlog.jsonl:22: is not JSON"):
+        load(file)
+    reading = read_release(file, "any", skip_bad=True)
+    assert len(reading.corpus.turns) == 20 and len(reading.rejected) == 2
+
+
+def test_a_rating_that_is_none_is_a_fault_and_not_guessed(tmp_path):
+    file = tmp_path / "r.jsonl"
+    lines(lambda i: {"who": user(i), "question": asked(i), "answer": said(i), "rating": score(i) if i else "??"})(file)
+    with pytest.raises(DataError, match=r'r.jsonl:1: score is "\?\?", expected 1–5'):
+        load(file)
+
+
+@pytest.mark.parametrize(("values", "scale"), [
+    ([1, 5, 3], "1-5"), ([0, 1], "0-1"), ([True, False], "0-1"), (["👍", "👎"], "0-1"), (["good", "bad"], "0-1"),
+    (["Good", "ok", "bad"], "1-3"), (["strongly agree", "neutral"], "1-5"), ([0, 7, 10], "0-10"), ([1, 7], "1-7"),
+    (["3 stars", "4/5"], "1-5"), (["★★☆☆☆", "★★★★☆"], "1-5"), ([-1, 1], "-1-1"), ([0.25, 0.5], "0-1"), (["a", "b"], None),
+    ([-7, 3], None), ([1000], None), (["满意", "不满意", "一般"], "1-5"),
+])  # fmt: skip
+def test_scales_are_read_off_ratings(values, scale):
+    assert find_scale_of(values) == scale
+
+
+def test_ratings_as_they_are_written():
+    assert [number_of(v) for v in ("4/5", "4,5", "85%", "★★★☆☆", " 3 ", True, "x")] == [4, 4.5, 85, 3, 3, 1, None]
+    assert read_rating("👎", "0-1") == 0 and read_rating(-1, "-1-1") == 0 and read_rating("very good", "1-5") == 5
+    assert read_rating("odd", "1-5") == "odd" and read_rating("", "1-5") is None
+
+
+def test_encodings_and_separators():
+    assert decode_text("Grüße".encode("cp1252"), "x") == ("Grüße", "cp1252")
+    assert decode_text("Grüße".encode("utf-16"), "x")[0] == "Grüße"
+    with pytest.raises(DataError, match="is not UTF-8"):
+        decode_text("Grüße".encode() + b"\xe9 x", "x")
+    assert [find_delimiter(t) for t in ("a;b\n1,2;3", "a\tb\n1\t2", "a,b;c\n1,2\n", "a\n1")] == [";", "\t", ",", ","]
+
+
+def test_frames_and_lists_are_recognised_with_a_word():
+    rows = [{"q": asked(i), "answer": said(i), "stars": score(i), "rater": user(i)} for i in range(20)]
+    with pytest.warns(RecognisedWarning, match="score +stars"):
+        corpus = perslib.load(rows, name="mine")
+    assert (corpus.name, len(corpus.users), len(corpus.turns)) == ("mine", 4, 20)
+    with pytest.warns(RecognisedWarning):
+        assert perslib.load(pd.DataFrame(rows)).turns["score"].tolist() == [score(i) for i in range(20)]
+    with pytest.raises(DataError, match="row 1: is no object"):
+        perslib.load(["a"])
+
+
+@pytest.fixture
+def run(home):
+    return lambda *arguments: CliRunner().invoke(main, ["import", *map(str, arguments)])
+
+
+def test_the_command_says_what_it_takes_and_stores_it_on_yes(run, home, tmp_path):
+    file = tmp_path / "my study.xlsx"
+    FILES["plain.xlsx"].write(file)
+    shown = run(file)
+    assert shown.exit_code == 0 and "  score     Satisfaction" in shown.output and '"user": "alice"' in shown.output
+    assert (
+        f"To store it: perslib import '{file}' --yes --name 'my study'" in shown.output and not (home / "data").exists()
+    )
+    assert run(file, "--yes", "--name", "mine").exit_code == 0 and len(load("mine").turns) == 20
+    again = run(file, "--scale", "1-10", "--columns", "user=Participant")
+    assert "--columns user=Participant --scale 1-10" in again.output
+
+
+def test_a_table_in_our_own_names_is_stored_at_once(run, home, tmp_path):
+    file = tmp_path / "own.csv"
+    frame(lambda i: {"user": user(i), "request": asked(i), "response": said(i), "score": score(i)}).to_csv(
+        file, index=False
+    )
+    assert detect(file) == "table" and run(file, "--name", "own").exit_code == 0 and len(load("own").turns) == 20
+
+
+def test_records_in_a_document_are_found_and_said(tmp_path):
+    file = tmp_path / "d.json"
+    document(lambda: {"meta": {"n": 1}, "study": {"rows": [{"prompt": asked(i), "reply": said(i)} for i in range(9)]}})(
+        file
+    )
+    assert "records at study.rows" in load(file).meta["taken"]["notes"]
+    one = {"question": asked(1), "answer": said(1), "user": "ada", "rating": 4}
+    file.write_text(json.dumps(one), "utf-8")
+    assert len(load(file).turns) == 1

@@ -1,0 +1,132 @@
+"""Files as people and tools have them, each of twenty replies or so: `FILES` says what to write and what they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+USERS = ["alice", "bob", "carla", "dan"]
+N = 20
+
+
+class Made(NamedTuple):
+    """How a file is written, and what is in it: users, conversations, replies with a score, its scale, replies to choose from."""
+
+    write: Callable[[Path], Any]
+    users: int = 4
+    sessions: int = N
+    scored: int = N
+    scale: str = "1–5"
+    candidates: int = 0
+
+
+def asked(i: int) -> str:
+    return f"What should I do in city {i}? I like museums."
+
+
+def said(i: int) -> str:
+    return f"Here is a plan for city {i}: start with the old town, then see the museum, and have lunch by the river."
+
+
+def score(i: int) -> int:
+    return 1 + i % 5
+
+
+def user(i: int) -> str:
+    return USERS[i % 4]
+
+
+def frame(make: Callable[[int], dict[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame([make(i) for i in range(N)])
+
+
+def lines(make: Callable[[int], dict[str, Any]]) -> Callable[[Path], Any]:
+    return lambda path: path.write_text("".join(json.dumps(make(i)) + "\n" for i in range(N)), "utf-8")
+
+
+def document(make: Callable[[], Any]) -> Callable[[Path], Any]:
+    return lambda path: path.write_text(json.dumps(make()), "utf-8")
+
+
+def talk(
+    i: int, human: str = "user", ai: str = "assistant", role: str = "role", text: str = "content"
+) -> list[dict[str, Any]]:
+    return [{role: human, text: asked(i)}, {role: ai, text: said(i)}]
+
+
+def write_messages(path: Path) -> None:
+    stream = io.StringIO()
+    rows = csv.writer(stream)
+    rows.writerow(["conversation_id", "user_id", "timestamp", "sender", "message", "rating"])
+    for i in range(N):
+        for place, (side, text) in enumerate(
+            [("user", asked(i)), ("assistant", said(i)), ("user", "And then?"), ("assistant", "Then rest.")]
+        ):
+            rows.writerow(
+                [
+                    f"c{i}",
+                    user(i),
+                    f"2026-03-{1 + i:02}T10:0{place}",
+                    side,
+                    text,
+                    score(i) if side == "assistant" else "",
+                ]
+            )
+    path.write_text(stream.getvalue(), "utf-8")
+
+
+def write_eval(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as log:
+        log.writestr("header.json", json.dumps({"eval": {"task": "plans", "model": "openai/gpt"}}))
+        for i in range(N):
+            scores = {"match": {"value": "C" if score(i) > 3 else "I", "answer": "a"}}
+            sample = {"id": i, "epoch": 1, "input": asked(i), "target": "x", "messages": talk(i), "scores": scores}
+            log.writestr(f"samples/{i}_epoch_1.json", json.dumps(sample))
+
+
+def write_sheets(path: Path) -> None:
+    with pd.ExcelWriter(path) as book:
+        pd.DataFrame([["Study 3"]]).to_excel(book, sheet_name="notes", header=False, index=False)
+        made = frame(lambda i: {"Rater": user(i), "Prompt": asked(i), "Response": said(i), "Quality (1-7)": 1 + i % 7})
+        made.to_excel(book, sheet_name="data", startrow=2, index=False)
+
+
+LIKERT = ["Very dissatisfied", "Dissatisfied", "Neutral", "Satisfied", "Very satisfied"]
+FILES: dict[str, Made] = {
+    "semicolons, cp1252.csv": Made(lambda path: path.write_bytes(("annotator;prompt;model_output;rating\n" + "".join(f'{user(i)};"{asked(i)} Grüße";"{said(i)}";{score(i)}\n' for i in range(N))).encode("cp1252"))),
+    "UTF-16.tsv": Made(lambda path: frame(lambda i: {"user_id": user(i), "question": asked(i), "answer": said(i), "stars": f"{score(i)}/5", "topic": "xy"[i % 2]}).to_csv(path, sep="\t", index=False, encoding="utf-16")),
+    "bars and percent.txt": Made(lambda path: path.write_text("customer|query|bot_reply|csat\n" + "".join(f"{user(i)}|{asked(i)}|{said(i)}|{10 * (i % 11)}%\n" for i in range(N)), "utf-8"), scale="0–100"),
+    "words.csv": Made(lambda path: frame(lambda i: {"who": user(i), "query": asked(i), "reply": said(i), "opinion_rating": LIKERT[score(i) - 1]}).to_csv(path, index=False)),
+    "German.csv": Made(lambda path: frame(lambda i: {"Teilnehmer": user(i), "Frage": asked(i), "Antwort": said(i), "Bewertung": score(i)}).to_csv(path, sep=";", index=False)),
+    "Chinese.csv": Made(lambda path: frame(lambda i: {"用户": user(i), "问题": asked(i), "回答": said(i), "评分": score(i)}).to_csv(path, index=False)),
+    "votes.csv": Made(lambda path: frame(lambda i: {"user": user(i), "input": asked(i), "output": said(i), "vote": [-1, 1][i % 2]}).to_csv(path, index=False), scale="0–1"),
+    "annotators in columns.csv": Made(lambda path: frame(lambda i: {"prompt": asked(i), "response": said(i), **{f"rater_{k}": 1 + (i + k) % 5 for k in range(3)}}).to_csv(path, index=False), 3, 3 * N, 3 * N),
+    "two ratings.csv": Made(lambda path: frame(lambda i: {"session": f"c{i // 2}", "user": user(i // 2), "turn": i % 2, "user_message": asked(i), "bot_message": said(i), "rating": 1 + i % 10, "session_rating": 7}).to_csv(path, index=False), 4, N // 2, N, "1–10"),
+    "a message a row.csv": Made(write_messages, scored=2 * N),
+    "plain.xlsx": Made(lambda path: frame(lambda i: {"Participant": user(i), "Question": asked(i), "Answer": said(i), "Satisfaction": score(i)}).to_excel(path, index=False)),
+    "sheets.xlsx": Made(write_sheets, scale="1–7"),
+    "columns.json": Made(document(lambda: {"prompt": [asked(i) for i in range(N)], "completion": [said(i) for i in range(N)], "helpful": [bool(i % 2) for i in range(N)], "worker_id": [user(i) for i in range(N)]}), scale="0–1"),
+    "ShareGPT.json": Made(document(lambda: [{"id": f"x{i}", "conversations": talk(i, "human", "gpt", "from", "value"), "rating": score(i), "user": user(i)} for i in range(N)])),
+    "chats and thumbs.jsonl": Made(lines(lambda i: {"id": i, "metadata": {"userId": user(i)}, "messages": [{"role": "system", "content": "s"}, {"role": "human", "content": [{"type": "text", "text": asked(i)}]}, {"role": "ai", "content": said(i)}], "feedback": "👍" if i % 3 else "👎"}), scale="0–1"),
+    "requests of an API.jsonl": Made(lines(lambda i: {"request_id": i, "user": {"id": user(i), "plan": "pro"}, "request": {"model": "m", "messages": talk(i)[:1]}, "response": {"choices": [{"index": 0, "message": talk(i)[1]}]}, "feedback": {"thumbs": "up" if i % 3 else "down"}}), scale="0–1"),
+    "arena.parquet": Made(lambda path: frame(lambda i: {"question_id": f"q{i}", "model_a": "x", "model_b": "y", "winner": ["model_a", "model_b", "tie", "tie (bothbad)"][i % 4], "judge": user(i), "conversation_a": talk(i), "conversation_b": [talk(i)[0], {"role": "assistant", "content": "Another plan."}], "turn": 1}).to_parquet(path), scored=0, candidates=2 * N),
+    "arena of Kaggle.csv": Made(lambda path: frame(lambda i: {"id": i, "model_a": "x", "model_b": "y", "prompt": json.dumps([asked(i)]), "response_a": json.dumps([said(i)]), "response_b": json.dumps(["Another plan."]), **{f"winner_{w}": int(i % 3 == k) for k, w in enumerate(("model_a", "model_b", "tie"))}}).to_csv(path, index=False), 1, scored=0, candidates=2 * N),
+    "chosen and rejected.jsonl": Made(lines(lambda i: {"prompt": asked(i), "chosen": talk(i), "rejected": [talk(i)[0], {"role": "assistant", "content": "No."}], "annotator_id": user(i)}), scored=0, candidates=2 * N),
+    "Label Studio.json": Made(document(lambda: [{"id": i, "data": {"prompt": asked(i), "response": said(i), "topic": "xy"[i % 2]}, "annotations": [{"id": 10 * i + k, "completed_by": {"id": k, "email": f"{USERS[k]}@x.org"}, "result": [{"from_name": "quality", "type": "rating", "value": {"rating": 1 + (i + k) % 5}}, {"from_name": "why", "type": "textarea", "value": {"text": ["fine"]}}]} for k in range(2)]} for i in range(N)]), 2, 2 * N, 2 * N),
+    "Argilla.json": Made(document(lambda: [{"id": str(i), "fields": {"prompt": asked(i), "response": said(i)}, "responses": {"rating": [{"value": 1 + (i + k) % 5, "user_id": USERS[k], "status": "submitted"} for k in range(3)]}} for i in range(N)]), 3, 3 * N, 3 * N),
+    "Langfuse.jsonl": Made(lines(lambda i: {"id": f"t{i}", "timestamp": "2026-05-01T10:00:00Z", "userId": user(i), "sessionId": f"s{i}", "input": talk(i)[:1], "output": talk(i)[1], "scores": [{"name": "user-feedback", "value": i % 2, "source": "API"}, {"name": "toxicity", "value": 0.01 * i, "source": "EVAL"}]}), scale="0–1"),
+    "Langfuse.csv": Made(lambda path: frame(lambda i: {"id": f"t{i}", "userId": user(i), "sessionId": f"s{i}", "input": json.dumps(talk(i)[:1]), "output": json.dumps(talk(i)[1]), "scores.user_satisfaction": score(i)}).to_csv(path, index=False)),
+    "LangSmith.json": Made(document(lambda: [{"id": str(i), "inputs": {"input": asked(i)}, "outputs": {"output": said(i)}, "feedback_stats": {"user_score": {"n": 1, "avg": score(i) / 5}}, "session_id": "project", "extra": {"metadata": {"user_id": user(i)}}} for i in range(N)]), scale="0–1"),
+    "MLflow.jsonl": Made(lines(lambda i: {"trace_id": f"tr{i}", "request": json.dumps({"messages": talk(i)[:1]}), "response": json.dumps({"choices": [{"message": talk(i)[1]}]}), "assessments": [{"assessment_name": "satisfaction", "source": {"source_type": "HUMAN", "source_id": user(i)}, "feedback": {"value": score(i)}}, {"assessment_name": "groundedness", "source": {"source_type": "LLM_JUDGE", "source_id": "gpt"}, "feedback": {"value": True}}]})),
+    "evaluation table of MLflow.json": Made(document(lambda: {"columns": ["inputs", "outputs", "score"], "data": [[asked(i), said(i), score(i)] for i in range(N)]}), 1),
+    "promptfoo.json": Made(document(lambda: {"evalId": "e", "results": {"version": 3, "results": [{"provider": {"id": "openai:x"}, "prompt": {"raw": asked(i), "label": "p"}, "response": {"output": said(i), "tokenUsage": {"total": 9}}, "success": score(i) > 3, "score": score(i) / 5, "gradingResult": {"pass": score(i) > 3, "score": score(i) / 5, "reason": "r"}} for i in range(N)]}}), 1, scale="0–1"),
+    "DeepEval.json": Made(document(lambda: {"testCases": [{"name": f"t{i}", "input": asked(i), "actualOutput": said(i), "expectedOutput": "x", "success": score(i) > 2, "metricsData": [{"name": "Relevancy", "score": score(i) / 5, "threshold": 0.5, "reason": "r"}]} for i in range(N)]}), 1, scale="0–1"),
+    "Inspect.eval": Made(write_eval, 1, scale="0–1"),
+}  # fmt: skip
