@@ -21,6 +21,7 @@ _PLACES = {
     "perslib.memory": ("make_memory",),
     "perslib.stats": ("agreement", "calibrate_verdicts"),
     "perslib.report.show.tables": ("agreement_table",),
+    "perslib.studies.agree": ("agree",),
     "perslib.report.run.results": ("replies", "list_runs", "verdicts"),
 }  # fmt: skip
 _PLACE = {name: place for place, names in _PLACES.items() for name in names}

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from perslib import __version__
-from perslib.cli import batches, cache, imports, models, notebooks, pages, systems
+from perslib.cli import agree, batches, cache, imports, models, notebooks, pages, systems
 from perslib.cli.options import escape_for_terminal
 from perslib.errors import PerslibError
 from perslib.extras import require_extra
@@ -71,6 +71,7 @@ def main() -> None:
     perslib check my-vllm                 test what a model can do
     perslib import persturnbench FOLDER   check a downloaded release and store it under data/
     perslib report --corpus persturnbench --backbone my-vllm
+    perslib agree --demo                  judges against people, on labels from anywhere
     perslib notebook 01 --language zh     write a Chinese copy of a notebook to work in
     """
 
@@ -85,7 +86,7 @@ for command in (
         notebooks.notebook,
         notebooks.new,
     ),
-    *(models.check_backbones, cache.cache, systems.list_systems),
+    *(agree.agree, models.check_backbones, cache.cache, systems.list_systems),
 ):
     main.add_command(command)
 for system in find_systems().values():

@@ -62,8 +62,8 @@ def measure_for_whom(p: npt.ArrayLike, gold: npt.ArrayLike, users: npt.ArrayLike
     }
     good = shares[:, SATISFIED - 1 :].sum(axis=1)
     numbers |= _measure_bins(good, given >= SATISFIED, all_users.group)
-    error = _shrink(shares @ SCORES - given, all_users.group)
-    gain = _shrink(of_history - loss, all_users.group)
+    error = shrink_users(shares @ SCORES - given, all_users.group)
+    gain = shrink_users(of_history - loss, all_users.group)
     is_off = norm.sf(OFF, np.abs(error["value"]), error["se"]) + norm.cdf(-OFF, np.abs(error["value"]), error["se"])
     each = Resamples(all_users.names)
     worse = np.asarray(norm.cdf(0, gain["value"], gain["se"]))
@@ -108,7 +108,7 @@ def _sum_bins(off: Floats, bins: Ints) -> Floats:
     return np.abs(np.bincount(bins, off))
 
 
-def _shrink(values: Floats, user: Ints) -> dict[str, Floats]:
+def shrink_users(values: Floats, user: Ints) -> dict[str, Floats]:
     """Return users' means drawn towards that of all, with their standard errors, and the spread of users beyond chance."""
     n = np.bincount(user)
     means = np.bincount(user, values) / n

@@ -1,0 +1,75 @@
+"""`perslib agree`: judges against people, on labels and verdicts of any tool."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from perslib.cli.options import FILE, escape_for_terminal
+
+
+def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, float] | None:
+    from perslib.studies.agree import METRICS
+
+    if value is None:
+        return None
+    name, _equals, bound = value.partition("=")
+    try:
+        if name in METRICS:
+            return name, float(bound)
+    except ValueError:
+        pass
+    raise click.BadParameter(f"{value!r} is not METRIC=NUMBER with a metric of {', '.join(METRICS)}")
+
+
+@click.command("agree")
+@click.argument("verdicts", type=FILE, required=False)
+@click.argument("labels", type=FILE, required=False)
+@click.option("--item", metavar="COLUMN", help="Column that names the item.")
+@click.option("--user", metavar="COLUMN", help="Column of the person who gave a label.")
+@click.option("--label", metavar="COLUMN", help="Column of people's labels.")
+@click.option("--judge", "judges", metavar="COLUMN", multiple=True, help="Column of a judge's scores; may be repeated.")
+@click.option("--scale", metavar="LOW-HIGH", help="Scale of the labels, such as 1-10. Default: as the labels are.")
+@click.option("--time", metavar="COLUMN", help="Column of times or versions, for drift.")
+@click.option(
+    "--at-least",
+    metavar="METRIC=NUMBER",
+    callback=_read_bound,
+    help="Exit with 1 if a judge is below, as in pearson=.4.",
+)
+@click.option("--out", type=FILE, metavar="FILE.html", help="Write a page, and the table beside it as CSV.")
+@click.option("--demo", is_flag=True, help="Show it on the bundled sample, without a model or data.")
+def agree(
+    verdicts: Path | None,
+    labels: Path | None,
+    at_least: tuple[str, float] | None,
+    out: Path | None,
+    demo: bool,
+    **how: Any,
+) -> None:
+    """Compare judges with people: VERDICTS and LABELS are files of any form, or VERDICTS holds both.
+
+    Nothing is imported and no model is asked. First how far people agree among themselves, then each judge beside controls
+    made of the labels alone, with intervals over users; for how many users their own mean is closer; whether it may stand in
+    for an annotator; drift; and how many users would settle what is open. Columns are recognised, and named.
+
+    \b
+    perslib agree --demo
+    perslib agree ratings.csv --out agreement.html
+    perslib agree verdicts.jsonl labels.xlsx --at-least pearson=.4
+    """
+    from perslib.studies import agree as study
+
+    if demo == (verdicts is not None):
+        raise click.UsageError("give a file of verdicts, or --demo")
+    given: Any = study.make_demo() if demo else verdicts
+    found = study.agree(given, labels, **how)
+    click.echo(escape_for_terminal("\n".join([found.answer, "", study.show_table(found).to_string(index=False), ""])))
+    click.echo(escape_for_terminal("\n".join(found.notes)))
+    if out:
+        click.echo(f"Written to {study.write_page(found, out)}")
+    if at_least and (below := study.find_below(found, *at_least)):
+        click.echo(escape_for_terminal(f"below {at_least[0]} = {at_least[1]:g}: {', '.join(below)}"), err=True)
+        raise click.exceptions.Exit(1)

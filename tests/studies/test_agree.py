@@ -1,0 +1,158 @@
+"""Judges against people on labels of one's own: recognised, compared with honest controls, and answered in a sentence."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import perslib
+from perslib.cli import main
+from perslib.errors import DataError, NotEnough
+from perslib.studies.agree import COMMONEST, PEOPLE, USER_MEAN, agree, find_below
+
+
+def make_labels(users=24, items=40, each=25, seed=0, noise=0.6):
+    """Users of different levels rate items of different quality; one judge sees the quality, one nothing, one each user's own label."""
+    rng = np.random.default_rng(seed)
+    level, quality = rng.normal(0, 0.6, users), rng.normal(0, 0.8, items)
+    rows = []
+    for u in range(users):
+        for i in rng.choice(items, each, replace=False):
+            true = 3.4 + level[u] + quality[i]
+            label = int(np.clip(round(true + rng.normal(0, noise)), 1, 5))
+            about = {
+                "item_id": f"i{i}",
+                "annotator": f"u{u}",
+                "human_rating": label,
+                "created": f"2026-01-{1 + i % 28:02}",
+            }
+            judges = {"quality_judge": 3.4 + quality[i], "blind_judge": rng.uniform(1, 5), "personal_judge": true}
+            rows.append({**about, **{name: round(float(np.clip(score, 1, 5)), 2) for name, score in judges.items()}})
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return agree(make_labels(), judges=["quality_judge", "blind_judge", "personal_judge"])
+
+
+def row(found, judge):
+    return found.table.set_index("judge").loc[judge]
+
+
+def test_judges_are_told_apart_from_controls_and_each_other(found):
+    assert found.table["judge"].tolist() == [
+        "personal_judge",
+        "quality_judge",
+        "blind_judge",
+        PEOPLE,
+        USER_MEAN,
+        COMMONEST,
+    ]
+    assert row(found, "personal_judge")["gain_low"] > 0 > row(found, "blind_judge")["gain_high"]
+    assert abs(row(found, "blind_judge")["wc_pearson"]) < 0.1 < row(found, "quality_judge")["wc_pearson_low"]
+    assert row(found, "personal_judge")["gain_p"] < row(found, "personal_judge")["gain_p_holm"] < 0.1 and np.isnan(
+        row(found, USER_MEAN)["gain"]
+    )
+    assert found.answer.startswith("personal_judge is usable") and "a gain of" in found.answer
+
+
+def test_for_whom_and_whether_it_may_stand_in(found):
+    assert row(found, "personal_judge")["worse"] < 0.05 and row(found, "blind_judge")["worse"] > 0.9
+    assert row(found, "quality_judge")["spread"] > 0.3 > row(found, "personal_judge")["spread"]
+    assert row(found, "personal_judge")["stands_in"] > 0.8 > 0.2 > row(found, "blind_judge")["stands_in"]
+    assert any("Krippendorff's α" in note and "agrees with the others' mean" in note for note in found.notes)
+
+
+def test_the_users_mean_knows_nothing_of_the_item(found):
+    """Each label is compared with the mean of the same user's others."""
+    of_mean = found.verdicts[found.verdicts["judge"] == USER_MEAN]
+    user = of_mean[of_mean["user"] == "u3"]
+    for place in range(3):
+        others = user["gold"].drop(user.index[place])
+        assert user["raw"].iloc[place] == pytest.approx(others.mean())
+
+
+def test_two_tables_are_joined_on_what_names_the_item():
+    labels = make_labels()
+    scores = labels.drop_duplicates("item_id")[["item_id", "quality_judge"]].rename(columns={"quality_judge": "score"})
+    both = agree(scores.assign(judge="mine"), labels[["item_id", "annotator", "human_rating"]])
+    alone = agree(labels, judges=["quality_judge"])
+    assert both.table["pearson"].iloc[0] == pytest.approx(alone.table["pearson"].iloc[0])
+    with pytest.raises(DataError, match="no column that both tables have names the item"):
+        agree(scores[["score"]], labels[["annotator", "human_rating"]])
+
+
+def test_judges_a_row_each_and_annotators_a_column_each():
+    labels = make_labels(users=3, items=60, each=60)
+    wide = labels.pivot(index="item_id", columns="annotator", values="human_rating").add_prefix("rater_")
+    wide.columns = [f"rater_{k}" for k in range(3)]
+    scores = labels.drop_duplicates("item_id").melt("item_id", ["quality_judge", "blind_judge"], "judge", "score")
+    found = agree(scores, wide.reset_index())
+    assert {"quality_judge", "blind_judge", PEOPLE} <= set(found.table["judge"]) and found.table["users"].max() == 3
+    assert any("an annotator a column" in note for note in found.notes) and any(
+        "from ten users on" in note for note in found.notes
+    )
+
+
+def test_thumbs_words_and_other_scales():
+    labels = make_labels()
+    thumbs = labels.assign(
+        human_rating=np.where(labels["human_rating"] > 3, "👍", "👎"), quality_judge=labels["quality_judge"] * 20
+    )
+    found = agree(thumbs, judges=["quality_judge"])
+    assert row(found, "quality_judge")["pearson_low"] > 0.2 and any("on 0-1" in note for note in found.notes)
+
+
+def test_drift_is_seen():
+    labels = make_labels()
+    late = pd.to_datetime(labels["created"]) > "2026-01-14"
+    drifting = labels.assign(personal_judge=labels["personal_judge"] - 0.8 * late)
+    found = agree(drifting, judges=["personal_judge"], time="created")
+    assert row(found, "personal_judge")["drift_high"] < -0.3 and "it drifts by" in found.answer
+
+
+def test_what_is_not_plain_is_asked_and_too_little_is_said():
+    labels = make_labels()
+    with pytest.raises(
+        DataError, match="no column is plainly what people said; with ratings: a_score, b_score, c_score"
+    ):
+        agree(pd.DataFrame({"id": range(20), "a_score": [1, 5] * 10, "b_score": [2, 4] * 10, "c_score": [3, 1] * 10}))
+    with pytest.raises(DataError, match="Found: "):
+        agree(labels, label="nothing")
+    with pytest.raises(NotEnough, match="items have both"):
+        agree(labels.head(5), judges=["quality_judge"])
+
+
+def test_a_judge_that_adds_nothing_is_not_called_usable():
+    assert "blind_judge is not usable" in agree(make_labels(), judges=["blind_judge"]).answer
+
+
+def test_the_command_prints_writes_and_fails_below_a_bound(home, tmp_path):
+    make_labels().to_json(tmp_path / "r.jsonl", orient="records", lines=True)
+
+    def run(*options):
+        return CliRunner().invoke(main, ["agree", str(tmp_path / "r.jsonl"), "--judge", "quality_judge", *options])
+
+    done = run("--at-least", "pearson=.3", "--out", str(tmp_path / "page.html"))
+    assert done.exit_code == 0, done.output
+    assert "r within users" in done.output and "quality_judge" in (tmp_path / "page.html").read_text("utf-8")
+    assert set(pd.read_csv(tmp_path / "page.csv")["judge"]) >= {"quality_judge", USER_MEAN}
+    below = run("--at-least", "pearson=.99")
+    assert below.exit_code == 1 and "below pearson = 0.99: quality_judge" in below.stderr
+    assert run("--at-least", "r=1").exit_code == 2 and CliRunner().invoke(main, ["agree"]).exit_code == 2
+
+
+@pytest.mark.sample
+def test_the_demo_needs_nothing():
+    done = CliRunner().invoke(main, ["agree", "--demo"])
+    assert done.exit_code == 0 and "nearest_judge" in done.output and "length_judge" in done.output
+
+
+def test_errors_count_the_other_way_round(found):
+    assert "personal_judge" in find_below(found, "mae", 0.1) and find_below(found, "mae", 5) == []
+    assert perslib.agree is agree and json.dumps(found.notes)
