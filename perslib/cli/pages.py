@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
-from perslib.cli.options import FOLDER, LANGUAGE, USE
+from perslib.cli.options import FOLDER, LANGUAGE, USE, escape_for_terminal
 
 #: Parameters that have an option; `--parameter` refuses them.
 OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "limit", "seed", "out")}
@@ -141,15 +142,43 @@ def report(
 @click.option("--score", default="real", help="Score to compare: real, cdf or mean_shift.")
 @click.option("--seed", default=42, help="Random seed.")
 @click.option("--out", type=FOLDER, help="Output folder instead of that of the runs.")
-def compare_pages(runs: tuple[str, ...], **how: Any) -> None:
+@click.option("--item", metavar="FIELD", help="Of two logs: what names the item.")
+@click.option("--by", metavar="FIELD", help="Of two logs: what items depend on each other by, such as user or topic.")
+@click.option(
+    "--metric", "metrics", metavar="FIELD", multiple=True, help="Of two logs: a result to compare; may be repeated."
+)
+def compare_pages(
+    runs: tuple[str, ...], item: str | None, by: str | None, metrics: tuple[str, ...], **how: Any
+) -> None:
     """Compare RUNS of one corpus: their different settings, and paired differences on the same replies.
+
+    Two files of another tool (.eval, promptfoo, CSV, any form) are compared on the items that both have, clustered by user or by
+    any field; nothing is imported.
 
     A run is a page that was rendered: its path, or its path under reports/ without an ending. If there is one run, its
     judges are compared. A report with several backbones ends with this page automatically.
 
     \b
     perslib compare sample-en/embedded/01_verification sample-en/my-vllm/01_verification
+    perslib compare before.eval after.eval --by task
     """
     from perslib.report import compare_runs
 
+    if len(runs) == 2 and all(map(_is_log, runs)):
+        from perslib.studies.compare_logs import compare_logs, show_table
+
+        found = compare_logs(runs[0], runs[1], item=item, by=by, metrics=metrics)
+        shown = [found.answer, "", show_table(found).to_string(index=False), "", *found.notes]
+        click.echo(escape_for_terminal("\n".join(shown)))
+        return
+    if item or by or metrics:
+        raise click.UsageError("--item, --by and --metric are for two logs of another tool")
     click.echo(f"Open {compare_runs(runs, **how)}")
+
+
+def _is_log(run: str) -> bool:
+    """Return whether it is a file of another tool, and no page of a run."""
+    from perslib.corpus.files.records_of import SUFFIXES
+
+    path = Path(run)
+    return path.is_file() and path.suffix.lower() in SUFFIXES and not path.with_suffix(".ipynb").exists()

@@ -32,7 +32,7 @@ def read_flat(table: Table) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-_ITEM = [
+ITEM_NAMES = [
     "item id",
     "item",
     "question id",
@@ -99,7 +99,7 @@ class Columns:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._own, self._people = _fields(self.own), _fields(self.people)
+        self._own, self._people = list_fields(self.own), list_fields(self.people)
         for name, frame in (
             (self.item, self.own),
             (self.user, self.people),
@@ -109,7 +109,7 @@ class Columns:
             if name is not None and name not in frame:
                 raise DataError(Problem(name, "is no column"), f"Found: {', '.join(map(str, frame))}")
         shared = [one for one in self._people.values() if one.path in self._own]
-        found = choose_field(shared, [_ITEM])
+        found = choose_field(shared, [ITEM_NAMES])
         self.item = self.item or (found.path if found else None)
         if self.item is None and self.are_two:
             raise DataError(
@@ -205,7 +205,8 @@ class Columns:
         return frame[self.item].astype(str) if self.item else pd.Series(np.arange(len(frame)), frame.index).astype(str)
 
 
-def _fields(frame: pd.DataFrame) -> dict[str, Field]:
+def list_fields(frame: pd.DataFrame) -> dict[str, Field]:
+    """Return the fields of a frame that hold something, by name."""
     return {
         str(name): Field(str(name), frame[name].dropna().tolist(), len(frame))
         for name in frame

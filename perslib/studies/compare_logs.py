@@ -1,0 +1,163 @@
+"""Two logs of any tool, compared on the items that both have: paired, and clustered by user or by any column.
+
+found = compare_logs("before.eval", "after.eval", by="task")
+found.answer, found.table, found.notes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from perslib.corpus.loaders.fields import choose_field
+from perslib.corpus.loaders.ratings import find_scale_of, read_rating
+from perslib.corpus.loaders.recognise import NAMES
+from perslib.errors import DataError, NotEnough, Problem
+from perslib.report.show.tables import format_number, with_interval
+from perslib.stats import FEWEST_USERS
+from perslib.stats.compare.paired import compare_paired
+from perslib.stats.resample.leave_one_out import name_bounds
+from perslib.stats.resample.sign_flips import holm
+from perslib.studies.agree_columns import ITEM_NAMES, Table, list_fields, read_flat
+
+A, B = "first", "second"
+#: Fields of numbers that are no result: places and draws.
+_NO_RESULT = {"id", "epoch", "seed", "index", "turn", "version", "tokens", "time", "latency", "threshold", "row"}
+
+
+@dataclass
+class LogComparison:
+    """What `compare_logs` found."""
+
+    answer: str
+    table: pd.DataFrame
+    """metric, items, units (clusters), the mean of either log, difference (second less first) with bounds, p and p_holm, higher and lower
+    (items)."""
+    notes: list[str] = field(default_factory=list)
+
+
+def compare_logs(
+    first: Table, second: Table, *, item: str | None = None, by: str | None = None, metrics: Sequence[str] = ()
+) -> LogComparison:
+    """Compare two logs; what names the item, the clusters and the results is recognised where it is not given.
+
+    Several rows of one item (epochs, samples) are averaged. Raise DataError where nothing names the items in both, and NotEnough where
+    no item is in both.
+    """
+    frames = {A: read_flat(first), B: read_flat(second)}
+    fields = {name: list_fields(frame) for name, frame in frames.items()}
+    shared = [path for path in fields[A] if path in fields[B]]
+    for name in (item, by, *metrics):
+        if name is not None and name not in shared:
+            raise DataError(Problem(name, "is not a field of both logs"), f"In both: {', '.join(shared)}")
+    found = choose_field([fields[A][path] for path in shared], [ITEM_NAMES])
+    item = item or (found.path if found else None)
+    if item is None:
+        raise DataError(
+            Problem("item", "no field that both logs have names the item"),
+            f"Say which: --item FIELD, of {', '.join(shared)}",
+        )
+    results = list(metrics) or [
+        p for p in shared if p not in (item, by) and _is_result(fields[A][p]) and _is_result(fields[B][p])
+    ]
+    if not results:
+        raise DataError(
+            Problem("metric", "no field of both logs is a result"), f"Say which: --metric FIELD, of {', '.join(shared)}"
+        )
+    notes = [f"items: {item}", f"results: {', '.join(results)}"]
+    names = [fields[A][path] for path in shared if path != item and fields[A][path].is_name]
+    user = choose_field(names, [NAMES["user"][0]])
+    by = by or (user.path if user else None)
+    notes += [
+        f"{name} log: up to {most} rows of an item are averaged"
+        for name, frame in frames.items()
+        if (most := int(frame[item].value_counts().max())) > 1
+    ]
+    notes.append(
+        f"clusters: {by}" if by else "clusters: each item is one (--by FIELD where items depend on each other)"
+    )
+    tables = []
+    for metric in results:
+        scale = find_scale_of([value for frame in frames.values() for value in frame[metric].dropna()])
+        means = {name: _mean_by_item(frame, item, metric, scale) for name, frame in frames.items()}
+        both = pd.concat(means, axis=1, join="inner").dropna()
+        if both.empty:
+            raise NotEnough("No item of the first log is in the second, so nothing is paired.")
+        notes += [
+            f"{metric}: {len(own) - len(both)} items of the {name} log are not in the other"
+            for name, own in means.items()
+            if len(own) > len(both)
+        ]
+        row = compare_paired(both[[B, A]], _clusters_of(frames[A], item, by, both.index), base=A).iloc[0]
+        about = {"metric": metric, "items": row["rows"], "units": row["units"], A: both[A].mean(), B: both[B].mean()}
+        tables.append(
+            {
+                **about,
+                **row[[*name_bounds("difference"), "difference_p"]],
+                "higher": row["ahead"],
+                "lower": row["behind"],
+            }
+        )
+    table = pd.DataFrame(tables)
+    table["difference_p_holm"] = holm(table["difference_p"].to_numpy(float))
+    return LogComparison(_answer(table), table, [*dict.fromkeys(notes), *_describe_open(table)])
+
+
+def _is_result(one: object) -> bool:
+    """Return whether a field is a result: a rating, true or false, or a number that is neither a place nor a draw."""
+    return getattr(one, "scale", None) is not None and not _NO_RESULT & set(getattr(one, "words", ())[-1:])
+
+
+def _clusters_of(frame: pd.DataFrame, item: str, by: str | None, items: pd.Index) -> np.ndarray | None:
+    if by is None:
+        return None
+    first = frame.groupby(frame[item].astype(str))[by].first()
+    return first.reindex(items).astype(str).to_numpy()
+
+
+def _mean_by_item(frame: pd.DataFrame, item: str, metric: str, scale: str | None) -> pd.Series:
+    known = frame[frame[metric].notna()]
+    values = pd.to_numeric(known[metric].map(lambda value: read_rating(value, scale)), errors="coerce")
+    return values.groupby(known[item].astype(str)).mean()
+
+
+def show_table(found: LogComparison) -> pd.DataFrame:
+    """Return the table as people read it."""
+    cells = [
+        {
+            "metric": row["metric"], "items": row["items"], "clusters": row["units"], A: format_number(row[A], 3, True), B: format_number(row[B], 3, True),
+            "difference": with_interval(*row[name_bounds("difference")].astype(float)), "p": format_number(row["difference_p_holm"]),
+            "higher": row["higher"], "lower": row["lower"],
+        }
+        for _, row in found.table.iterrows()
+    ]  # fmt: skip
+    return pd.DataFrame(cells)
+
+
+def _answer(table: pd.DataFrame) -> str:
+    parts = []
+    for _, row in table.iterrows():
+        shown = with_interval(*row[name_bounds("difference")].astype(float))
+        sure = row["difference_low"] > 0 or row["difference_high"] < 0
+        way = ("higher" if row["difference"] > 0 else "lower") if sure else "not shown to be higher or lower"
+        parts.append(
+            f"{row['metric']} is {way} in the second log ({shown}; {row['items']} items of {row['units']} clusters)"
+        )
+    return "; ".join(parts) + "."
+
+
+def _describe_open(table: pd.DataFrame) -> list[str]:
+    notes = []
+    for _, row in table.iterrows():
+        half = (row["difference_high"] - row["difference_low"]) / 2
+        if np.isfinite(half) and row["difference"] and row["difference_low"] <= 0 <= row["difference_high"]:
+            units = int(np.ceil(row["units"] * (half / abs(row["difference"])) ** 2))
+            notes.append(f"open: {row['metric']}; about {units:,} clusters like these {row['units']} would tell")
+        elif row["units"] < FEWEST_USERS:
+            notes.append(
+                f"intervals: {row['metric']} has {row['units']} clusters; from {FEWEST_USERS} on there is an interval"
+            )
+    return notes
