@@ -80,6 +80,8 @@ for command in (
     *(
         pages.report,
         pages.compare_pages,
+        pages.verify,
+        pages.figures,
         batches.batch,
         imports.import_,
         notebooks.app,

@@ -182,3 +182,68 @@ def _is_log(run: str) -> bool:
 
     path = Path(run)
     return path.is_file() and path.suffix.lower() in SUFFIXES and not path.with_suffix(".ipynb").exists()
+
+
+@click.command()
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--corpus", help="Where the corpus of the run is now, if it is elsewhere: a name or a path.")
+def verify(runs: tuple[str, ...], corpus: str | None) -> None:
+    """Run the notebooks of RUNS again and say what comes out differently: answers, tables, figures, verdicts, replies.
+
+    No model is asked, answers come from the cache. A run is a page that was rendered, here or on another machine; its whole folder has
+    to be there. The exit status is 1 where something differs.
+
+    \b
+    perslib verify sample-en/none/01_verification
+    """
+    from perslib.report.run.again import DRAWN, SAME, list_other_versions, verify
+    from perslib.report.run.manifest import find_pages
+
+    differs = False
+    for page in find_pages(runs):
+        found = verify(page, corpus)
+        wrong = found[~found["result"].isin([SAME, DRAWN])]
+        for _, row in found[found["result"] != SAME].iterrows():
+            what = " ".join(filter(None, (row["kind"], row["file"])))
+            click.echo(escape_for_terminal(f"  {what}: {row['result']}{'; ' if row['detail'] else ''}{row['detail']}"))
+        if len(wrong) and (others := list_other_versions(page)):
+            shown = ", ".join(f"{name} {then} → {here}" for name, (then, here) in others.items())
+            click.echo(f"  other versions here: {shown}")
+        said = (
+            f"{len(wrong)} of {len(found)} parts differ" if len(wrong) else f"all {len(found)} parts come out the same"
+        )
+        click.echo(f"{page.folder / page.name}: {said}")
+        differs |= len(wrong) > 0
+    if differs:
+        raise SystemExit(1)
+
+
+@click.command()
+@click.argument("run")
+@click.option("--width", type=click.Choice(["text", "column"]), help="Width of all figures.")
+@click.option(
+    "--formats", default="pdf", help="pdf, svg, or both: pdf,svg. PNG and the numbers (CSV) always come with them."
+)
+@click.option(
+    "--style",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    help="A style file of matplotlib's: fonts, and colours by axes.prop_cycle.",
+)
+@click.option("--corpus", help="Where the corpus of the run is now, if it is elsewhere: a name or a path.")
+@click.option("--out", type=FOLDER, help="Output folder. Default: figures-WIDTH in the page's folder.")
+def figures(run: str, width: str | None, formats: str, style: str | None, corpus: str | None, out: str | None) -> None:
+    """Draw the figures of RUN anew, at another width, in other formats, fonts or colours; its page stays as it is.
+
+    The notebook is run again with the answers in the cache; no model is asked.
+
+    \b
+    perslib figures sample-en/none/01_verification --width column --formats pdf --style paper.mplstyle
+    """
+    from perslib.report.page.export import read_formats
+    from perslib.report.run.again import write_figures
+    from perslib.report.run.manifest import find_page
+
+    page = find_page(run)
+    folder = Path(out) if out else page.folder / f"figures-{width or 'new'}"
+    written = write_figures(page, folder, corpus, formats=",".join(read_formats(formats)), width=width, style=style)
+    click.echo(f"{len(written)} files in {folder}" if written else f"{page.name} has no figures")

@@ -200,8 +200,11 @@ class Endpoint:
         started()
         await stop.wait()
         await runner.cleanup()
-        for _ in range(5):  # what was closed says so to its socket in the next rounds of the loop
+        # What was closed says so to its socket in the next rounds of the loop; what came in meanwhile nobody else closes.
+        for _ in range(5):
             await asyncio.sleep(0)
+            for late in list(getattr(asyncio.get_running_loop(), "_transports", {}).values()):
+                late.abort()
 
     def __enter__(self) -> Endpoint:
         self._loop = asyncio.new_event_loop()

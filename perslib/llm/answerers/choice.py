@@ -12,7 +12,10 @@ from perslib.llm.cache.store import Cache
 from perslib.llm.request import NOT_IN_CACHE, Answer, Answerer, QueuedRequest, make_error_answer
 
 VARIABLE = "PERSLIB_ANSWERER"
-"""`dry-run`, or `batch:FILE` with the file that questions are written to; otherwise models are asked."""
+"""`dry-run`, `cache` (stored answers alone), or `batch:FILE` with the file that questions are written to; otherwise models
+are asked."""
+CACHE_ALONE = {VARIABLE: "cache"}
+"""What the environment of a kernel holds in which stored answers are all there is."""
 _asked: set[str] = set()
 """What was asked in the dry run of this process, by whichever backbone."""
 
@@ -38,8 +41,8 @@ def choose_answerer(abilities: Abilities, cache: Cache, own: Answerer | None) ->
     Where nobody is asked nothing is written to the cache.
     """
     kind, _, file = os.environ.get(VARIABLE, "").partition(":")
-    if cache.policy == "only":
-        return _CacheAlone(), cache
+    if cache.policy == "only" or kind == "cache":
+        return _CacheAlone(), cache if cache.policy == "only" else Cache(cache.path, "only")
     if own is not None or not kind:
         return own, cache
     dry = QuestionWriter(abilities, Path(file), _asked) if file else DryRun(abilities, asked=_asked)

@@ -90,7 +90,7 @@ def execute(
     seconds = time.monotonic() - started
     if error is None and not cancelled:
         return Run(nb, "success", seconds)
-    failure = _failure(nb, reached, last_words)
+    failure = _failure(nb, reached, error, last_words)
     nb.cells = nb.cells[: reached + 1]
     return Run(nb, "cancelled" if cancelled else "failed", seconds, failure)
 
@@ -170,14 +170,17 @@ def _last_words(log: Path) -> str:
     return controls_shown(without_ansi(said[-1]))[:300] if said else ""
 
 
-def _failure(nb: Any, reached: int, last_words: str) -> Failure:
-    """Return what went wrong in the cell that was reached, from its error output, or from what the kernel left."""
+def _failure(nb: Any, reached: int, error: BaseException | None, last_words: str) -> Failure:
+    """Return what went wrong in the cell that was reached: its error, or what the kernel left."""
     number = code_number(nb, reached)
-    for output in nb.cells[reached].get("outputs", []):
-        if output.output_type == "error":
-            said = without_ansi(f"{output.ename}: {output.evalue}").strip().rstrip(":")
-            line, code = _line_in_cell(without_ansi("\n".join(output.traceback)))
-            return Failure(number, controls_shown(said), line, controls_shown(code))
+    outputs = nb.cells[reached].get("outputs", [])
+    errors = [(output.ename, output.evalue, output.traceback) for output in outputs if output.output_type == "error"]
+    if name := getattr(error, "ename", ""):  # where IPython could not format it, there is no output
+        errors.append((name, getattr(error, "evalue", ""), []))
+    for ename, evalue, trace in errors[:1]:
+        line, code = _line_in_cell(without_ansi("\n".join(trace)))
+        said = without_ansi(f"{ename}: {evalue}").strip().rstrip(":")
+        return Failure(number, controls_shown(said), line, controls_shown(code))
     return Failure(number, f"the kernel stopped: {last_words}", kernel_died=True)
 
 

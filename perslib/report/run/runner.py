@@ -49,6 +49,8 @@ from perslib.report.run.plan import (
     read_notebook,
 )
 from perslib.report.run.progress import RunProgress, watch_run
+from perslib.report.show.plot_parts import WIDTH
+from perslib.report.show.style import STYLE_VARIABLE
 from perslib.text import using_language
 
 #: Pages of a model on this machine that run at the same time.
@@ -235,6 +237,7 @@ def _known_before(page: Planned) -> dict[str, Any]:
         "code": code_revision(),
         "packages": package_versions(),
         "prompts": prompt_digests(),
+        "drawn": {name: os.environ[name] for name in (WIDTH, STYLE_VARIABLE) if name in os.environ},
     }
 
 

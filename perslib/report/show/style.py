@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import warnings
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from perslib.errors import DataError, Problem
 from perslib.report.show.words import controls_shown, name_of
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ SCORES = {1: "#9a3a05", 2: "#e0751f", 3: "#f7c48a", 4: "#9cc3e0", 5: "#2a6ca3"}
 
 #: For things without an order: assistants, candidates, judges. Distinct in hue and in lightness.
 CATEGORIES = ["#2a6ca3", "#d9822b", "#3a8f6b", "#a45c9a", "#6b7a8f", "#b8a13a", "#7fb2d6", "#8c4a3a"]
+
+#: The environment variable that names a style file of matplotlib's to follow ours: its fonts, and its colours (axes.prop_cycle).
+STYLE_VARIABLE = "PERSLIB_FIGURE_STYLE"
+
+_CATEGORIES = tuple(CATEGORIES)
 
 #: How comparisons end.
 OUTCOMES = {"win": SCORES[5], "tie": "#e3e7ec", "lose": SCORES[2]}
@@ -68,6 +75,36 @@ def figure_style(language: str = "en") -> None:
         )
     families = [LATIN_FONT, family] if family else [LATIN_FONT]
     mpl.rcParams["font.family"] = families[::-1] if language == "zh" else families
+    named: dict[Any, Any] = read_style(own) if (own := os.environ.get(STYLE_VARIABLE)) else {}
+    if "font.family" in named:
+        named["font.family"] = [*named["font.family"], *mpl.rcParams["font.family"]]
+    cycle = named["axes.prop_cycle"].by_key() if "axes.prop_cycle" in named else {}
+    CATEGORIES[:] = cycle.get("color", _CATEGORIES)
+    mpl.rcParams.update(named)
+
+
+def read_style(path: str) -> dict[str, Any]:
+    """Return the settings in a style file of matplotlib's; DataError names what it does not understand, which matplotlib would skip."""
+    import logging
+
+    import matplotlib as mpl
+
+    problems: list[str] = []
+    logger, listener = logging.getLogger("matplotlib"), logging.Handler()
+    listener.emit = lambda record: problems.append(record.getMessage().strip().splitlines()[0])  # type: ignore[method-assign]
+    logger.addHandler(listener)
+    try:
+        settings = mpl.rc_params_from_file(path, use_default_template=False)
+    except OSError as error:
+        problems.append(str(error.strerror))
+    finally:
+        logger.removeHandler(listener)
+    if problems:
+        raise DataError(
+            Problem(path, "; ".join(problems)),
+            "Write a line a setting, font.family: serif, and colours without #, as matplotlib's style files have them.",
+        )
+    return {str(name): value for name, value in settings.items()}
 
 
 @cache

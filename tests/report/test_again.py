@@ -1,0 +1,145 @@
+"""A run again: what it saved comes out the same from stored answers alone, what was changed is named, figures take another form."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from endpoint import Endpoint
+from test_runs import written
+
+from perslib.cli import main
+from perslib.errors import DataError
+from perslib.llm import Cache
+from perslib.report import run_report
+from perslib.report.run.again import DRAWN, OTHER, SAME, compare_frames
+from perslib.report.show import style
+
+ASKING = """
+import pandas as pd
+
+from perslib import report
+from perslib.corpus import load
+from perslib.judge import UserMean, evaluate
+from perslib.llm import backbone as model
+from perslib.report.show import plots
+
+report.begin(out, language)
+means = evaluate(UserMean(), load(corpus))
+answers = [model(backbone).ask(word) for word in ["one", "two", "three"]]
+table = pd.DataFrame({"answer": [a.text for a in answers], "length": [len(a.text) for a in answers]})
+report.answer(f"The mean is {means['raw'].mean():.3f}.")
+report.save_verdicts(means, "means")
+report.save_table(table, "answers")
+fig = plots.points(table, "length", "length", marks="answer")
+report.save_figure(fig, "lengths", table)
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A workspace with one page, whose model has gone since."""
+    folder = tmp_path_factory.mktemp("again")
+    with pytest.MonkeyPatch.context() as patch, Endpoint(lambda body: body["messages"][-1]["content"][::-1]) as server:
+        (folder / "backbones.toml").write_text(f'[mine]\nbase_url = "{server.base_url}"\nmodel = "m"\n', "utf-8")
+        patch.setenv("PERSLIB_HOME", str(folder))
+        run_report([written(folder, "asking", ASKING)], backbones="mine")
+        asked = len(server.bodies)
+    assert asked >= 3
+    return folder
+
+
+@pytest.fixture
+def page(home, tmp_path, monkeypatch):
+    """A copy of the run on another machine: its folder and the answers, and nobody who answers."""
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
+    for name in ("reports", ".perslib", "backbones.toml"):
+        (shutil.copytree if (home / name).is_dir() else shutil.copy)(home / name, tmp_path / name)
+    return tmp_path / "reports" / "sample-en" / "mine" / "asking"
+
+
+def verify(page: Path, *options: str):
+    return CliRunner().invoke(main, ["verify", str(page), *options])
+
+
+@pytest.mark.kernel
+def test_a_run_that_was_copied_verifies_without_its_model(page):
+    found = verify(page)
+    assert found.exit_code == 0 and "all 6 parts come out the same" in found.output, found.output
+
+
+@pytest.mark.kernel
+def test_what_was_changed_is_named(page):
+    table = page.parent / "tables" / "answers.csv"
+    table.write_text(table.read_text("utf-8").replace("eno,3", "eno,4"), "utf-8")
+    verdicts = next((page.parent / "verdicts").glob("*.parquet"))
+    frame = pd.read_parquet(verdicts)
+    frame.loc[[0, 5], "raw"] = 1.25
+    frame.to_parquet(verdicts)
+    (page.parent / "figures" / "lengths.csv").unlink()
+    found = verify(page)
+    assert found.exit_code == 1, found.output
+    assert "tables/answers.csv: differs; length in 1 of 3 rows, by up to 1" in found.output
+    assert f"raw in 2 of {len(frame):,} rows" in found.output and "lengths.csv: missing" in found.output
+    assert "3 of 6 parts differ" in found.output
+
+
+@pytest.mark.kernel
+def test_an_answer_that_is_gone_is_no_other_number(page):
+    shutil.rmtree(page.parents[3] / ".perslib")
+    found = verify(page)
+    assert found.exit_code == 1 and "is missing" in found.output and "copy .perslib/cache.sqlite" in found.output
+    (page.parents[3] / ".perslib").mkdir()
+    Cache(page.parents[3] / ".perslib" / "cache.sqlite").connection().close()
+    found = verify(page)
+    assert found.exit_code == 1 and "answers.csv: differs; answer in 3 of 3 rows" in found.output, found.output
+
+
+def test_another_corpus_and_a_page_without_its_notebook_are_refused(page):
+    found = verify(page, "--corpus", "sample/zh")
+    assert found.exit_code == 1 and "is another corpus than" in found.output and "--corpus NAME" in found.output
+    page.with_suffix(".ipynb").unlink()
+    found = verify(page)
+    assert found.exit_code == 1 and "copy the whole folder" in found.output
+
+
+@pytest.mark.kernel
+def test_figures_take_another_width_and_style(page, tmp_path):
+    own = tmp_path / "paper.mplstyle"
+    own.write_text("axes.prop_cycle: cycler('color', ['d55e00'])\n", "utf-8")
+    options = ["--width", "column", "--formats", "svg", "--style", str(own), "--out", str(tmp_path / "new")]
+    found = CliRunner().invoke(main, ["figures", str(page), *options])
+    assert found.exit_code == 0 and "3 files" in found.output, found.output
+    before, after = (plt.imread(folder / "lengths.png") for folder in (page.parent / "figures", tmp_path / "new"))
+    assert after.shape[1] < before.shape[1] * 0.6 and "#d55e00" in (tmp_path / "new" / "lengths.svg").read_text("utf-8")
+    assert (tmp_path / "new" / "lengths.csv").read_bytes() == (page.parent / "figures" / "lengths.csv").read_bytes()
+
+
+def test_frames_are_the_same_to_a_rounding():
+    frame = pd.DataFrame({"r": [0.5, np.nan, 0.25], "who": ["a", None, "b"], "seconds": [1.0, 2.0, 3.0]})
+    assert compare_frames(frame, frame.assign(r=frame["r"] + 1e-9, seconds=9.0)) == (SAME, "")
+    assert compare_frames(frame, frame.assign(r=[0.5, 1.0, 0.25]))[0] == OTHER
+    assert compare_frames(frame, frame.assign(who=["a", "c", "b"])) == (OTHER, "who in 1 of 3 rows")
+    assert "other columns: who" in compare_frames(frame, frame.drop(columns="who"))[1]
+    assert "3 rows in the run, 2 now" in compare_frames(frame, frame.head(2))[1]
+    assert DRAWN not in (SAME, OTHER)
+
+
+def test_a_style_is_followed_and_left_again(tmp_path, monkeypatch):
+    before, file = list(style.CATEGORIES), tmp_path / "own.mplstyle"
+    file.write_text("font.family: serif\naxes.prop_cycle: cycler('color', ['111111', '222222'])\n", "utf-8")
+    monkeypatch.setenv(style.STYLE_VARIABLE, str(file))
+    style.figure_style()
+    assert mpl.rcParams["font.family"][:2] == ["serif", "DejaVu Sans"] and style.CATEGORIES == ["#111111", "#222222"]
+    file.write_text("font.size: huge\n", "utf-8")
+    with pytest.raises(DataError, match="Could not convert 'huge'"):
+        style.figure_style()
+    monkeypatch.delenv(style.STYLE_VARIABLE)
+    style.figure_style()
+    assert before == style.CATEGORIES and mpl.rcParams["font.family"][0] == "DejaVu Sans"
