@@ -82,6 +82,7 @@ for command in (
         pages.compare_pages,
         pages.verify,
         pages.figures,
+        pages.methods,
         batches.batch,
         imports.import_,
         notebooks.app,

@@ -247,3 +247,23 @@ def figures(run: str, width: str | None, formats: str, style: str | None, corpus
     folder = Path(out) if out else page.folder / f"figures-{width or 'new'}"
     written = write_figures(page, folder, corpus, formats=",".join(read_formats(formats)), width=width, style=style)
     click.echo(f"{len(written)} files in {folder}" if written else f"{page.name} has no figures")
+
+
+@click.command()
+@click.argument("run")
+@click.option("--out", type=click.Path(dir_okay=False), help="A file to write it to. Default: the terminal.")
+def methods(run: str, out: str | None) -> None:
+    """Write what a paper says of RUN: methods, BibTeX, its tables for LaTeX, and what a reader needs to repeat it.
+
+    It is filled from the run's manifest, in Markdown. What no manifest knows stays an open box.
+
+    \b
+    perslib methods sample-en/none/01_verification
+    """
+    from perslib.report.run.manifest import find_page
+    from perslib.report.run.methods import describe_methods
+
+    text = describe_methods(find_page(run))
+    if out:
+        Path(out).write_text(text, "utf-8")
+    click.echo(f"Wrote {out}" if out else escape_for_terminal(text))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,10 +16,12 @@ from endpoint import Endpoint
 from test_runs import written
 
 from perslib.cli import main
-from perslib.errors import DataError
+from perslib.errors import DataError, UnknownName
 from perslib.llm import Cache
 from perslib.report import run_report
 from perslib.report.run.again import DRAWN, OTHER, SAME, compare_frames
+from perslib.report.run.methods import find_references
+from perslib.report.run.plan import find_studies, numbered_studies, read_notebook
 from perslib.report.show import style
 
 ASKING = """
@@ -101,6 +104,7 @@ def test_an_answer_that_is_gone_is_no_other_number(page):
     assert found.exit_code == 1 and "answers.csv: differs; answer in 3 of 3 rows" in found.output, found.output
 
 
+@pytest.mark.kernel
 def test_another_corpus_and_a_page_without_its_notebook_are_refused(page):
     found = verify(page, "--corpus", "sample/zh")
     assert found.exit_code == 1 and "is another corpus than" in found.output and "--corpus NAME" in found.output
@@ -119,6 +123,31 @@ def test_figures_take_another_width_and_style(page, tmp_path):
     before, after = (plt.imread(folder / "lengths.png") for folder in (page.parent / "figures", tmp_path / "new"))
     assert after.shape[1] < before.shape[1] * 0.6 and "#d55e00" in (tmp_path / "new" / "lengths.svg").read_text("utf-8")
     assert (tmp_path / "new" / "lengths.csv").read_bytes() == (page.parent / "figures" / "lengths.csv").read_bytes()
+
+
+@pytest.mark.kernel
+def test_methods_of_a_run(page, tmp_path):
+    """All that the manifest knows is there, and what it does not know is an open box."""
+    (tmp_path / "references.bib").write_text("@misc{own2026,\n  title = {Own}\n}\n", "utf-8")
+    notebook = nbformat.read(page.with_suffix(".ipynb"), as_version=4)
+    notebook.metadata["perslib"] = {"methods": "Words are turned round.", "cites": ["own2026", "li2021deus"]}
+    nbformat.write(notebook, page.with_suffix(".ipynb"))
+    found = CliRunner().invoke(main, ["methods", str(page), "--out", str(tmp_path / "methods.md")])
+    text = (tmp_path / "methods.md").read_text("utf-8")
+    assert found.exit_code == 0 and "Words are turned round. " in text
+    assert "The model is m, asked between 20" in text and ": 3 questions, 0 of them answered by the cache" in text
+    assert r"`\input{tables/answers.tex}`" in text and r"`\includegraphics{figures/lengths.png}`" in text
+    assert all(f"{{{key},\n" in text for key in ("perslib", "own2026", "li2021deus")) and "2103.01287" in text
+    assert "wang2026" not in text and "with backbone" not in text and "- [ ] who rated" in text
+    assert "digest 241b0abc2fcb" in text and "verify sample-en/mine/asking" in text
+
+
+def test_all_studies_say_what_they_do_and_cite_what_is_known():
+    for study in [*numbered_studies(), *find_studies("compare")]:
+        about = read_notebook(study.path).metadata["perslib"]
+        assert about["methods"].endswith(".") and len(find_references(about["cites"])) == len(about["cites"])
+    with pytest.raises(UnknownName, match="reference"):
+        find_references(["nobody1900"])
 
 
 def test_frames_are_the_same_to_a_rounding():
