@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -141,3 +144,20 @@ def test_an_answerer_without_a_model_is_the_same_every_time(three):
         for _ in range(2)
     ]
     assert said[0] == said[1] and not any(re.search("None", str(text)) for text in said[0])
+
+
+@pytest.mark.process
+def test_what_is_near_does_not_depend_on_how_python_orders_sets():
+    """A sum over a set is another one in the last digit where the set has another order, and turns ties round."""
+    code = (
+        "from perslib.corpus import load; from perslib.systems.mem_pal.bench.extractive import Extractive;"
+        "texts = load('sample/en').turns['response'].dropna().tolist()[:40];"
+        "print([value.hex() for value in Extractive('en')._nearness(texts[:5], texts[5:]).ravel()])"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, capture_output=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(found) == 1

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain, pairwise
-from math import log, sqrt
+from math import fsum, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -179,11 +179,11 @@ class Extractive:
         every = [self._words(text) for text in (*queries, *texts)]
         have = Counter(chain.from_iterable(every))
         weight = {word: log((1 + len(every)) / count) ** 2 for word, count in have.items()}
-        norm = [sqrt(sum(weight[word] for word in words)) or 1.0 for words in every]
+        norm = [sqrt(fsum(weight[word] for word in words)) or 1.0 for words in every]
         n = len(queries)
         return np.array(
             [
-                [sum(weight[word] for word in every[i] & every[j]) / norm[i] / norm[j] for j in range(n, len(every))]
+                [fsum(weight[word] for word in every[i] & every[j]) / norm[i] / norm[j] for j in range(n, len(every))]
                 for i in range(n)
             ]
         )
