@@ -83,6 +83,7 @@ for command in (
         pages.verify,
         pages.figures,
         pages.methods,
+        pages.export,
         batches.batch,
         imports.import_,
         notebooks.app,

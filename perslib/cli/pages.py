@@ -267,3 +267,23 @@ def methods(run: str, out: str | None) -> None:
     if out:
         Path(out).write_text(text, "utf-8")
     click.echo(f"Wrote {out}" if out else escape_for_terminal(text))
+
+
+@click.command()
+@click.argument("run")
+@click.option("--to", type=click.Choice(["csv", "inspect", "rocrate", "pdf"]), required=True, help="The form.")
+@click.option("--corpus", help="Where the corpus of the run is now, if it is elsewhere: a name or a path.")
+@click.option("--out", type=click.Path(resolve_path=True), help="A file, of csv a folder. Default: beside the page.")
+def export(run: str, to: str, corpus: str | None, out: str | None) -> None:
+    """Write RUN for others: verdicts and replies as CSV, a log that Inspect opens, an RO-Crate for archives, or the page as PDF.
+
+    PDF needs Chromium, or a browser that PERSLIB_CHROMIUM names.
+
+    \b
+    perslib export sample-en/none/04_replay --to inspect
+    """
+    from perslib.report.run.export_run import export_run
+    from perslib.report.run.manifest import find_page
+
+    for file in export_run(find_page(run), to, Path(out) if out else None, corpus):
+        click.echo(f"Wrote {file}")

@@ -13,6 +13,7 @@ import pandas as pd
 from perslib.corpus.files.records_of import read_records
 from perslib.corpus.files.tables import read_table_rows
 from perslib.corpus.loaders.fields import Field, choose_field
+from perslib.corpus.loaders.ratings import find_scale_of
 from perslib.corpus.loaders.recognise import NAMES
 from perslib.corpus.loaders.shapes import flatten_record
 from perslib.errors import DataError, Problem
@@ -81,7 +82,11 @@ _OF_JUDGES = {
     "ai",
     "bot",
     "automatic",
+    "scores",
 }
+
+#: What numbers are called that are no result: places and draws.
+_NO_RESULT = {"id", "epoch", "seed", "index", "turn", "version", "tokens", "time", "latency", "threshold", "row"}
 
 
 @dataclass
@@ -174,7 +179,7 @@ class Columns:
         if not self.are_two and self.user:
             frame["user"], keys = frame[self.user].astype(str), ["item", "user"]
         taken = (self.item, self.user, self.label, self.time, *self._wide)
-        rated = [one for one in self._own.values() if one.scale is not None and one.path not in taken]
+        rated = [one for one in self._own.values() if is_result(one) and one.path not in taken]
         who = choose_field(
             [one for one in self._own.values() if one.is_name and one.path not in taken],
             [["judge", "evaluator", "scorer", "metric", "metric name", "judge name", "model", "name"]],
@@ -203,6 +208,13 @@ class Columns:
 
     def _items(self, frame: pd.DataFrame) -> pd.Series:
         return frame[self.item].astype(str) if self.item else pd.Series(np.arange(len(frame)), frame.index).astype(str)
+
+
+def is_result(one: Field) -> bool:
+    """Return whether a field is a result: a rating, true or false, or a number that is neither a place nor a draw."""
+    if one.is_conversation or _NO_RESULT & set(one.words[-1:]) or "metadata" in one.words:
+        return False
+    return find_scale_of(one.values) is not None
 
 
 def list_fields(frame: pd.DataFrame) -> dict[str, Field]:

@@ -21,11 +21,9 @@ from perslib.stats import FEWEST_USERS
 from perslib.stats.compare.paired import compare_paired
 from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.stats.resample.sign_flips import holm
-from perslib.studies.agree_columns import ITEM_NAMES, Table, list_fields, read_flat
+from perslib.studies.agree_columns import ITEM_NAMES, Table, is_result, list_fields, read_flat
 
 A, B = "first", "second"
-#: Fields of numbers that are no result: places and draws.
-_NO_RESULT = {"id", "epoch", "seed", "index", "turn", "version", "tokens", "time", "latency", "threshold", "row"}
 
 
 @dataclass
@@ -61,7 +59,7 @@ def compare_logs(
             f"Say which: --item FIELD, of {', '.join(shared)}",
         )
     results = list(metrics) or [
-        p for p in shared if p not in (item, by) and _is_result(fields[A][p]) and _is_result(fields[B][p])
+        p for p in shared if p not in (item, by) and is_result(fields[A][p]) and is_result(fields[B][p])
     ]
     if not results:
         raise DataError(
@@ -104,11 +102,6 @@ def compare_logs(
     table = pd.DataFrame(tables)
     table["difference_p_holm"] = holm(table["difference_p"].to_numpy(float))
     return LogComparison(_answer(table), table, [*dict.fromkeys(notes), *_describe_open(table)])
-
-
-def _is_result(one: object) -> bool:
-    """Return whether a field is a result: a rating, true or false, or a number that is neither a place nor a draw."""
-    return getattr(one, "scale", None) is not None and not _NO_RESULT & set(getattr(one, "words", ())[-1:])
 
 
 def _clusters_of(frame: pd.DataFrame, item: str, by: str | None, items: pd.Index) -> np.ndarray | None:

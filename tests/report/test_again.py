@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
+import zipfile
 from pathlib import Path
 
 import matplotlib as mpl
@@ -15,11 +18,14 @@ from click.testing import CliRunner
 from endpoint import Endpoint
 from test_runs import written
 
+import perslib
 from perslib.cli import main
+from perslib.corpus import load
 from perslib.errors import DataError, UnknownName
 from perslib.llm import Cache
 from perslib.report import run_report
 from perslib.report.run.again import DRAWN, OTHER, SAME, compare_frames
+from perslib.report.run.export_run import BROWSER
 from perslib.report.run.methods import find_references
 from perslib.report.run.plan import find_studies, numbered_studies, read_notebook
 from perslib.report.show import style
@@ -140,6 +146,48 @@ def test_methods_of_a_run(page, tmp_path):
     assert all(f"{{{key},\n" in text for key in ("perslib", "own2026", "li2021deus")) and "2103.01287" in text
     assert "wang2026" not in text and "with backbone" not in text and "- [ ] who rated" in text
     assert "digest 241b0abc2fcb" in text and "verify sample-en/mine/asking" in text
+
+
+@pytest.mark.kernel
+def test_a_run_goes_to_others(page, tmp_path):
+    """Verdicts as CSV; a log of Inspect, with the user's own score as the target; all files in a crate, with their digests."""
+    run = CliRunner().invoke
+    rows = pd.read_parquet(next((page.parent / "verdicts").glob("*.parquet")))
+    assert "verdicts.csv" in run(main, ["export", str(page), "--to", "csv", "--out", str(tmp_path / "rows")]).output
+    written = pd.read_csv(tmp_path / "rows" / "verdicts.csv")
+    assert len(written) == len(rows) and written["raw"].to_numpy() == pytest.approx(rows["raw"].to_numpy(float))
+
+    assert run(main, ["export", str(page), "--to", "inspect", "--out", str(tmp_path / "log.json")]).exit_code == 0
+    log = json.loads((tmp_path / "log.json").read_text("utf-8"))
+    turns = load("sample/en").turns.set_index(["user", "scenario", "session", "turn"])
+    assert len(log["samples"]) == len(rows) == log["results"]["total_samples"]
+    for sample, (_, row) in list(zip(log["samples"], rows.iterrows()))[::50]:
+        turn = turns.loc[(row["user"], row["scenario"], row["session"], row["turn"])]
+        assert sample["target"] == str(turn["score"]) and sample["input"] == turn["request"]
+        assert sample["messages"][1]["content"] == turn["response"]
+        assert sample["scores"]["user mean"]["value"] == pytest.approx(row["raw"])
+    found = perslib.agree(str(tmp_path / "log.json"), user="metadata.user", label="target")
+    assert found.table["judge"].iloc[0].startswith("scores.user mean") and len(found.verdicts) >= len(rows)
+
+    assert run(main, ["export", str(page), "--to", "rocrate", "--out", str(tmp_path / "run.zip")]).exit_code == 0
+    with zipfile.ZipFile(tmp_path / "run.zip") as crate:
+        graph = {e["@id"]: e for e in json.loads(crate.read("ro-crate-metadata.json"))["@graph"]}
+        parts = {part["@id"] for part in graph["./"]["hasPart"]}
+        assert parts | {"ro-crate-metadata.json"} == set(crate.namelist()) and {"asking.ipynb", "asking.json"} < parts
+        own = crate.read("tables/answers.csv")
+    assert graph["tables/answers.csv"]["sha256"] == hashlib.sha256(own).hexdigest()
+    assert graph["ro-crate-metadata.json"]["about"] == {"@id": "./"}
+
+
+@pytest.mark.browser
+@pytest.mark.kernel
+def test_a_page_is_printed(page, tmp_path, monkeypatch):
+    found = CliRunner().invoke(main, ["export", str(page), "--to", "pdf", "--out", str(tmp_path / "page.pdf")])
+    assert found.exit_code == 0, found.output
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+    monkeypatch.setenv(BROWSER, "no-such-browser")
+    found = CliRunner().invoke(main, ["export", str(page), "--to", "pdf"])
+    assert found.exit_code == 1 and "There is no no-such-browser to print with" in found.output
 
 
 def test_all_studies_say_what_they_do_and_cite_what_is_known():

@@ -14,8 +14,8 @@ from perslib.worlds import world
 from tests.studies.test_people_compared import table
 
 
-def page(*outputs: dict[str, str]) -> nbformat.NotebookNode:
-    """A notebook with two sections; the first shows these, each with its record, the second nothing."""
+def page(*outputs: dict[str, str], tags: tuple[str, ...] = ()) -> nbformat.NotebookNode:
+    """A notebook with two sections; the first shows these, each with its record, the second, whose heading has tags, nothing."""
     shown = [
         nbformat.v4.new_output("display_data", {"text/html": record["text"]}, metadata={"perslib": record})
         for record in outputs
@@ -26,7 +26,7 @@ def page(*outputs: dict[str, str]) -> nbformat.NotebookNode:
         code("x = 1"),
         text("## One"),
         code("y", outputs=shown),
-        text("## Two"),
+        text("## Two", metadata={"tags": list(tags)}),
         code("z"),
     ]
     return make_page_notebook(nbformat.v4.new_notebook(cells=cells))
@@ -48,6 +48,13 @@ def test_headings_over_nothing_are_left_out_where_something_is_missing(outputs, 
     assert [word for piece in made.metadata["opening"] for word in ("missing", "answer") if word in piece] == opening
     assert [name for name in ("One", "Two") if any(name in c.metadata.get("html", "") for c in made.cells)] == headings
     assert made.cells[0].metadata["html"].count("About") == 1
+
+
+def test_an_optional_section_that_shows_nothing_is_left_out():
+    for outputs in ([OTHER], []):
+        made = page(*outputs, tags=("optional",))
+        assert not any("Two" in c.metadata.get("html", "") for c in made.cells)
+        assert any("One" in c.metadata.get("html", "") for c in made.cells)
 
 
 @pytest.mark.parametrize("value", [float("nan"), "–", "10 [nan, nan]", "– [.1, .2]"])

@@ -180,8 +180,7 @@ def make_page_notebook(nb: Any) -> Any:
             if not titled and (heading := _H1.search(source)):
                 source, titled = source.replace(heading[0], "", 1), True
             cell.metadata["html"], stated = narrative(source), set()
-    if "missing" in kinds:
-        nb.cells = list(_without_silent_sections(nb))
+    nb.cells = list(_without_silent_sections(nb, "missing" in kinds))
     nb.metadata["opening"] = [*dict.fromkeys(answers), *leading]
     return nb
 
@@ -204,15 +203,16 @@ def _record(output: Any) -> Mapping[str, Any]:
     return output.get("metadata", {}).get("perslib", {})
 
 
-def _without_silent_sections(nb: Any) -> Iterator[Any]:
-    """Yield the cells, without the sections whose code shows nothing: their headings promise what is not there."""
+def _without_silent_sections(nb: Any, every: bool) -> Iterator[Any]:
+    """Yield the cells, without sections whose code shows nothing: all such, or those whose heading is tagged `optional`."""
     sections: list[list[Any]] = [[]]
     for cell in nb.cells:
         if "<h2" in cell.metadata.get("html", ""):
             sections.append([])
         sections[-1].append(cell)
     for own in sections:
-        if own is sections[0] or any(cell.get("outputs") for cell in own):
+        can_go = own is not sections[0] and (every or "optional" in own[0].metadata.get("tags", []))
+        if not can_go or any(cell.get("outputs") for cell in own):
             yield from own
 
 
