@@ -73,6 +73,9 @@ def main() -> None:
     perslib report --corpus persturnbench --backbone my-vllm
     perslib agree --demo                  judges against people, on labels from anywhere
     perslib notebook 01 --language zh     write a Chinese copy of a notebook to work in
+
+    Exit status: 0 done; 1 an error, a page that failed, or something that differs (verify) or is below (agree --at-least); 2 an option
+    that does not exist or has no such value; 130 stopped by Ctrl-C.
     """
 
 

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from perslib.llm.ledger import Ledger, Spending, StageProgress
 from perslib.llm.request import Answer
+from perslib.report.run import progress
 from perslib.report.run.estimate import describe_asked
 
 PAID = Answer(text="ok", tokens_in=900, tokens_out=100, cost=0.01, backbone="openai")
@@ -137,3 +139,26 @@ def test_a_cached_answer_that_cannot_be_read_is_no_question_too_long():
     one = Spending(calls=1, tokens_in=10)
     assert "too long" not in describe_asked({"far": one + cached})
     assert "1 questions too long" in describe_asked({"far": one + cached + too_long})
+
+
+def test_a_run_speaks_into_a_pipe_once_a_minute(tmp_path, capsys, monkeypatch):
+    file, clock = tmp_path / "progress.jsonl", [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    bar = SimpleNamespace(disable=True, n=3, total=9, set_postfix_str=lambda *_, **__: None, refresh=lambda: None)
+    run_progress = progress.RunProgress(file, bar, title="1/2 01_verification")
+    sums = {"ledger": 1, "stage": "judge", "done": 40, "total": 100, "eta": 90.0, "calls": 40, "cost": 0.5}
+    for second in range(0, 130, 5):
+        clock[0] = float(second)
+        if second == 70:
+            file.write_text(json.dumps(sums) + "\n", "utf-8")
+        run_progress()
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "1/2 01_verification: cell 4 of 9, 60 s so far"
+    assert (
+        second.startswith("1/2 01_verification: cell 4 of 9, 2 min 0 s so far; judge 40/100, 90 s left; 40 calls")
+        and "$0.5" in second
+    )
+    bar.disable = False
+    clock[0] = 900.0
+    run_progress()
+    assert capsys.readouterr().err == ""

@@ -1,4 +1,5 @@
-"""What the terminal shows while notebooks run: a line for the page that runs, and one for every page that has.
+"""What the terminal shows while notebooks run: a line for the page that runs, and one for every page that has; into a pipe or a
+file, a line a minute.
 
 The language-model layer, in the notebook's kernel, writes its progress to the file named in
 $PERSLIB_PROGRESS_FILE, one JSON object a line; it is read here, outside, so nothing of it can end up on a page.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -21,6 +23,9 @@ from perslib.report.run.execution import Run
 from perslib.report.run.plan import Planned, read_notebook
 from perslib.report.show.words import format_duration
 
+#: Seconds after which a run that nobody sees a bar of says again how far it is.
+EVERY = 60.0
+
 
 @contextmanager
 def watch_run(page: Planned, place: str, stopped: threading.Event) -> Iterator[RunProgress]:
@@ -31,14 +36,15 @@ def watch_run(page: Planned, place: str, stopped: threading.Event) -> Iterator[R
     look = {"bar_format": "{desc} |{bar:24}| {n_fmt}/{total_fmt} cells, {elapsed}{postfix}", "leave": False}
     look |= {"file": sys.stderr, "disable": not sys.stderr.isatty()}
     with scratch("progress") as folder, tqdm(total=cells, desc=f"{place} {page.name}", **look) as bar:
-        yield RunProgress(folder / "progress.jsonl", bar, stopped)
+        yield RunProgress(folder / "progress.jsonl", bar, stopped, f"{place} {page.name}")
 
 
 class RunProgress:
     """One notebook run, a few times a second: the cell it is in, and what its calls cost so far."""
 
-    def __init__(self, file: Path, bar: Any = None, stopped: threading.Event | None = None):
-        self._file, self._bar, self._stopped = file, bar, stopped
+    def __init__(self, file: Path, bar: Any = None, stopped: threading.Event | None = None, title: str = ""):
+        self._file, self._bar, self._stopped, self._title = file, bar, stopped, title
+        self._begun = self._printed = time.monotonic()
         self._read, self._computing = 0, 0.0
         self._last: dict[str, Any] = {}
         self._stages: dict[tuple[int, str], dict[str, Any]] = {}
@@ -58,6 +64,10 @@ class RunProgress:
         self._catch_up()
         self._bar.set_postfix_str(self.line(), refresh=False)
         self._bar.refresh()
+        if self._bar.disable and time.monotonic() - self._printed >= EVERY:  # into a pipe or a file
+            self._printed = time.monotonic()
+            at = f"cell {self._bar.n + 1} of {self._bar.total}, {format_duration(self._printed - self._begun, 'en')} so far"
+            print("; ".join(filter(None, (f"{self._title}: {at}", self.line()))), file=sys.stderr, flush=True)
 
     def _catch_up(self) -> None:
         """Read the lines that are new: each holds the sums of its stage so far, so its last one is what it took."""
