@@ -784,6 +784,8 @@ class Bar:
 
     n = 0
 
+    disable = False
+
     def set_postfix_str(self, text: str, refresh: bool) -> None:
         self.text = text
 

@@ -14,9 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from perslib.corpus import load
 from perslib.errors import ReportError
 from perslib.llm.entries import NO_MODEL
 from perslib.paths import lock_folder, scratch
+from perslib.report.page.browse import ENDING, write_verdict_browser
 from perslib.report.page.export import FIGURES
 from perslib.report.page.index import write_index
 from perslib.report.page.rendering import opening_kind, records_of, render_page, title_of
@@ -49,9 +51,10 @@ from perslib.report.run.plan import (
     read_notebook,
 )
 from perslib.report.run.progress import RunProgress, watch_run
+from perslib.report.run.results import read_page_rows
 from perslib.report.show.plot_parts import WIDTH
 from perslib.report.show.style import STYLE_VARIABLE
-from perslib.text import using_language
+from perslib.text import translate, using_language
 
 #: Pages of a model on this machine that run at the same time.
 AT_ONCE = 2
@@ -167,8 +170,11 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
             entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":
                 entry |= {kind: {} for kind in KINDS}
+            browser = "" if keeps_good else _write_verdicts(page, entry, folder)
             with _RENDERING:
-                html = render_page(run.notebook, _frame(page, entry)).replace(str(folder), str(page.folder))
+                html = render_page(run.notebook, {**_frame(page, entry), "verdict_browser": browser}).replace(
+                    str(folder), str(page.folder)
+                )
             if keeps_good:
                 write_text(page.file(".failed.html"), html)
             else:
@@ -201,12 +207,26 @@ def _record(page: Planned, entry: Mapping[str, Any], good: Mapping[str, Any] | N
 def _publish(page: Planned, before: StoredPage | None, folder: Path) -> None:
     """Put what a run made in the place of what the last one left, so that nothing on disk is from another run."""
     page.file().unlink(missing_ok=True)
+    page.file(ENDING).unlink(missing_ok=True)
     for file in files_of(before.entry) if before else ():
         (page.folder / file).unlink(missing_ok=True)
     for made in sorted(path for path in folder.rglob("[!.]*") if path.is_file()):  # not its lock
         place = page.folder / made.relative_to(folder)
         place.parent.mkdir(parents=True, exist_ok=True)
         made.replace(place)
+
+
+def _write_verdicts(page: Planned, entry: Mapping[str, Any], folder: Path) -> str:
+    """Write the verdicts that a run has saved, and what they are of, into one file; return its name, empty where there are none."""
+    made = StoredPage(page.root, folder, page.name, dict(entry))
+    verdicts = read_page_rows(made, "verdicts")
+    if verdicts.empty:
+        return ""
+    turns = load(page.values["corpus"]).turns
+    title = f"{translate('All verdicts')}: {entry['title']}"
+    file = page.file(ENDING).name
+    write_verdict_browser(folder / file, title, page.language, verdicts, read_page_rows(made, "replies"), turns)
+    return file
 
 
 def _warn_of_shared_files(page: Planned, entry: Mapping[str, Any]) -> None:

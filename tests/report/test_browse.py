@@ -1,0 +1,62 @@
+"""All verdicts of a page in one file: what is in it, and that a reader finds a verdict, its conversation, evidence and raw answer."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+
+import pandas as pd
+
+from perslib.report.page.browse import write_verdict_browser
+
+HOSTILE = "</script><img src=x onerror=alert(1)> <b>bold</b>"
+
+
+def make_turns():
+    rows = [
+        {"user": "ann", "scenario": "travel", "session": "1", "turn": 0, "request": "Where to?", "response": "To Rome.", "score": 4},
+        {"user": "ann", "scenario": "travel", "session": "1", "turn": 1, "request": "Why?", "response": HOSTILE, "score": 2},
+        {"user": "ann", "scenario": "gift", "session": "0", "turn": 0, "request": "A gift?", "response": "A book.", "score": 5},
+        {"user": "bob", "scenario": "gift", "session": "0", "turn": 0, "request": "Else?", "response": "Flowers.", "score": None},
+    ]  # fmt: skip
+    return pd.DataFrame(rows).astype({"turn": "Int64", "score": "Int64"})
+
+
+def make_verdicts():
+    where = {"user": "ann", "scenario": "travel", "session": "1", "turn": 1, "table": "judges"}
+    rows = [
+        {**where, "judge": "learned", "raw": 4.5, "rationale": "It names a city.", "evidence": ["gift/0/0"]},
+        {**where, "judge": "nearest", "raw": 2.0, "evidence": None},
+        {**where, "judge": "learned", "raw": 3.0, "candidate": "other", "evidence": None},
+        {**where, "turn": 0, "judge": "learned", "raw": 4.0, "evidence": None, "asked": "d1"},
+    ]
+    return pd.DataFrame(rows)
+
+
+def write_page(folder):
+    replies = pd.DataFrame(
+        [{"candidate": "other", "user": "ann", "scenario": "travel", "session": "1", "turn": 1, "response": "Because."}]
+    )
+    return write_verdict_browser(
+        folder / "page.verdicts.html", "A <title>", "en", make_verdicts(), replies, make_turns()
+    )
+
+
+def unpack(file):
+    packed = re.search(r'id="data">([^<]*)</script>', file.read_text("utf-8"))
+    return json.loads(gzip.decompress(base64.b64decode(packed[1])))
+
+
+def test_each_reply_has_its_verdicts_and_what_they_are_of(tmp_path):
+    file = write_page(tmp_path)
+    data = unpack(file)
+    assert len(data["rows"]) == 3
+    own, other, first = data["rows"]
+    assert (own["gold"], own["reply"], [j["raw"] for j in own["judges"]]) == (2, None, [4.5, 2.0])
+    assert own["judges"][0]["rationale"] == "It names a city." and own["judges"][0]["evidence"] == ["gift/0/0"]
+    assert (other["gold"], other["reply"], other["candidate"]) == (None, "Because.", "other") and first["gold"] == 4
+    assert set(data["sessions"]) == {"ann/travel/1", "ann/gift/0"}  # bob's is neither judged nor cited
+    assert data["sessions"]["ann/travel/1"][1] == [1, "Why?", HOSTILE, 2]
+    assert HOSTILE not in file.read_text("utf-8") and "A &lt;title&gt;" in file.read_text("utf-8")
