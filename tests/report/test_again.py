@@ -114,6 +114,8 @@ def test_an_answer_that_is_gone_is_no_other_number(page):
 def test_another_corpus_and_a_page_without_its_notebook_are_refused(page):
     found = verify(page, "--corpus", "sample/zh")
     assert found.exit_code == 1 and "is another corpus than" in found.output and "--corpus NAME" in found.output
+    found = verify(page, "--corpus", "/gone/mine")
+    assert found.exit_code == 1 and "/gone/mine: is not here" in found.output and "--corpus NAME" in found.output
     page.with_suffix(".ipynb").unlink()
     found = verify(page)
     assert found.exit_code == 1 and "copy the whole folder" in found.output

@@ -37,7 +37,9 @@ def write_verdict_browser(
         "answers": _read_answers(verdicts),
         "labels": _name_labels(),
     }
-    packed = base64.b64encode(gzip.compress(json.dumps(data, ensure_ascii=False).encode(), mtime=0)).decode()
+    packed = base64.b64encode(
+        gzip.compress(json.dumps(data, ensure_ascii=False, default=str).encode(), mtime=0)
+    ).decode()
     script = (HERE / "browse.js").read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = {
@@ -62,7 +64,7 @@ def _list_rows(verdicts: pd.DataFrame, replies: pd.DataFrame, turns: pd.DataFram
         else pd.Series(None, verdicts.index, dtype=object)
     )
     for (table, candidate, *turn), own in verdicts.assign(candidate=names.where(names.notna(), "")).groupby(
-        ["table", "candidate", *TURN], sort=False
+        ["table", "candidate", *TURN], sort=False, dropna=False
     ):
         is_own = candidate in ("", ORIGINAL)
         where = dict(zip(TURN, map(_plain, turn)))
@@ -111,7 +113,10 @@ def _read_answers(verdicts: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def _as_list(value: Any) -> list[Any]:
-    return [] if value is None or isinstance(value, float) else list(value)
+    """Return a list of what verdicts cite: a text alone is one piece."""
+    if isinstance(value, str):
+        return [value]
+    return [_plain(one) for one in value] if hasattr(value, "__iter__") else []
 
 
 def _plain(value: Any) -> Any:

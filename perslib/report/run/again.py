@@ -17,7 +17,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from pyarrow import ArrowException
 
-from perslib.errors import DataError, Problem, ReportError
+from perslib.errors import DataError, Problem, ReportError, UnknownName
 from perslib.extras import require_extra
 from perslib.llm.answerers.choice import CACHE_ALONE
 from perslib.llm.cache.store import Cache
@@ -36,6 +36,7 @@ SAME, OTHER, DRAWN, MISSING = "same", "differs", "drawn differently", "missing"
 TOLERANCE = 1e-6
 #: Columns of saved rows that say how an answer came, and not what it was.
 _OF_THE_WAY = {"seconds", "cached", "cost", "cost_usd", "tokens_cached", "computing"}
+_WHERE = "Say where the corpus of the run is now: --corpus NAME or a path."
 _DRAWINGS = {".png", ".pdf", ".svg"}
 
 
@@ -50,7 +51,7 @@ def run_again(
     """
     study = find_study_of(page)
     parameters = {**page.entry["parameters"], **({"corpus": corpus} if corpus else {})}
-    check_corpus(page, parameters.get("corpus"))
+    find_corpus(page, parameters.get("corpus"))
     asked, stored = page.entry["ledger"]["total"], Cache(policy="only").path
     if (asked.get("calls") or asked.get("hits")) and not stored.is_file():
         remedy = "The run asked a model: copy .perslib/cache.sqlite of the workspace in which it was made."
@@ -80,16 +81,26 @@ def find_study_of(page: StoredPage) -> Any:
     return replace(study, path=stored)
 
 
-def check_corpus(page: StoredPage, address: str | None) -> None:
-    """Raise DataError where the corpus at an address is not the one that a page is about."""
+def find_corpus(page: StoredPage, address: str | None = None) -> Any:
+    """Return the corpus of a page, at an address or where it was; DataError where another one is there."""
     from perslib.corpus import load
 
-    wanted = page.entry["corpus"]["digest"]
-    if address and wanted and (found := load(address).digest) != wanted:
+    wanted, given = page.entry["corpus"]["digest"], page.entry["parameters"]
+    address = address or given.get("corpus")
+    if not address:
+        return None
+    try:
+        corpus = load(address, given.get("language") or None)
+    except UnknownName as error:
+        raise DataError(Problem(address, f"is not here: {error}"), _WHERE) from error
+    if wanted and corpus.digest != wanted:
         raise DataError(
-            Problem(address, f"is another corpus than {page.corpus} of the run ({found[:12]}, not {wanted[:12]})"),
-            "Say where that one is: --corpus NAME or a path.",
+            Problem(
+                address, f"is another corpus than {page.corpus} of the run ({corpus.digest[:12]}, not {wanted[:12]})"
+            ),
+            _WHERE,
         )
+    return corpus
 
 
 def figures_of(page: StoredPage) -> dict[str, str]:

@@ -19,7 +19,7 @@ from perslib.corpus.schema import TURN
 from perslib.errors import NotEnough, ReportError
 from perslib.paths import scratch, write_whole
 from perslib.replay.replies import ORIGINAL
-from perslib.report.run.again import check_corpus
+from perslib.report.run.again import find_corpus
 from perslib.report.run.manifest import StoredPage, files_of
 from perslib.report.run.methods import describe_methods
 from perslib.report.run.results import read_page_rows
@@ -92,11 +92,11 @@ def _write_inspect(page: StoredPage, out: Path | None, corpus: str | None) -> li
 
 
 def _read_turns(page: StoredPage, corpus: str | None) -> pd.DataFrame:
-    from perslib.corpus import load
-
-    address = corpus or page.entry["parameters"].get("corpus")
-    check_corpus(page, address)
-    return load(address).turns.set_index(TURN)[["request", "response", "score"]]
+    found = find_corpus(page, corpus)
+    if found is None:
+        raise NotEnough(f"Page {page.name} is of no corpus, so nothing says what its verdicts are of.")
+    turns: pd.DataFrame = found.turns.set_index(TURN)[["request", "response", "score"]]
+    return turns
 
 
 def _samples(rows: pd.DataFrame, turns: pd.DataFrame, replies: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -107,7 +107,7 @@ def _samples(rows: pd.DataFrame, turns: pd.DataFrame, replies: pd.DataFrame) -> 
         of_candidates = (
             replies.drop_duplicates(["candidate", *TURN]).set_index(["candidate", *TURN])["response"].to_dict()
         )
-    for (candidate, *turn), own in rows.groupby(["candidate", *TURN], sort=False):
+    for (candidate, *turn), own in rows.groupby(["candidate", *TURN], sort=False, dropna=False):
         said = turns.loc[tuple(turn)] if tuple(turn) in turns.index else None
         reply = of_candidates.get((candidate, *turn), "" if said is None else said["response"])
         request = "" if said is None else str(said["request"])

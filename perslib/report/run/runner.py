@@ -222,7 +222,7 @@ def _write_verdicts(page: Planned, entry: Mapping[str, Any], folder: Path) -> st
     verdicts = read_page_rows(made, "verdicts")
     if verdicts.empty:
         return ""
-    turns = load(page.values["corpus"]).turns
+    turns = load(page.values["corpus"], page.language).turns
     title = f"{translate('All verdicts')}: {entry['title']}"
     file = page.file(ENDING).name
     write_verdict_browser(folder / file, title, page.language, verdicts, read_page_rows(made, "replies"), turns)
