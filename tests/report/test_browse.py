@@ -9,6 +9,7 @@ import re
 
 import pandas as pd
 
+from perslib.llm import Cache
 from perslib.report.page.browse import write_verdict_browser
 
 HOSTILE = "</script><img src=x onerror=alert(1)> <b>bold</b>"
@@ -60,3 +61,15 @@ def test_each_reply_has_its_verdicts_and_what_they_are_of(tmp_path):
     assert set(data["sessions"]) == {"ann/travel/1", "ann/gift/0"}  # bob's is neither judged nor cited
     assert data["sessions"]["ann/travel/1"][1] == [1, "Why?", HOSTILE, 2]
     assert HOSTILE not in file.read_text("utf-8") and "A &lt;title&gt;" in file.read_text("utf-8")
+
+
+def test_what_was_sent_and_came_back_is_there_where_the_cache_has_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
+    assert unpack(write_page(tmp_path))["answers"] == {}
+    asked = [{"role": "system", "content": "Score it."}, {"role": "user", "content": "Where to?"}]
+    with Cache() as cache:
+        cache.put_requests([("d1", {"messages": asked, "model": "m"})])
+        cache.put("d1", {"raw": "4", "text": "4"}, {"backbone": "mine", "model": "m", "stage": "judge"})
+    data = unpack(write_page(tmp_path))
+    assert data["answers"] == {"d1": ["system\nScore it.\n\nuser\nWhere to?", "4"]}
+    assert data["rows"][2]["judges"][0]["asked"] == "d1"

@@ -99,6 +99,7 @@ def _list_sessions(verdicts: pd.DataFrame, turns: pd.DataFrame) -> dict[str, lis
 def _read_answers(verdicts: pd.DataFrame) -> dict[str, list[str]]:
     """Return what was sent and what came back, by the digest of the question, of those that are in the cache."""
     from perslib.llm import Cache
+    from perslib.llm.cache.encoding import TEXTS
 
     store = Cache(policy="only")
     asked = verdicts["asked"].dropna().drop_duplicates().tolist()[:MOST_ANSWERS] if "asked" in verdicts else []
@@ -106,8 +107,9 @@ def _read_answers(verdicts: pd.DataFrame) -> dict[str, list[str]]:
         return {}
     answers = {}
     for digest, answer in store.get_many(asked).items():
-        sent = (store.read_request(digest) or {}).get("messages", [])
-        prompt = "\n\n".join(f"{message['role']}\n{message['content']}" for message in sent)
+        body = store.read_request(digest) or {}
+        sent = next((body[name] for name in TEXTS if name in body), "")
+        prompt = sent if isinstance(sent, str) else "\n\n".join(f"{one['role']}\n{one['content']}" for one in sent)
         answers[digest] = [prompt, str(answer.get("raw", ""))]
     return answers
 
