@@ -7,10 +7,13 @@ import gzip
 import json
 import re
 
+import nbformat
 import pandas as pd
 
 from perslib.llm import Cache
 from perslib.report.page.browse import write_verdict_browser
+from perslib.report.page.rendering import render_page
+from perslib.report.show.html import table_html
 
 HOSTILE = "</script><img src=x onerror=alert(1)> <b>bold</b>"
 
@@ -73,3 +76,17 @@ def test_what_was_sent_and_came_back_is_there_where_the_cache_has_it(tmp_path, m
     data = unpack(write_page(tmp_path))
     assert data["answers"] == {"d1": ["system\nScore it.\n\nuser\nWhere to?", "4"]}
     assert data["rows"][2]["judges"][0]["asked"] == "d1"
+
+
+def test_a_row_on_a_page_leads_to_its_reply():
+    frame = make_verdicts()[["user", "scenario", "session", "turn", "judge"]].assign(user="<ann> & co").head(1)
+    cells = [
+        nbformat.v4.new_code_cell(
+            "", outputs=[nbformat.v4.new_output("display_data", {"text/html": table_html(frame)})]
+        )
+    ]
+    about = {"language": "en", "title": "T", "corpus": "tiny", "backbone": "none", "index": "index.html"}
+    linked = render_page(nbformat.v4.new_notebook(cells=cells), {**about, "verdict_browser": "p.verdicts.html"})
+    assert '<a href="p.verdicts.html#%3Cann%3E%20%26%20co%2Ftravel%2F1%2F1">&lt;ann&gt; &amp; co</a>' in linked
+    assert "verdicts.html" not in render_page(nbformat.v4.new_notebook(cells=cells), about)
+    assert "pl-turn" not in table_html(frame.drop(columns="turn"))

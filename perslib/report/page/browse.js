@@ -156,7 +156,7 @@ function start({ rows, sessions, answers, labels }) {
   at("detail").append(make("p", labels.choose, "note"));
   refresh();
   const named = decodeURIComponent(location.hash.slice(1));
-  const opened = rows.find((row) => nameOf(row) === named) ?? found[0];
+  const opened = named ? rows.find((row) => nameOf(row) === named) ?? rows.find((row) => nameOf(row).startsWith(`${named}/`)) : found[0];
   if (opened) openRow(opened, opened.line ?? null);
 }
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
+import html
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from perslib.report.page.markup import narrative, prose, safe_html
 from perslib.report.show.html import CALLABLE, fill, stylesheet
@@ -115,6 +117,9 @@ def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
     """
     nb = make_page_notebook(nb)
     pieces = [c.metadata["html"] for c in nb.cells if c.cell_type == "markdown"]
+    if browser := frame.get("verdict_browser"):
+        for cell in nb.cells:
+            cell.metadata["shown"] = [_link_turns(piece, browser) for piece in cell.metadata.get("shown", ())]
     shown = [piece for cell in nb.cells for piece in cell.metadata.get("shown", ())]
     sorts = any("pl-sortable" in piece for piece in shown)
     script = (HERE / "sort.js").read_text(encoding="utf-8") if sorts else ""
@@ -128,6 +133,17 @@ def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
         "script_hash": f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
     }
     return str(_exporter().from_notebook_node(nb, resources={"page": page})[0])
+
+
+def _link_turns(piece: str, browser: str) -> str:
+    """Return a piece of the page whose rows on a reply lead to it in the file of all verdicts."""
+
+    def link(cell: re.Match[str]) -> str:
+        place = re.search(r'title="([^"]*)"', cell[1])
+        href = f"{browser}#{quote(html.unescape(place[1]), safe='')}" if place else ""
+        return f'<td{cell[1]}><a href="{html.escape(href)}">{cell[2]}</a></td>' if href else cell[0]
+
+    return re.sub(r"<td\b([^>]*\bpl-turn\b[^>]*)>([^<]*)</td>", link, piece)
 
 
 def title_of(nb: Any) -> str:

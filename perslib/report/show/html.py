@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from perslib.corpus.schema import TURN
 from perslib.report.page.markup import reply
 from perslib.report.show.style import ACCENT, FAINT, RULE, SCORES
 from perslib.report.show.words import beginning, controls_shown, day, format_duration, name_of
@@ -263,9 +264,18 @@ def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
     kinds = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
     heads = [(kind, controls_shown(header_of(column))) for kind, column in zip(kinds, frame.columns)]
     rows = [list(zip(kinds, texts)) for texts in zip(*cell_texts(frame, digits))]
+    places = [*map(_place_of, frame.to_dict("records"))] if {*TURN} <= {*frame.columns} else [""] * len(frame)
     marks = {"pl-sortable": len(frame) >= SORTABLE, "pl-dense": frame.shape[1] >= DENSE}
     kind = " ".join(["pl-table", *(name for name, holds in marks.items() if holds)])
-    return fill("table", heads=heads, rows=rows, kind=kind, caption=caption)
+    return fill("table", heads=heads, rows=list(zip(places, rows)), kind=kind, caption=caption)
+
+
+def _place_of(row: Mapping[str, Any]) -> str:
+    """Return where a reply is, as the file of all verdicts names it."""
+    candidate = row.get("candidate")
+    return "/".join(
+        str(part) for part in (*(row[name] for name in TURN), *([candidate] if isinstance(candidate, str) else []))
+    )
 
 
 def show_table(frame: pd.DataFrame, caption: str = "") -> None:
