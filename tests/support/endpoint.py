@@ -201,10 +201,14 @@ class Endpoint:
         await stop.wait()
         await runner.cleanup()
         # What was closed says so to its socket in the next rounds of the loop; what came in meanwhile nobody else closes.
-        for _ in range(5):
+        for rounds in range(50):
             await asyncio.sleep(0)
-            for late in list(getattr(asyncio.get_running_loop(), "_transports", {}).values()):
-                late.abort()
+            known = list(getattr(asyncio.get_running_loop(), "_transports", {}).values())
+            live = [one for one in known if getattr(one, "_sock", None) is not None]
+            if rounds > 5 and not live:
+                break
+            for one in live:
+                one.abort()
 
     def __enter__(self) -> Endpoint:
         self._loop = asyncio.new_event_loop()
