@@ -76,7 +76,7 @@ def browser(chromium: str) -> Iterator[Any]:
     except ImportError:
         _without_browser("playwright is not installed (extra dev)")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
+        opened = playwright.chromium.launch(executable_path=chromium, args=_ARGUMENTS, timeout=120_000)
         yield opened
         opened.close()
 

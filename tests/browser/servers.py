@@ -23,7 +23,7 @@ from pathlib import Path
 from perslib.report import app
 
 ROOT = Path(__file__).resolve().parents[2]
-_START = 90.0
+_START = 180.0
 #: Nothing is asked of the network; every cell is in the page, not only those in view.
 _QUIET = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 _SETTINGS = {"windowingMode": "none"}
