@@ -54,19 +54,18 @@ def show_answer(digest: str) -> None:
     """
     from perslib.errors import CacheError
     from perslib.llm import Cache
-    from perslib.llm.cache.encoding import TEXTS
+    from perslib.llm.cache.encoding import TEXTS, messages_of
 
     store = Cache(policy="only")
     matches = store.find(digest)
     if len(matches) != 1:
         raise CacheError(f"{len(matches) or 'No'} answers in {store.path} have a digest that begins with {digest!r}.")
     sent, answer = store.read_request(matches[0]), store.get(matches[0]) or {}
-    text = next((sent[name] for name in TEXTS if name in sent), ()) if sent else ()
     settings = {name: value for name, value in (sent or {}).items() if name not in TEXTS}
     click.echo(
         escape_for_terminal(json.dumps(settings, ensure_ascii=False)) if sent else "The question was not stored."
     )
-    for message in [{"role": "user", "content": text}] if isinstance(text, str) else text:
+    for message in messages_of(sent or {}):
         click.echo(f"\n== {message['role']}\n{escape_for_terminal(str(message['content']))}")
     if answer.get("reasoning"):
         click.echo(f"\n== thoughts\n{escape_for_terminal(answer['reasoning'])}")

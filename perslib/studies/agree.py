@@ -28,7 +28,7 @@ from perslib.report.show.tables import format_number, with_interval
 from perslib.stats import Resamples, agreement, floats, holm, krippendorff
 from perslib.stats.agreement.for_whom import shrink_users
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER
-from perslib.stats.resample.leave_one_out import name_bounds
+from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
 from perslib.studies.agree_columns import Columns, Table, read_flat
 
 USER_MEAN, COMMONEST, PEOPLE = "the user's own mean", "the commonest label", "other people"
@@ -281,9 +281,7 @@ def _describe_open(table: pd.DataFrame) -> list[str]:
     """Return how many users would settle what is open."""
     notes = []
     for _, row in table[~table["judge"].isin((*CONTROLS, PEOPLE))].iterrows():
-        half = (row["gain_high"] - row["gain_low"]) / 2
-        if np.isfinite(half) and row["gain_low"] <= 0 <= row["gain_high"] and row["gain"]:
-            users = int(np.ceil(row["users"] * (half / abs(row["gain"])) ** 2))
+        if users := count_to_settle(row["users"], *row[name_bounds("gain")]):
             notes.append(
                 f"open: whether {row['judge']} and {row['control']} differ; about {users:,} users like these {row['users']} would tell"
             )

@@ -19,7 +19,7 @@ from perslib.errors import DataError, NotEnough, Problem
 from perslib.report.show.tables import format_number, with_interval
 from perslib.stats import FEWEST_USERS
 from perslib.stats.compare.paired import compare_paired
-from perslib.stats.resample.leave_one_out import name_bounds
+from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
 from perslib.stats.resample.sign_flips import holm
 from perslib.studies.agree_columns import ITEM_NAMES, Table, is_result, list_fields, read_flat
 
@@ -145,9 +145,7 @@ def _answer(table: pd.DataFrame) -> str:
 def _describe_open(table: pd.DataFrame) -> list[str]:
     notes = []
     for _, row in table.iterrows():
-        half = (row["difference_high"] - row["difference_low"]) / 2
-        if np.isfinite(half) and row["difference"] and row["difference_low"] <= 0 <= row["difference_high"]:
-            units = int(np.ceil(row["units"] * (half / abs(row["difference"])) ** 2))
+        if units := count_to_settle(row["units"], *row[name_bounds("difference")]):
             notes.append(f"open: {row['metric']}; about {units:,} clusters like these {row['units']} would tell")
         elif row["units"] < FEWEST_USERS:
             notes.append(

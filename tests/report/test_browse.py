@@ -90,3 +90,9 @@ def test_a_row_on_a_page_leads_to_its_reply():
     assert '<a href="p.verdicts.html#%3Cann%3E%20%26%20co%2Ftravel%2F1%2F1">&lt;ann&gt; &amp; co</a>' in linked
     assert "verdicts.html" not in render_page(nbformat.v4.new_notebook(cells=cells), about)
     assert "pl-turn" not in table_html(frame.drop(columns="turn"))
+
+
+def test_replies_that_do_not_say_where_they_are_belong_to_no_verdict(tmp_path):
+    bare = pd.DataFrame({"user": ["ann"], "response": ["Because."]})
+    file = write_verdict_browser(tmp_path / "page.verdicts.html", "T", "en", make_verdicts(), bare, make_turns())
+    assert [row["reply"] for row in unpack(file)["rows"]] == [None, None, None]

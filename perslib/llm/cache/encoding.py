@@ -92,5 +92,11 @@ def unpack_request(body: bytes, texts: Mapping[str, bytes]) -> dict[str, Any]:
     return sent
 
 
+def messages_of(sent: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what a request's body asks, as messages; a text by itself is the user's."""
+    text = next((sent[name] for name in TEXTS if name in sent), ())
+    return [{"role": "user", "content": text}] if isinstance(text, str) else list(text)
+
+
 def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode("utf-8", "surrogatepass")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +14,8 @@ import pandas as pd
 from perslib.corpus.schema import SESSION, TURN
 from perslib.paths import write_whole
 from perslib.replay.replies import ORIGINAL
-from perslib.report.page.rendering import page_css
+from perslib.report.page.rendering import hash_script, page_css
+from perslib.report.run.results import group_by_reply
 from perslib.report.show.html import load_template
 from perslib.report.show.words import name_of
 from perslib.text import translate
@@ -41,41 +41,29 @@ def write_verdict_browser(
         gzip.compress(json.dumps(data, ensure_ascii=False, default=str).encode(), mtime=0)
     ).decode()
     script = (HERE / "browse.js").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = {
         "title": title,
         "language": language,
         "css": page_css() + (HERE / "browse.css").read_text("utf-8"),
         "data": packed,
     }
-    write_whole(path, load_template("browse.html.j2").render(page, script=script, script_hash=f"sha256-{digest}"))
+    write_whole(path, load_template("browse.html.j2").render(page, script=script, script_hash=hash_script(script)))
     return path
 
 
 def _list_rows(verdicts: pd.DataFrame, replies: pd.DataFrame, turns: pd.DataFrame) -> Iterable[dict[str, Any]]:
     """Yield a row a reply: where it is, what the user gave, what each judge gave, and the reply where it is not the recorded one."""
     scores = turns.set_index(TURN)["score"].to_dict()
-    said = {}
-    if not replies.empty:
-        said = replies.drop_duplicates(["candidate", *TURN]).set_index(["candidate", *TURN])["response"].to_dict()
-    names = (
-        verdicts["candidate"].astype(object)
-        if "candidate" in verdicts
-        else pd.Series(None, verdicts.index, dtype=object)
-    )
-    for (table, candidate, *turn), own in verdicts.assign(candidate=names.where(names.notna(), "")).groupby(
-        ["table", "candidate", *TURN], sort=False, dropna=False
-    ):
+    for (table, candidate, *turn), reply, own in group_by_reply(verdicts, replies, ["table"]):
         is_own = candidate in ("", ORIGINAL)
-        where = dict(zip(TURN, map(_plain, turn)))
         judges = [
             {"judge": name_of(str(row["judge"])), "raw": _plain(row["raw"]), "evidence": _as_list(row.get("evidence")),
              **{name: _plain(row[name]) for name in _ABOUT if name in row and _plain(row[name]) is not None}}
-            for row in own.to_dict("records")
+            for row in own
         ]  # fmt: skip
         yield {
-            **where, "table": table, "candidate": candidate, "gold": _plain(scores.get(tuple(turn))) if is_own else None,
-            "reply": None if is_own else _plain(said.get((candidate, *turn))), "judges": judges,
+            **dict(zip(TURN, map(_plain, turn))), "table": table, "candidate": candidate, "judges": judges,
+            "gold": _plain(scores.get(tuple(turn))) if is_own else None, "reply": None if is_own else _plain(reply),
         }  # fmt: skip
 
 
@@ -99,7 +87,7 @@ def _list_sessions(verdicts: pd.DataFrame, turns: pd.DataFrame) -> dict[str, lis
 def _read_answers(verdicts: pd.DataFrame) -> dict[str, list[str]]:
     """Return what was sent and what came back, by the digest of the question, of those that are in the cache."""
     from perslib.llm import Cache
-    from perslib.llm.cache.encoding import TEXTS
+    from perslib.llm.cache.encoding import messages_of
 
     store = Cache(policy="only")
     asked = verdicts["asked"].dropna().drop_duplicates().tolist()[:MOST_ANSWERS] if "asked" in verdicts else []
@@ -107,9 +95,8 @@ def _read_answers(verdicts: pd.DataFrame) -> dict[str, list[str]]:
         return {}
     answers = {}
     for digest, answer in store.get_many(asked).items():
-        body = store.read_request(digest) or {}
-        sent = next((body[name] for name in TEXTS if name in body), "")
-        prompt = sent if isinstance(sent, str) else "\n\n".join(f"{one['role']}\n{one['content']}" for one in sent)
+        sent = messages_of(store.read_request(digest) or {})
+        prompt = "\n\n".join(f"{message['role']}\n{message['content']}" for message in sent)
         answers[digest] = [prompt, str(answer.get("raw", ""))]
     return answers
 

@@ -129,8 +129,7 @@ def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
         "contents": [found for piece in pieces for found in _H2.findall(piece)],
         "css": page_css(),
         "script": script,
-        # What the page's content security policy knows its one script by; no other runs.
-        "script_hash": f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+        "script_hash": hash_script(script),
     }
     return str(_exporter().from_notebook_node(nb, resources={"page": page})[0])
 
@@ -207,6 +206,17 @@ def records_of(nb: Any) -> list[Mapping[str, Any]]:
     """
     records = (_record(output) for cell in nb.cells for output in cell.get("outputs", []))
     return sorted((record for record in records if "kind" in record), key=lambda record: not record.get("leads"))
+
+
+def find_answers(nb: Any) -> list[str]:
+    """Return the sentences that the page opens with, each once."""
+    kind = opening_kind(nb)
+    return list(dict.fromkeys(record["text"] for record in records_of(nb) if record["kind"] == kind))
+
+
+def hash_script(script: str) -> str:
+    """Return what a page's content security policy knows its one script by; no other runs."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def opening_kind(nb: Any) -> str:

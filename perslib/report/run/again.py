@@ -19,11 +19,12 @@ from pyarrow import ArrowException
 
 from perslib.errors import DataError, Problem, ReportError, UnknownName
 from perslib.extras import require_extra
+from perslib.judge import taught
 from perslib.llm.answerers.choice import CACHE_ALONE
 from perslib.llm.cache.store import Cache
 from perslib.paths import scratch
 from perslib.report.page.export import FIGURES
-from perslib.report.page.rendering import opening_kind, records_of
+from perslib.report.page.rendering import find_answers, records_of
 from perslib.report.run.execution import execute
 from perslib.report.run.manifest import KINDS, StoredPage, files_of, package_versions
 from perslib.report.run.plan import find_studies
@@ -51,14 +52,14 @@ def run_again(
     """
     study = find_study_of(page)
     parameters = {**page.entry["parameters"], **({"corpus": corpus} if corpus else {})}
-    find_corpus(page, parameters.get("corpus"))
+    find_corpus(page, corpus)
     asked, stored = page.entry["ledger"]["total"], Cache(policy="only").path
     if (asked.get("calls") or asked.get("hits")) and not stored.is_file():
         remedy = "The run asked a model: copy .perslib/cache.sqlite of the workspace in which it was made."
         raise DataError(Problem(str(stored), "is missing"), remedy)
     with scratch("again") as folder:
         progress = RunProgress(folder / "progress.jsonl")
-        told = {**figures_of(page), **progress.environment(), "PERSLIB_TAUGHT": "off", **environment}
+        told = {**figures_of(page), **progress.environment(), taught.VARIABLE: "off", **environment}
         run = execute(study, {**parameters, "out": str(folder)}, told)
         if run.status == "cancelled":
             raise KeyboardInterrupt
@@ -132,13 +133,7 @@ def verify(page: StoredPage, corpus: str | None = None) -> pd.DataFrame:
         for kind in KINDS:
             for file in (name for files in page.entry[kind].values() for name in files):
                 rows.append((kind, file, *compare_files(page.folder / file, folder / file)))
-        new = {
-            file
-            for kind in KINDS
-            for record in records_of(notebook)
-            if record["kind"] == kind
-            for file in record["files"]
-        }
+        new = {file for record in records_of(notebook) if record["kind"] in KINDS for file in record["files"]}
         rows += [("new", file, OTHER, "the run did not save it") for file in sorted(new - set(files_of(page.entry)))]
     return pd.DataFrame(rows, columns=["kind", "file", "result", "detail"])
 
@@ -150,8 +145,7 @@ def list_other_versions(page: StoredPage) -> dict[str, tuple[str, str]]:
 
 
 def _compare_answers(page: StoredPage, notebook: Any) -> tuple[str, str]:
-    kind = opening_kind(notebook)
-    found = list(dict.fromkeys(record["text"] for record in records_of(notebook) if record["kind"] == kind))
+    found = find_answers(notebook)
     if found == page.entry["answer"]:
         return SAME, ""
     return OTHER, f"now: {' '.join(found)}"

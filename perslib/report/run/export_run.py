@@ -22,7 +22,7 @@ from perslib.replay.replies import ORIGINAL
 from perslib.report.run.again import find_corpus
 from perslib.report.run.manifest import StoredPage, files_of
 from perslib.report.run.methods import describe_methods
-from perslib.report.run.results import read_page_rows
+from perslib.report.run.results import group_by_reply, read_page_rows
 
 #: The environment variable that names a browser, and what is looked for otherwise.
 BROWSER = "PERSLIB_CHROMIUM"
@@ -100,16 +100,9 @@ def _read_turns(page: StoredPage, corpus: str | None) -> pd.DataFrame:
 
 
 def _samples(rows: pd.DataFrame, turns: pd.DataFrame, replies: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    candidates = rows["candidate"].astype(object) if "candidate" in rows else pd.Series(None, rows.index, dtype=object)
-    rows = rows.assign(candidate=candidates.where(candidates.notna(), ""))
-    of_candidates = {}
-    if not replies.empty:
-        of_candidates = (
-            replies.drop_duplicates(["candidate", *TURN]).set_index(["candidate", *TURN])["response"].to_dict()
-        )
-    for (candidate, *turn), own in rows.groupby(["candidate", *TURN], sort=False, dropna=False):
+    for (candidate, *turn), other, own in group_by_reply(rows, replies):
         said = turns.loc[tuple(turn)] if tuple(turn) in turns.index else None
-        reply = of_candidates.get((candidate, *turn), "" if said is None else said["response"])
+        reply = other if other is not None else "" if said is None else said["response"]
         request = "" if said is None else str(said["request"])
         user, scenario, session, number = turn
         where = {"user": user, "scenario": scenario, "session": session, "turn": int(number)}
@@ -122,9 +115,9 @@ def _samples(rows: pd.DataFrame, turns: pd.DataFrame, replies: pd.DataFrame) -> 
         }  # fmt: skip
 
 
-def _scores(own: pd.DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    several = own["table"].nunique() > 1
-    for _, row in own.iterrows():
+def _scores(own: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    several = len({row["table"] for row in own}) > 1
+    for row in own:
         more = {
             name: row[name]
             for name in ("reason", "satisfied", *(f"p{k}" for k in range(1, 6)))

@@ -8,16 +8,19 @@ perslib.replies(found[found["notebook"] == "04_replay"])
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pandas as pd
 from pyarrow import ArrowException
 
-from perslib.corpus import coerce
+from perslib.corpus import TURN, coerce
 from perslib.errors import DataError, NotEnough
 from perslib.paths import workspace
 from perslib.report.run.manifest import REMEDY, StoredPage, check_file, pages_under
 
+Place: TypeAlias = tuple[Any, ...]
 _SUMS = ["calls", "hits", "tokens_in", "tokens_out", "cost"]
 _COLUMNS = ["notebook", "corpus", "backbone", "model", "language", "status", "started", "seconds", "seed"]
 _COLUMNS += ["judgments", "unscored", *_SUMS, "answer", "parameters", "page", "executed", "verdicts", "replies"]
@@ -81,6 +84,25 @@ def _rows(found: pd.DataFrame | pd.Series, kind: str, otherwise: str) -> pd.Data
 def read_page_rows(page: StoredPage, kind: str) -> pd.DataFrame:
     """Return verdicts or replies of one page; an empty frame where it has kept none, or none that can be used."""
     return _read([(file, page.name) for file in _files(page, kind)], kind)
+
+
+def group_by_reply(
+    verdicts: pd.DataFrame, replies: pd.DataFrame, by: Sequence[str] = ()
+) -> Iterator[tuple[Place, str | None, list[dict[str, Any]]]]:
+    """Yield each reply that was judged: where it is, a candidate's text (None for what was recorded), and its verdicts.
+
+    A place has the columns `by`, candidate (empty where the verdicts have none) and those of a turn.
+    """
+    keys = ["candidate", *TURN]
+    is_placed = {*keys} <= {*replies.columns}  # a notebook may save replies that say less of where they are
+    said = replies.drop_duplicates(keys).set_index(keys)["response"].to_dict() if is_placed else {}
+    found: dict[Place, list[dict[str, Any]]] = {}
+    for row in verdicts.to_dict("records"):
+        candidate = row.get("candidate")
+        row["candidate"] = candidate if isinstance(candidate, str) else ""
+        found.setdefault(tuple(row[name] for name in (*by, *keys)), []).append(row)
+    for place, own in found.items():
+        yield place, said.get(place[len(by) :]), own
 
 
 def _files(page: StoredPage, kind: str) -> list[Path]:

@@ -21,7 +21,7 @@ from perslib.paths import lock_folder, scratch
 from perslib.report.page.browse import ENDING, write_verdict_browser
 from perslib.report.page.export import FIGURES
 from perslib.report.page.index import write_index
-from perslib.report.page.rendering import opening_kind, records_of, render_page, title_of
+from perslib.report.page.rendering import find_answers, records_of, render_page, title_of
 from perslib.report.run.estimate import estimate_page
 from perslib.report.run.execution import LOOK_EVERY, Failure, Run, execute
 from perslib.report.run.manifest import (
@@ -270,7 +270,7 @@ def _known_after(run: Run, progress: RunProgress) -> dict[str, Any]:
         "finished": now(),
         "seconds": round(run.seconds, 2),
         "failure": asdict(run.failure) if run.failure else None,
-        "answer": list(dict.fromkeys(said["text"] for said in _records(run.notebook, opening_kind(run.notebook)))),
+        "answer": find_answers(run.notebook),
         **{kind: {said["name"]: list(said["files"]) for said in _records(run.notebook, kind)} for kind in KINDS},
         **counted,
         "ledger": progress.ledger(),

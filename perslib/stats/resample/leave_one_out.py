@@ -110,6 +110,14 @@ def estimate(
     return dict(zip(name_bounds(name, p=p), map(float, found)))
 
 
+def count_to_settle(units: int, estimate: float, low: float, high: float) -> int | None:
+    """Return how many units like these would settle an estimate whose interval holds zero; None for another, or one of zero."""
+    half = (high - low) / 2
+    if not np.isfinite(half) or not estimate or not low <= 0 <= high:
+        return None
+    return int(np.ceil(units * (half / abs(estimate)) ** 2))
+
+
 def name_bounds(name: str, *, p: bool = False) -> list[str]:
     """Name the columns of an estimate: its value, its bounds, and its p on request."""
     return [name, f"{name}_low", f"{name}_high", *([f"{name}_p"] if p else [])]
