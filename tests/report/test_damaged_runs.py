@@ -111,7 +111,7 @@ INSIDE = [
 FIELDS = [
     "title", "status", "language", "started", "finished", "seconds", "seed", "parameters", "corpus", "backbone",
     "notebook", "code", "packages", "prompts", "answer", "figures", "tables", "verdicts", "replies", "judgments",
-    "unscored", "ledger", "failure", "last_run",
+    "unscored", "ledger", "failure", "last_run", "drawn",
 ]  # fmt: skip
 
 
