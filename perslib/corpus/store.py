@@ -18,7 +18,7 @@ from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import naming
-from perslib.corpus.loaders import anything, persturnbench, prism, table
+from perslib.corpus.loaders import anything, lamp_qa, personamem, persturnbench, prism, table
 from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
 from perslib.corpus.loaders.recipe import BUNDLED, read_recipe
 from perslib.corpus.schema import storable
@@ -50,8 +50,8 @@ def _register(file: Path) -> None:
     read.looks_like = lambda path: is_at(recipe(), path)  # type: ignore[attr-defined]
 
 
-for _module in (persturnbench, prism):
-    loader(_module.__name__.rpartition(".")[2])(_module.read)
+for _module in (persturnbench, prism, personamem, lamp_qa):
+    loader(_module.__name__.rpartition(".")[2].replace("_", "-"))(_module.read)
     _module.read.looks_like = _module.looks_like
 for _file in sorted(BUNDLED.glob("*.toml")):
     _register(_file)
