@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.model_files import load_model, save_model
 from perslib.stats import Resamples, ratio
+from perslib.systems.deus.likelihood import Likelihood, Likely
 from perslib.systems.deus.linear import LinearFunction, fit_linear
 from perslib.systems.deus.networks import (
     ActionFeatures,
@@ -38,9 +39,10 @@ from perslib.systems.deus.networks import (
 )
 from perslib.systems.deus.world.records import CENSORED, FAILURE, SUCCESS, Dialogues
 
+Estimator = Literal["linear", "likelihood", "network"]
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {
-    "estimator": ("linear", "network"),
+    "estimator": ("linear", "likelihood", "network"),
     "loss": ("full", "light"),
     "timeout": ("drop", "failed", "censored"),
     "actions": ("multihot", "onehot", "none"),
@@ -52,8 +54,9 @@ CLIP = 5.0
 class PatienceModel(BaseEstimator):
     """f(s, a) ≤ v_b, the satisfaction with a turn, and h(goal), the patience at the start.
 
-    estimator     "linear": weighted sums, solved exactly (`perslib.systems.deus.linear`); "network": two perceptrons as in the
-                  paper, which need torch
+    estimator     "linear": weighted sums, solved exactly (`perslib.systems.deus.linear`); "likelihood": weighted sums for users
+                  whose patience varies and who leave by chance (`perslib.systems.deus.likelihood`), for people above all;
+                  "network": two perceptrons as in the paper, which need torch
     v_b           what every turn costs at least, a negative number; it sets the scale
     loss          "full", or "light" without loss2
     gamma         0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
@@ -65,14 +68,15 @@ class PatienceModel(BaseEstimator):
     penalty       of the linear form: what the sum of all weights adds to the mean loss of a dialogue
     hidden, epochs, batch, rate   of the networks
 
-    After `fit`: `f_` and `h_` (`LinearFunction`, or torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`.
+    After `fit`: `f_` and `h_` (`LinearFunction`, or torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`;
+    of the likelihood also `noise_`, the standard deviation of patience, and `leaving_`, the chance to leave after a turn.
     """
 
     def __init__(
         self,
         v_b: float = -1.0,
         *,
-        estimator: Literal["linear", "network"] = "linear",
+        estimator: Estimator = "linear",
         loss: Variant = "full",
         gamma: float | None = None,
         timeout: Timeout = "drop",
@@ -106,6 +110,8 @@ class PatienceModel(BaseEstimator):
         if self.estimator == "linear":
             self.f_, self.h_, found = fit_linear(self, seen, status)
             self.history_, self.epoch_ = pd.DataFrame({"loss": found}).rename_axis("epoch").reset_index(), len(found)
+        elif self.estimator == "likelihood":
+            self._take(self._likelihood(known, seen, status).choose(self.seed))
         else:
             with seed_torch(self.seed) as torch:
                 self._make_networks({"f": seen.by_turn["turns"].shape[1], "h": seen.goals.shape[1]})
@@ -117,7 +123,41 @@ class PatienceModel(BaseEstimator):
             "action_list": self.action_digest_,
             "epoch": self.epoch_,
         }
+        if self.estimator == "likelihood":
+            self.card_["likely"] = {"noise": self.noise_, "leaving": self.leaving_, "pooling": self.likely_.pooling}
         return self
+
+    def resample(self, dialogues: Dialogues, draws: int = 40) -> list[Self]:
+        """Return fits on dialogues drawn with replacement from those that this one was fitted on, with its pooling: the spread of
+        whatever they say is that of the estimate. For the likelihood only.
+        """
+        if self.estimator != "likelihood":
+            raise PerslibError(f"The {self.estimator} estimator has no resamples; fit with estimator='likelihood'.")
+        known = self._check_fitted(dialogues).by_status(SUCCESS, FAILURE)
+        chances, random = self._likelihood(known, self._features(known), known.status), np.random.default_rng(self.seed)
+        found = []
+        for _ in range(draws):
+            drawn = np.bincount(random.integers(len(known), size=len(known)), minlength=len(known)).astype(float)
+            model = type(self)(**self.get_params())
+            model.action_digest_, model.card_ = self.action_digest_, self.card_
+            model._take(chances.fit(self.likely_.pooling, drawn, self.likely_))
+            found.append(model)
+        return found
+
+    def _likelihood(self, dialogues: Dialogues, seen: Features, status: np.ndarray) -> Likelihood:
+        if self.gamma is not None or self.actions == "none" or self.timeout == "censored":
+            raise PerslibError(
+                "The likelihood is of users who do not look forward, of numbered actions, and of dialogues that ended: "
+                "leave gamma at None, actions at multihot or onehot, and timeout at drop or failed; or take estimator='linear'."
+            )
+        first = next(iter(dialogues))
+        signed = seen.goals.shape[1] - len(first.goal)  # of the profile, which may lower patience
+        return Likelihood(self.v_b, seen, status, first.states.shape[1], signed)
+
+    def _take(self, likely: Likely) -> None:
+        self.likely_, self.noise_, self.leaving_ = likely, likely.noise, likely.leaving
+        self.f_, self.h_ = LinearFunction(-likely.costs), LinearFunction(likely.patience)
+        self.history_, self.epoch_ = pd.DataFrame({"epoch": [0], "loss": [-likely.chance]}), 1
 
     def _make_networks(self, inputs: Mapping[str, int]) -> None:
         self.f_ = perceptron(inputs["f"], self.hidden)
@@ -186,7 +226,7 @@ class PatienceModel(BaseEstimator):
     def values(self, part: Literal["f", "h"], features: np.ndarray) -> np.ndarray:
         """Return f or h of rows of features."""
         own = getattr(self, f"{part}_")
-        if self.estimator == "linear":
+        if self.estimator != "network":
             return np.asarray(own(features), dtype=float)
         with seed_torch(self.seed) as torch, torch.no_grad():
             return np.asarray(own(torch.from_numpy(features))[:, 0].numpy(), dtype=float)
@@ -212,7 +252,7 @@ class PatienceModel(BaseEstimator):
     def save(self, folder: str | Path) -> Path:
         """Return weights, and a card of what they were learned from, in this folder (`perslib.model_files`)."""
         parts: dict[str, Any] = {"f": self.f_, "h": self.h_}
-        if self.estimator == "linear":
+        if self.estimator != "network":
             return save_model(folder, self.card_, {part: own.weights for part, own in parts.items()})
         weights = {f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()}
         return save_model(folder, self.card_, weights)
@@ -224,8 +264,10 @@ class PatienceModel(BaseEstimator):
             parameters: dict[str, Any] = card["parameters"]
             model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
             model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card
-            if model.estimator == "linear":
+            if model.estimator != "network":
                 model.f_, model.h_ = (LinearFunction(weights[part]) for part in ("f", "h"))
+                if likely := card.get("likely"):
+                    model.noise_, model.leaving_ = likely["noise"], likely["leaving"]
                 return model
             model._make_networks({part: weights[f"{part}.0.weight"].shape[1] for part in ("f", "h")})
             torch = torch_here()

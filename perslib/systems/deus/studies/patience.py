@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.stats import correlation
-from perslib.systems.deus.estimator import PatienceModel
+from perslib.systems.deus.estimator import PatienceModel, status_accuracy
 from perslib.systems.deus.pipeline import MEANS, REFERENCES, THRIFTY, TRAINED, Size, UserDialogues, collect_dialogues
 from perslib.systems.deus.plans import PLANS, estimate_best_plan, estimate_mean
 from perslib.systems.deus.policies import exploring, rule, run_task_dialogue, simulate_dialogues
@@ -23,8 +23,8 @@ from perslib.systems.deus.published import LEVELS, REWARD_SHARES, STATUS_ACCURAC
 from perslib.systems.deus.recovery import levels, reward_shares, score_recovery
 from perslib.systems.deus.text.crowd import Wording
 from perslib.systems.deus.user_profiles import of_lives, relative_patience, split_by_user, with_profiles
-from perslib.systems.deus.world.records import Dialogues
-from perslib.systems.deus.world.users import User, user1, user2, user3
+from perslib.systems.deus.world.records import FAILURE, SUCCESS, Dialogues
+from perslib.systems.deus.world.users import Belief, User, user1, user2, user3
 from perslib.systems.deus.world.world import World
 
 MAIN, LIGHT, FORWARD, PLAIN = "full, v_b = -1", "light", "forward-looking", "not forward-looking"
@@ -42,6 +42,10 @@ FEW_TURNS = 8
 NOISE, QUIT_CHANCE = 1.5, 0.1
 ASSUMED, VARYING, LEAVING = "users: as assumed", "users: varying", "users: leaving"
 LOOSER_USERS = {VARYING: replace(user2(), noise=NOISE), LEAVING: replace(user2(), quits=QUIT_CHANCE)}
+#: The same, fitted by likelihood, and foretold by the true costs.
+LIKELY, TRUTH = ({name: f"{name}, {how}" for name in LOOSER_USERS} for how in ("likelihood", "truth"))
+#: Resamples behind the intervals of noise and leaving.
+DRAWS = 20
 #: Columns of a table of recovery, in this order.
 MEASURES = ("step_r", "level_r", "slope_per_v_b", "within_std", "h_r", "stop_accuracy")
 #: Name of a fit → the paper's status accuracy.
@@ -97,6 +101,37 @@ def repeat_fit(draws: Mapping[str, tuple[User, int]], size: Size) -> pd.DataFram
         data = collect_dialogues(user, size, seed)
         parts.append(measure_recovery(fit_each(data, size, seed, {name: {}}), data.test))
     return pd.concat(parts, ignore_index=True)
+
+
+def fit_looser_users(size: Size, seed: int) -> pd.DataFrame:
+    """Fit dialogues of each of `LOOSER_USERS` by the linear program and by likelihood; add what the truth foretells.
+
+    Columns: those of `measure_recovery`; noise and leaving with their bounds, as the likelihood estimates them; of the truth,
+    only accuracy and balanced.
+    """
+    parts = []
+    for name, user in LOOSER_USERS.items():
+        data = collect_dialogues(user, size, seed)
+        linear = PatienceModel(seed=seed).fit(data.train)
+        likely = PatienceModel(estimator="likelihood", seed=seed).fit(data.train)
+        table = measure_recovery({name: linear, LIKELY[name]: likely}, data.test)
+        drawn = likely.resample(data.train, DRAWS)
+        for column in ("noise", "leaving"):
+            values = [getattr(model, f"{column}_") for model in drawn]
+            found = (getattr(likely, f"{column}_"), *np.quantile(values, (0.025, 0.975)))
+            for end, value in zip(("", "_low", "_high"), found):
+                table[f"{column}{end}"] = [np.nan, value]
+        parts += [table, pd.DataFrame([{"method": TRUTH[name], **_foretell_by_truth(data.test)}])]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _foretell_by_truth(dialogues: Dialogues) -> dict[str, float]:
+    """Return how often true costs and the patience of eq. 17 foretell the end."""
+    truth = Belief.true()
+    paid = np.array([costs.sum() for costs in dialogues.each("true_costs", "carry no true turn costs", "")])
+    patience = np.array([float(d.goal @ truth.worth[:-1]) for d in dialogues])
+    found = status_accuracy(np.where(patience >= paid, SUCCESS, FAILURE), dialogues.status)
+    return {name: found[name] for name in ("accuracy", "balanced")}
 
 
 def measure_recovery(models: Mapping[str, PatienceModel], dialogues: Dialogues) -> pd.DataFrame:

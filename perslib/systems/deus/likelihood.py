@@ -1,0 +1,160 @@
+"""Costs and patience where patience varies and users also leave by chance: the likeliest ones.
+
+With cost(s, a) = w · (features, |v_b|) and patience h(goal) = v · (features, 1) + noise, a dialogue of m turns that cost c_m in
+all, c_(m−1) before the last, has the chance
+
+    (1 − λ)^m Φ((h − c_m) / σ)                                                           to succeed,
+    (1 − λ)^(m−1) [Φ((h − c_(m−1)) / σ) − (1 − λ) Φ((h − c_m) / σ)]                       to fail,
+
+for λ, the chance to leave after a turn whatever was said, and σ, the standard deviation of the noise, which is one draw for all
+of a dialogue. σ has a floor: users who count in whole units differ from each other by less than nothing. The cheapest turn
+costs |v_b|, which sets the scale.
+
+Hundreds of weights and a few hundred dialogues need more than that. Weights of actions are drawn toward their mean, those of
+goals toward theirs, and those of states toward zero; how strongly is chosen by the chance of dialogues that were held out. So
+slots that cost alike are found to, and slots that do not are told apart as soon as the data says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import erfcx, expit, log_ndtr, logit
+
+from perslib.systems.deus.networks import Features
+
+#: How strongly weights are drawn toward each other, tried in this order; states, toward zero, so many times as strongly.
+POOLING, OF_STATES = (1000.0, 100.0, 10.0, 1.0, 0.1), 10.0
+#: Parts of the data that are held out in turn, and how many dialogues at most the choice is made on.
+FOLDS, CHOSEN_ON = 4, 1000
+#: Smallest and largest σ in units of |v_b|, and λ on the scale of logits.
+NOISE, LEAVING = (0.25, 30.0), (-9.0, 2.0)
+#: Steps at most while pooling is chosen, and for the final estimate.
+TRIED, STEPS = 150, 1500
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Likely:
+    """What is likeliest: weights of costs and of patience (each with its constant last), noise and chance to leave."""
+
+    costs: np.ndarray
+    patience: np.ndarray
+    noise: float
+    leaving: float
+    pooling: float
+    chance: float
+    """Mean logarithm of the chance of a dialogue."""
+
+
+class Likelihood:
+    """The chance of dialogues as a function of the weights; the first `states` features of a turn are of the state."""
+
+    def __init__(self, v_b: float, seen: Features, status: np.ndarray, states: int, signed: int = 0):
+        self.least = abs(v_b)
+        self.turns: np.ndarray = seen.lengths.astype(float)
+        self.failed: np.ndarray = status < 0
+        ends, by_turn = np.cumsum(seen.lengths) - 1, seen.by_turn["turns"].astype(float)
+        paid = np.diff(np.cumsum(by_turn, axis=0)[ends], axis=0, prepend=np.zeros((1, by_turn.shape[1])))
+        goals = np.hstack([seen.goals, np.ones((len(status), 1))])
+        self.after = np.hstack([-paid, goals])
+        self.before = np.hstack([-(paid - by_turn[ends]), goals])
+        self.width, self.signed = paid.shape[1], signed
+        last = self.after.shape[1] - 1 - signed
+        #: Which weights are drawn toward their mean (True) or toward zero, and how strongly beside the others.
+        self.groups = (
+            (slice(0, states), False, OF_STATES),
+            (slice(states, self.width), True, 1.0),
+            (slice(self.width, last), True, 1.0),
+            (slice(last, last + signed), False, 1.0),
+        )
+
+    def choose(self, seed: int = 0) -> Likely:
+        """Return what is likeliest with the pooling under which held-out dialogues are likeliest."""
+        some = np.random.default_rng(seed).permutation(len(self.failed))[:CHOSEN_ON]
+        told = dict.fromkeys(POOLING, 0.0)
+        for pooling in POOLING:
+            for fold in range(FOLDS):
+                counts = np.zeros(len(self.failed))
+                counts[np.delete(some, np.s_[fold::FOLDS])] = 1.0
+                x = self._minimise(pooling, counts, steps=TRIED)
+                told[pooling] += float(self._chances(x)[0][some[fold::FOLDS]].sum())
+        return self.fit(max(told, key=told.__getitem__))
+
+    def fit(self, pooling: float, counts: np.ndarray | None = None, start: Likely | None = None) -> Likely:
+        """Return what is likeliest where each dialogue counts so often."""
+        x = self._minimise(pooling, np.ones(len(self.failed)) if counts is None else counts, start)
+        chance = float(self._chances(x)[0].mean())
+        costs, patience = np.append(x[: self.width], self.least), x[self.width : -2]
+        noise, leaving = float(np.exp(x[-2])) * self.least, float(expit(x[-1]))
+        return Likely(costs, patience, noise, leaving if leaving > expit(LEAVING[0]) else 0.0, pooling, chance)
+
+    def _minimise(
+        self, pooling: float, counts: np.ndarray, start: Likely | None = None, steps: int = STEPS
+    ) -> np.ndarray:
+        n, width = self.after.shape[1], self.width
+        x = np.concatenate([np.zeros(width), np.full(n - width, self.least), [0.0, -4.0]])
+        x[self.groups[1][0]] = self.least / 2
+        if start is not None:
+            x = np.concatenate([start.costs[:-1], start.patience, [np.log(start.noise / self.least), 0.0]])
+            x[-1] = np.clip(logit(start.leaving), *LEAVING)
+        bounds = [(0.0, None)] * n + [(np.log(NOISE[0]), np.log(NOISE[1])), LEAVING]
+        bounds[n - 1 - self.signed : n - 1] = [(None, None)] * self.signed
+        used = np.flatnonzero(counts)
+        # Rows in both orders: a product with a transposed view is ten times as slow.
+        rows = np.ascontiguousarray(self.after[used]), np.ascontiguousarray(self.before[used])
+        turned = tuple(np.ascontiguousarray(own.T) for own in rows)
+        found = minimize(
+            lambda x: self._lose(x, pooling / self.least**2, counts[used], used, rows, turned), x, jac=True,
+            method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps},
+        )  # fmt: skip
+        solution: np.ndarray = found.x
+        return solution
+
+    def _chances(
+        self, x: np.ndarray, used: np.ndarray | None = None, rows: tuple[np.ndarray, ...] | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """Return the logarithm of the chance of each dialogue, and its slopes by the budgets before and after the last turn in
+        units of σ, and by the logit of λ.
+        """
+        after, before = rows or (self.after, self.before)
+        at = slice(None) if used is None else used
+        turns, failed = self.turns[at], self.failed[at]
+        noise, leaving = np.exp(x[-2]) * self.least, expit(x[-1])
+        z = x[:-2]
+        # The constant of a cost is |v_b| a turn.
+        u = (after @ z - self.least * turns) / noise
+        v = (before @ z - self.least * (turns - 1)) / noise
+        kept, held = log_ndtr(u), log_ndtr(v)
+        stays = np.exp(np.minimum(kept - held, 0.0)) * (1 - leaving)
+        goes = np.maximum(1 - stays, TINY)
+        told = np.where(
+            failed, (turns - 1) * np.log1p(-leaving) + held + np.log(goes), turns * np.log1p(-leaving) + kept
+        )
+        of_u, of_v = (np.sqrt(2 / np.pi) / erfcx(-own / np.sqrt(2)) for own in (u, v))
+        by_u = np.where(failed, -stays * of_u / goes, of_u)
+        by_v = np.where(failed, of_v + stays * of_v / goes, 0.0)
+        of_leaving = np.where(failed, stays * leaving / goes - (turns - 1) * leaving, -turns * leaving)
+        return told, by_u, by_v, of_leaving, -(by_u * u + by_v * v)
+
+    def _lose(
+        self,
+        x: np.ndarray,
+        pooling: float,
+        counts: np.ndarray,
+        used: np.ndarray,
+        rows: tuple[np.ndarray, ...],
+        turned: tuple[np.ndarray, ...],
+    ) -> tuple[float, np.ndarray]:
+        """Return what is minimised, and its slopes."""
+        told, by_u, by_v, of_leaving, of_noise = (own * counts for own in self._chances(x, used, rows))
+        slopes = (turned[0] @ by_u + turned[1] @ by_v) / (np.exp(x[-2]) * self.least)
+        slopes = -np.concatenate([slopes, [of_noise.sum(), of_leaving.sum()]])
+        loss = -float(told.sum())
+        for group, is_pooled, strength in self.groups:
+            away = x[group] - (x[group].mean() if is_pooled else 0.0)
+            loss += 0.5 * strength * pooling * float(away @ away)
+            slopes[group] += strength * pooling * away
+        return loss, slopes
