@@ -107,11 +107,11 @@ def corpus_names() -> list[str]:
 def detect(path: Path) -> str:
     """Return the kind of release at a path; raise DataError if it is unknown."""
     order = sorted(loader, key=("table", anything.KIND).count)  # nearly any file could be a table
-    kinds = [kind for kind in order if getattr(loader[kind], "looks_like", lambda path: False)(path)]
-    if not kinds:
+    kind = next((kind for kind in order if getattr(loader[kind], "looks_like", lambda path: False)(path)), None)
+    if kind is None:
         remedy = f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}"
         raise DataError(Problem(str(path), "is no corpus that perslib knows by its looks"), remedy)
-    return kinds[0]
+    return kind
 
 
 def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False, **options: Any) -> ImportResult:

@@ -7,14 +7,14 @@ their shares is the score. It knows nothing of the user but this list.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from perslib.corpus import Block, Target
 from perslib.judge.asking.scores import make_cost_verdict, make_unscored_verdict
 from perslib.judge.asking.settings import AskingJudge, JudgeSettings
 from perslib.judge.base import JudgeInputs, Verdict
-from perslib.llm import Answer, Ask
+from perslib.llm import Answer, Ask, Request
 from perslib.llm.questions import Score
 from perslib.prompts import read_phrases
 from perslib.prompts.fencing import make_visible
@@ -36,21 +36,21 @@ class Aspects(AskingJudge):
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Ask for the grades of all aspects of a reply in one request."""
         listed = [_LISTED.findall(target.task or "") for target in block]
-        due = [(target, own) for target, own in zip(block, listed) if own]
         requests = [
             replace(
                 self.settings.make_request("judge_decide", **_NOBODY, **self.settings.make_target_fields(target)),
                 questions=self.list_questions(own),
                 cache_key=block.id,
             )
-            for target, own in due
-        ]
-        answers = iter(await ask(requests, "judge"))
-        prompts = iter(requests)
-        return [
-            replace(self.read(next(answers), own), prompt=next(prompts).prompt) if own else self._refuse(target)
             for target, own in zip(block, listed)
+            if own
         ]
+        answered = zip(requests, await ask(requests, "judge"))
+        return [self._read_next(answered, own) if own else self._refuse(target) for target, own in zip(block, listed)]
+
+    def _read_next(self, answered: Iterator[tuple[Request, Answer]], aspects: Sequence[str]) -> Verdict:
+        request, answer = next(answered)
+        return replace(self.read(answer, aspects), prompt=request.prompt)
 
     def list_questions(self, aspects: Sequence[str]) -> tuple[Score, ...]:
         """Return a question for each aspect."""
