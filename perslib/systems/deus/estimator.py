@@ -22,7 +22,7 @@ from sklearn.base import BaseEstimator
 
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.model_files import load_model, save_model
-from perslib.stats import Resamples, ratio
+from perslib.stats import Resamples, ratio, resample_users
 from perslib.systems.deus.likelihood import Likelihood, Likely
 from perslib.systems.deus.linear import LinearFunction, fit_linear
 from perslib.systems.deus.networks import (
@@ -102,8 +102,7 @@ class PatienceModel(BaseEstimator):
         (of equal ones the last: slopes still grow); without, the last.
         """
         self._check()
-        known = dialogues.by_status(SUCCESS, FAILURE) if self.timeout == "drop" else dialogues
-        status = np.where(known.status == CENSORED, FAILURE if self.timeout == "failed" else CENSORED, known.status)
+        known, status = self._select_ended(dialogues)
         _check_both_ends(status, len(dialogues) - len(known))
         seen = self._features(known)
         self.action_digest_ = dialogues.action_list.digest
@@ -124,7 +123,8 @@ class PatienceModel(BaseEstimator):
             "epoch": self.epoch_,
         }
         if self.estimator == "likelihood":
-            self.card_["likely"] = {"noise": self.noise_, "leaving": self.leaving_, "pooling": self.likely_.pooling}
+            numbers = ("noise", "leaving", "pooling", "chance")
+            self.card_["likely"] = {name: getattr(self.likely_, name) for name in numbers}
         return self
 
     def resample(self, dialogues: Dialogues, draws: int = 40) -> list[Self]:
@@ -133,16 +133,20 @@ class PatienceModel(BaseEstimator):
         """
         if self.estimator != "likelihood":
             raise PerslibError(f"The {self.estimator} estimator has no resamples; fit with estimator='likelihood'.")
-        known = self._check_fitted(dialogues).by_status(SUCCESS, FAILURE)
-        chances, random = self._likelihood(known, self._features(known), known.status), np.random.default_rng(self.seed)
-        found = []
-        for _ in range(draws):
-            drawn = np.bincount(random.integers(len(known), size=len(known)), minlength=len(known)).astype(float)
+        known, status = self._select_ended(self._check_fitted(dialogues))
+        chances, found = self._likelihood(known, self._features(known), status), []
+        for counts in resample_users(len(known), draws, self.seed).T[1:]:
             model = type(self)(**self.get_params())
             model.action_digest_, model.card_ = self.action_digest_, self.card_
-            model._take(chances.fit(self.likely_.pooling, drawn, self.likely_))
+            model._take(chances.fit(self.likely_.pooling, counts, self.likely_))
             found.append(model)
         return found
+
+    def _select_ended(self, dialogues: Dialogues) -> tuple[Dialogues, np.ndarray]:
+        """Return the dialogues that are learned from, and how each ended as `timeout` has it."""
+        known = dialogues.by_status(SUCCESS, FAILURE) if self.timeout == "drop" else dialogues
+        status = np.where(known.status == CENSORED, FAILURE if self.timeout == "failed" else CENSORED, known.status)
+        return known, status
 
     def _likelihood(self, dialogues: Dialogues, seen: Features, status: np.ndarray) -> Likelihood:
         if self.gamma is not None or self.actions == "none" or self.timeout == "censored":
@@ -266,8 +270,8 @@ class PatienceModel(BaseEstimator):
             model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card
             if model.estimator != "network":
                 model.f_, model.h_ = (LinearFunction(weights[part]) for part in ("f", "h"))
-                if likely := card.get("likely"):
-                    model.noise_, model.leaving_ = likely["noise"], likely["leaving"]
+                if model.estimator == "likelihood":
+                    model._take(Likely(-weights["f"], weights["h"], **card["likely"]))
                 return model
             model._make_networks({part: weights[f"{part}.0.weight"].shape[1] for part in ("f", "h")})
             torch = torch_here()

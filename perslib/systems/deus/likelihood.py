@@ -7,8 +7,8 @@ all, c_(m−1) before the last, has the chance
     (1 − λ)^(m−1) [Φ((h − c_(m−1)) / σ) − (1 − λ) Φ((h − c_m) / σ)]                       to fail,
 
 for λ, the chance to leave after a turn whatever was said, and σ, the standard deviation of the noise, which is one draw for all
-of a dialogue. σ has a floor: users who count in whole units differ from each other by less than nothing. The cheapest turn
-costs |v_b|, which sets the scale.
+of a dialogue. σ has a floor, for the chance of exact users would grow without end as it shrinks; an estimate at the floor says
+that no noise was found. The cheapest turn costs |v_b|, which sets the scale, also of σ.
 
 Hundreds of weights and a few hundred dialogues need more than that. Weights of actions are drawn toward their mean, those of
 goals toward theirs, and those of states toward zero; how strongly is chosen by the chance of dialogues that were held out. So
@@ -17,6 +17,7 @@ slots that cost alike are found to, and slots that do not are told apart as soon
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,8 +57,8 @@ class Likelihood:
         self.least = abs(v_b)
         self.turns: np.ndarray = seen.lengths.astype(float)
         self.failed: np.ndarray = status < 0
-        ends, by_turn = np.cumsum(seen.lengths) - 1, seen.by_turn["turns"].astype(float)
-        paid = np.diff(np.cumsum(by_turn, axis=0)[ends], axis=0, prepend=np.zeros((1, by_turn.shape[1])))
+        by_turn, ends = seen.by_turn["turns"].astype(float), np.cumsum(seen.lengths) - 1
+        paid = np.add.reduceat(by_turn, ends - seen.lengths + 1, axis=0)
         goals = np.hstack([seen.goals, np.ones((len(status), 1))])
         self.after = np.hstack([-paid, goals])
         self.before = np.hstack([-(paid - by_turn[ends]), goals])
@@ -102,31 +103,25 @@ class Likelihood:
             x[-1] = np.clip(logit(start.leaving), *LEAVING)
         bounds = [(0.0, None)] * n + [(np.log(NOISE[0]), np.log(NOISE[1])), LEAVING]
         bounds[n - 1 - self.signed : n - 1] = [(None, None)] * self.signed
-        used = np.flatnonzero(counts)
-        # Rows in both orders: a product with a transposed view is ten times as slow.
-        rows = np.ascontiguousarray(self.after[used]), np.ascontiguousarray(self.before[used])
-        turned = tuple(np.ascontiguousarray(own.T) for own in rows)
+        some, used = copy(self), np.flatnonzero(counts)
+        for name in ("after", "before", "turns", "failed"):
+            setattr(some, name, getattr(self, name)[used])
         found = minimize(
-            lambda x: self._lose(x, pooling / self.least**2, counts[used], used, rows, turned), x, jac=True,
-            method="L-BFGS-B", bounds=bounds, options={"maxiter": steps, "maxfun": 2 * steps},
+            some._lose, x, (pooling / self.least**2, counts[used]), jac=True, method="L-BFGS-B", bounds=bounds,
+            options={"maxiter": steps, "maxfun": 2 * steps},
         )  # fmt: skip
         solution: np.ndarray = found.x
         return solution
 
-    def _chances(
-        self, x: np.ndarray, used: np.ndarray | None = None, rows: tuple[np.ndarray, ...] | None = None
-    ) -> tuple[np.ndarray, ...]:
+    def _chances(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the logarithm of the chance of each dialogue, and its slopes by the budgets before and after the last turn in
         units of σ, and by the logit of λ.
         """
-        after, before = rows or (self.after, self.before)
-        at = slice(None) if used is None else used
-        turns, failed = self.turns[at], self.failed[at]
-        noise, leaving = np.exp(x[-2]) * self.least, expit(x[-1])
-        z = x[:-2]
+        z, noise, leaving = x[:-2], np.exp(x[-2]) * self.least, expit(x[-1])
+        turns, failed = self.turns, self.failed
         # The constant of a cost is |v_b| a turn.
-        u = (after @ z - self.least * turns) / noise
-        v = (before @ z - self.least * (turns - 1)) / noise
+        u = (self.after @ z - self.least * turns) / noise
+        v = (self.before @ z - self.least * (turns - 1)) / noise
         kept, held = log_ndtr(u), log_ndtr(v)
         stays = np.exp(np.minimum(kept - held, 0.0)) * (1 - leaving)
         goes = np.maximum(1 - stays, TINY)
@@ -139,18 +134,10 @@ class Likelihood:
         of_leaving = np.where(failed, stays * leaving / goes - (turns - 1) * leaving, -turns * leaving)
         return told, by_u, by_v, of_leaving, -(by_u * u + by_v * v)
 
-    def _lose(
-        self,
-        x: np.ndarray,
-        pooling: float,
-        counts: np.ndarray,
-        used: np.ndarray,
-        rows: tuple[np.ndarray, ...],
-        turned: tuple[np.ndarray, ...],
-    ) -> tuple[float, np.ndarray]:
+    def _lose(self, x: np.ndarray, pooling: float, counts: np.ndarray) -> tuple[float, np.ndarray]:
         """Return what is minimised, and its slopes."""
-        told, by_u, by_v, of_leaving, of_noise = (own * counts for own in self._chances(x, used, rows))
-        slopes = (turned[0] @ by_u + turned[1] @ by_v) / (np.exp(x[-2]) * self.least)
+        told, by_u, by_v, of_leaving, of_noise = (own * counts for own in self._chances(x))
+        slopes = (by_u @ self.after + by_v @ self.before) / (np.exp(x[-2]) * self.least)
         slopes = -np.concatenate([slopes, [of_noise.sum(), of_leaving.sum()]])
         loss = -float(told.sum())
         for group, is_pooled, strength in self.groups:

@@ -33,11 +33,10 @@ def test_the_slopes_are_those_of_the_chance():
     chances = model._likelihood(dialogues, model._features(dialogues), dialogues.status)
     random = np.random.default_rng(0)
     x = np.append(random.uniform(0.1, 1.0, chances.after.shape[1]), [0.7, -2.0])
-    rows, counts = (chances.after, chances.before), random.integers(0, 3, 12).astype(float)
-    turned, used = tuple(own.T for own in rows), np.arange(12)
+    counts = random.integers(0, 3, 12).astype(float)
 
     def lose(x):
-        return chances._lose(x, 0.3, counts, used, rows, turned)
+        return chances._lose(x, 0.3, counts)
 
     np.testing.assert_allclose(lose(x)[1], approx_fprime(x, lambda x: lose(x)[0], 1e-6), atol=2e-3)
 
@@ -92,6 +91,15 @@ def test_it_is_stored_and_read_again(tmp_path):
     again = PatienceModel.load(model.save(tmp_path / "m"))
     assert (again.noise_, again.leaving_) == (model.noise_, model.leaving_)
     np.testing.assert_array_equal(again.predict_status(train), model.predict_status(train))
+    drawn, drawn_again = (own.resample(train, 2) for own in (model, again))
+    assert [own.leaving_ for own in drawn] == [own.leaving_ for own in drawn_again]
+
+
+def test_resamples_are_of_the_dialogues_that_the_fit_took():
+    train = collect(replace(user2(), max_turns=6), 120)
+    model = fit(train, timeout="failed")
+    assert (train.status == 0).any() and len(model._select_ended(train)[0]) == len(train)
+    assert all(own.f_.weights.shape == model.f_.weights.shape for own in model.resample(train, 2))
 
 
 @pytest.mark.parametrize("settings", [{"gamma": 0.3}, {"actions": "none"}, {"timeout": "censored"}])

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.stats import correlation
-from perslib.systems.deus.estimator import PatienceModel, status_accuracy
+from perslib.stats import Resamples, correlation, estimate
+from perslib.systems.deus.estimator import PatienceModel, status_rates
 from perslib.systems.deus.pipeline import MEANS, REFERENCES, THRIFTY, TRAINED, Size, UserDialogues, collect_dialogues
 from perslib.systems.deus.plans import PLANS, estimate_best_plan, estimate_mean
 from perslib.systems.deus.policies import exploring, rule, run_task_dialogue, simulate_dialogues
@@ -107,7 +107,7 @@ def fit_looser_users(size: Size, seed: int) -> pd.DataFrame:
     """Fit dialogues of each of `LOOSER_USERS` by the linear program and by likelihood; add what the truth foretells.
 
     Columns: those of `measure_recovery`; noise and leaving with their bounds, as the likelihood estimates them; of the truth,
-    only accuracy and balanced.
+    only accuracy and balanced, with their bounds.
     """
     parts = []
     for name, user in LOOSER_USERS.items():
@@ -130,8 +130,9 @@ def _foretell_by_truth(dialogues: Dialogues) -> dict[str, float]:
     truth = Belief.true()
     paid = np.array([costs.sum() for costs in dialogues.each("true_costs", "carry no true turn costs", "")])
     patience = np.array([float(d.goal @ truth.worth[:-1]) for d in dialogues])
-    found = status_accuracy(np.where(patience >= paid, SUCCESS, FAILURE), dialogues.status)
-    return {name: found[name] for name in ("accuracy", "balanced")}
+    said = np.where(patience >= paid, SUCCESS, FAILURE)
+    rates = status_rates(said, dialogues.status, Resamples(np.arange(len(dialogues))))
+    return estimate(rates["accuracy"], "accuracy", "share") | estimate(rates["balanced"], "balanced", "share")
 
 
 def measure_recovery(models: Mapping[str, PatienceModel], dialogues: Dialogues) -> pd.DataFrame:
