@@ -14,7 +14,7 @@ from perslib import catalogue, report
 from perslib.report.show.latex import escape_latex
 from perslib.report.show.tables import format_table
 
-SYMBOLS = "αβγδεζηθικλμνξοπρςστυφχψωΑΓΔΘΛΞΠΣΦΨΩ✓✗→←↑↓↦≤≥≠≈−±×÷·√∞∑′½²³⁻₁₂–—…“”‘’•àéüñçȳ⟨⟩µ\u00a0"
+SYMBOLS = "αβγδεζηθικλμνξοπρςστυφχψωΑΓΔΘΛΞΠΣΦΨΩ✓✗→←↑↓↦≤≥≠≈−±×÷·√∞∑′½¼²³⁻₁₂–—…“”‘’•àéüñçȳ⟨⟩µ\u00a0"
 
 
 def saved(folder: Path, frame: pd.DataFrame, name: str = "t", caption: str = "A caption.") -> str:
