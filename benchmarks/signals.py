@@ -48,7 +48,7 @@ CUES = {
     "en": "that's wrong|you didn't answer my question|too vague|way too long|you keep repeating the same thing|this is useless|"
     "not what i asked|are you kidding|doesn't work|you misunderstood me|I said short|what a joke|stop making things up|still wrong|"
     "give me something else|read my question again|ugh|thanks|thank you so much|perfect|that's exactly what i needed|ok|got it|"
-    "great, it works|cheers|never mind|forget it|i'll just google it|more|go on|in other tokenize_request|I mean|what else",
+    "great, it works|cheers|never mind|forget it|i'll just google it|more|go on|in other words|I mean|what else",
 }
 TELLS = {
     "zh": "我的手机号是138{:08}|邮箱 user{}@example.com|我叫王小明，{}号|身份证号11010519491231{:04}|微信号 wx_{:05}|QQ：{:09}",
@@ -174,8 +174,8 @@ def pair() -> float:
 def peak(file: Path, out: Path) -> tuple[float, float]:
     """Seconds of processor time and the most megabytes that mining a file takes, in a process of its own."""
     code = (
-        "import resource, sys, time; from perslib.systems.uxbench.signals import mined; begin = time.process_time(); "
-        "mined(sys.argv[1], sys.argv[2]); "
+        "import resource, sys, time; from perslib.systems.uxbench.signals import mine_log; begin = time.process_time(); "
+        "mine_log(sys.argv[1], sys.argv[2]); "
         "print(time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(file), str(out)], capture_output=True, text=True, check=True)

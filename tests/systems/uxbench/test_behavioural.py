@@ -156,6 +156,8 @@ def test_the_same_request_and_another_in_the_same_frame(before, after, same):
     [
         "太油腻了", "这些酒店有点贵", "我不太喜欢番茄", "還是報錯", "沒有用", "？？？", "你是不是忘了预算", "就这？",
         "it still gives the same error", "thats worng", "thanks for nothing", "too salesy for me", "🙄",
+        "你的回答完全错误", "答案是错误的", "1989年不是闰年", "你只给了三个", "这些超出我的预算了", "怎么跟上面一样", "请说中文",
+        "eggs aren't vegan", "that's only four words", "I thought you said it was free", "you aren't making sense",
     ],
 )  # fmt: skip
 def test_evaluations_of_a_reply_are_complaints(text):
@@ -167,6 +169,8 @@ def test_evaluations_of_a_reply_are_complaints(text):
     [
         "最重要的是什么", "说错了我想问的是按摩仪", "烦死了邻居又在装修怎么办", "shut up and take my money",
         "I feel worthless today", "会不会太辣", "write a complaint to my landlord", "把它翻译成法语",
+        "我觉得自己就是个废物", "what a terrible final", "我家没有烤箱", "番茄不是蔬菜吗", "I miss the aquarium back home",
+        "No, I have not", "it's good to see you after so long", "I locked myself out like an idiot", "Its nice here isn't it?",
     ],
 )  # fmt: skip
 def test_words_about_something_else_are_none(text):

@@ -57,7 +57,9 @@ def test_kinds_differ_in_labels_only(world, known):
     assert score["half and half"][first[::2]] == pytest.approx(own["rated"].to_numpy()[first[::2]])
     assert score["half and half"][first[1::2]] == pytest.approx(own["behaviour"].to_numpy()[first[1::2]])
     log = score["ratings and log"]
-    assert np.isfinite(log).all() and log[first] == pytest.approx(score["ratings"][first])
+    assert (np.isfinite(log) == own["weak"].notna().to_numpy()).all() and log[first] == pytest.approx(
+        score["ratings"][first]
+    )
     (whole,) = study.relabel_block(block, known, [("behaviour", 6)], use_whole_scores=True)
     assert whole.evidence["score"].dropna().tolist() == own["weak"].to_numpy()[sorted(first)].tolist()
 

@@ -8,9 +8,9 @@ A signal votes for a score with a weight; the label is the mean of the votes, th
 
     label = Σ wᵢ·vᵢ / Σ wᵢ        weight = min(1, Σ wᵢ)
 
-These votes are decisions taken before any rating was seen: a button says most, a word less, the clock least, and to go on
-talking speaks faintly for a reply that was good enough. One signal has none: on real rated turns, whoever asked in other
-words was no less content than others. Where ratings are known, `fit_votes(corpus)` learns from train users what each
+These votes were set by hand: a button says most, a word less, the clock least, and to go on talking speaks faintly for a
+reply that was good enough. Four signals have none, because replies before them were rated like all others by people
+in Chinese and English: asking in other words, giving up, changing the topic, and acknowledging. Where ratings are known, `fit_votes(corpus)` learns from train users what each
 signal is worth; then `label = base + Σ effect·strength`:
 
     labels = weak_labels(signals, fit_votes(corpus))
@@ -36,12 +36,12 @@ VOTES: dict[str, tuple[float, float]] = {
     "complain": (2.0, 0.9),
     "repeat": (2.0, 0.6),
     "rephrase": (2.0, 0.0),
-    "dismiss": (2.0, 0.7),
+    "dismiss": (2.0, 0.0),
     "skim": (3.0, 0.3),
-    "abandon": (3.0, 0.1),
+    "abandon": (3.0, 0.0),
     "like": (5.0, 1.0),
     "thanks": (5.0, 0.7),
-    "ack": (4.0, 0.3),
+    "ack": (4.0, 0.0),
     "parallel_request": (4.0, 0.3),
     "continue": (4.0, 0.15),
     "no_followup": (4.0, 0.1),

@@ -62,7 +62,7 @@ def to_simplified(text: str) -> str:
 
 def any_of(patterns: Iterable[str]) -> str:
     """Return a pattern that matches what one of these does."""
-    return "(?:" + "|".join(p.replace(" ", r"\s+") for p in patterns) + ")"
+    return "(?:" + "|".join(p.replace(" ?", r"\s*").replace(" ", r"\s+") for p in patterns) + ")"
 
 
 def reading_seconds(texts: Sequence[str]) -> np.ndarray:
