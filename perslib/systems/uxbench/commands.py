@@ -10,6 +10,7 @@ import click
 import pandas as pd
 
 from perslib.cli.options import CAP, DRY_RUN, FOLDER, LANGUAGE, format_costs, format_counts
+from perslib.extras import require_extra
 
 if TYPE_CHECKING:
     from perslib.systems.uxbench.construction.pipeline import Construction
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--judge", help="Entry that grades them, preferably of another model family. Default: the miner.")
 @click.option("--checker", "checkers", multiple=True, help="Entry that checks them. Repeatable. Default: the judge.")
 @click.option("--language", type=LANGUAGE, help="Language of the prompts. Default: that of the log.")
+@click.option("--find-names", is_flag=True, help="Also replace names that two small models find (extra names).")
 @CAP
 @click.option("--yes", "-y", is_flag=True, help="Go on without asking when the plan and its price are shown.")
 @DRY_RUN
@@ -32,6 +34,7 @@ def build(
     judge: str | None,
     checkers: tuple[str, ...],
     language: str | None,
+    find_names: bool,
     cap: float | None,
     yes: bool,
     dry_run: bool,
@@ -52,14 +55,17 @@ def build(
     from perslib.corpus import load
     from perslib.llm import backbone
     from perslib.systems.uxbench import construction as ux
-    from perslib.systems.uxbench.signals import mine_log
+    from perslib.systems.uxbench.signals import SignalSettings, mine_log
 
+    if find_names:
+        require_extra("names", "--find-names")
+    settings = SignalSettings(names="models" if find_names else "rules")
     folder = folder or Path("bench")
     path = Path(source).expanduser()
     is_log = path.is_file() or (path.is_dir() and not (path / "corpus.json").is_file())
     material = path if is_log else load(source)
     if is_log:
-        log = mine_log(path)
+        log = mine_log(path, settings=settings)
         click.echo(
             f"{len(log.table):,} replies in the log. "
             f"Not read: {format_counts(log.rejected)}. Odd: {format_counts(log.notes)}."
@@ -69,7 +75,7 @@ def build(
         language = language or ("zh" if (log.table["lang"] == "zh").mean() >= 0.5 else "en")
     models: dict[str, Any] = {"miner": backbone(miner), "judge": backbone(judge or miner)}
     models |= {"checkers": [backbone(name) for name in checkers]}
-    models |= {"language": language or getattr(material, "language", "en")}
+    models |= {"language": language or getattr(material, "language", "en"), "rules": ux.Rules(signals=settings)}
     click.echo("At most:\n" + format_costs(ux.estimate_construction(material, **models)) + "\n")
     if dry_run:
         return

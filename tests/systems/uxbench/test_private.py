@@ -6,12 +6,15 @@ import random
 import re
 import sys
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from perslib.extras import MissingExtra, is_installed
 from perslib.systems.uxbench.loaders.log_records import session
-from perslib.systems.uxbench.signals import audit, deidentify, mine_log, personal_data
+from perslib.systems.uxbench.signals import SignalSettings, audit, deidentify, mine_log, personal_data
+from perslib.systems.uxbench.signals.name_finder import choose_finder, find_names
 from perslib.systems.uxbench.signals.personal_data import (
     Placeholders,
     expand_pattern,
@@ -122,6 +125,22 @@ def test_an_identity_card_has_to_add_up():
         ("mysql://app:Qm7zzPx1@db.local:3306/shop refuses", "URL"),
         ("user is ci, pass is Slate-Hill_31", "SECRET"),
         ("root密码明明就是 pX7#wq2L", "SECRET"),
+        ("wifi password is sunflower", "SECRET"),
+        ("login: anna / Sommer2023!", "SECRET"),
+        ("my github is kvothe-the-red", "ACCOUNT"),
+        ("follow me @mrs_bakewell for more", "ACCOUNT"),
+        ("我的游戏ID是kingofnoob", "ACCOUNT"),
+        ("我女儿叫朵朵，今年五岁", "NAME"),
+        ("我叫阿依努尔·买买提，来自喀什", "NAME"),
+        ("给我们班主任周老师写封信", "NAME"),
+        ("我是刘婷婷的妈妈", "NAME"),
+        ("our nanny Consuelo wants a raise", "NAME"),
+        ("my friend Łucja Wójcik-Nowak calls", "NAME"),
+        ("I live at 14 rue des Lilas, 69003 Lyon", "ADDRESS"),
+        ("parcel to Via Garibaldi 22, Torino", "ADDRESS"),
+        ("Kerkstraat 118, Amsterdam is my new flat", "ADDRESS"),
+        ("住東京都新宿区西新宿2-8-1", "ADDRESS"),
+        ("Block 212 Bishan Street 23 #08-14", "ADDRESS"),
     ],
 )
 def test_each_kind_is_found(text, kind):
@@ -145,6 +164,20 @@ def test_each_kind_is_found(text, kind):
         "方案先生成两版",
         "对于方案先生成大纲",
         "任务先生效再说",
+        "**护照 (Passport):** 有效期六个月",
+        "拼多多 (Pinduoduo): 百亿补贴",
+        "Bounce Pass (Chest Pass):** 击地传球",
+        "利9500（约200元）、李宁HC1900",
+        "朋友是华为手机用户",
+        "我是安徽人",
+        "同学祝福语收集",
+        "了解鲁迅先生在厦大的历史",
+        "my password is too weak, how to improve",
+        "the password was wrong again",
+        "what does @property do in python",
+        "高中老师怎么评职称",
+        "儿子叫我陪他玩",
+        "watch?v=vXUQjj1dXkI",
         "0000 0000 0000 0000",
         "订单号是什么",
         "https://example.org/a?page=2",
@@ -276,8 +309,6 @@ def test_placeholders_take_no_part_in_the_next_session():
 
 
 def test_mining_sees_placeholders_only():
-    import pandas as pd
-
     rows = [
         {
             "cid": "a",
@@ -336,3 +367,51 @@ def test_what_only_looks_personal_stays(text):
 def test_a_name_before_a_title_that_is_a_word_is_no_name_anywhere_else():
     texts = ["方案先生成两版，高先生也看看", "方案再改改，高一点", "最高多少"]
     assert [m.text for m in deidentify(said(*texts)).messages][1:] == texts[1:]
+
+
+needs_names = pytest.mark.skipif(not is_installed("names"), reason="the extra names is not installed")
+
+
+@needs_names
+@pytest.mark.extra("names")
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("remind Tomás to pick up the kids", "remind [NAME_1] to pick up the kids"),
+        ("text for Auntie Bukola's 60th", "text for Auntie [NAME_1]'s 60th"),
+        ("Draft an email to Wojciech Kowalski about the delay", "Draft an email to [NAME_1] about the delay"),
+        ("我和李思齐吵架了怎么办", "我和[NAME_1]吵架了怎么办"),
+        ("我妹妹雨桐想学钢琴", "我妹妹[NAME_1]想学钢琴"),
+        ("tell me about Marie Curie", "tell me about Marie Curie"),
+        ("周杰伦的歌哪首好听", "周杰伦的歌哪首好听"),
+        ("华为和小米哪个拍照好", "华为和小米哪个拍照好"),
+        ("best hikes near Florence", "best hikes near Florence"),
+        ("", ""),
+    ],
+)
+def test_models_find_names_that_nothing_introduces(text, shown):
+    assert deidentify(said(text), find=find_names).messages[0].text == shown
+
+
+@needs_names
+@pytest.mark.extra("names")
+def test_models_read_what_users_write_and_a_name_goes_from_replies_as_well():
+    history = [("user", "remind Tomás to call"), ("assistant", "I will remind Tomás. Visit Odakyu with Dana, too.")]
+    log = [{"cid": "c", "history": [{"role": role, "message": text} for role, text in history]}]
+    found = deidentify(session(log[0]), find=choose_finder(SignalSettings(names="models")))
+    assert found.messages[1].text == "I will remind [NAME_1]. Visit Odakyu with Dana, too."
+    assert choose_finder(SignalSettings()) is None
+    assert len(mine_log(pd.DataFrame(log), settings=SignalSettings(names="models")).table) == 1
+
+
+@needs_names
+@pytest.mark.extra("names")
+def test_a_long_text_is_read_in_pieces():
+    text = "The weather is fine and the garden is green. " * 40 + "Please write to Wojciech Kowalski about it."
+    assert [text[hit.start : hit.end] for hit in find_names(text)] == ["Wojciech Kowalski"]
+
+
+@pytest.mark.skipif(is_installed("names"), reason="the extra names is installed")
+def test_models_that_are_not_installed_are_refused_with_the_command():
+    with pytest.raises(MissingExtra, match=r"Finding names by models needs .*names"):
+        mine_log(pd.DataFrame([{"cid": "c", "history": [{"role": "user", "message": "Hi Tom"}, {"role": "assistant", "message": "Hi"}]}]), settings=SignalSettings(names="models"))  # fmt: skip

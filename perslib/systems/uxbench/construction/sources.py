@@ -24,6 +24,7 @@ from perslib.systems.uxbench.loaders.log_records import LogSession, get_field
 from perslib.systems.uxbench.loaders.logs import Reject, Source, read_log_sessions
 from perslib.systems.uxbench.signals import Reaction, make_log_sessions, reactions
 from perslib.systems.uxbench.signals.gate import Duplicates, SessionFilter, mask_slurs
+from perslib.systems.uxbench.signals.name_finder import choose_finder
 from perslib.systems.uxbench.signals.personal_data import audit, deidentify
 from perslib.systems.uxbench.signals.similarity import tokenize_request
 
@@ -51,7 +52,7 @@ def read_filtered_sessions(
     found = []
     for one in _sessions(source, unread):
         user = replace_half_characters(str(get_field(one.meta, "user") or ""))
-        told = deidentify(_whole(one), key)
+        told = deidentify(_whole(one), key, find=choose_finder(rules.signals))
         taken = reactions(told, settings=rules.signals)
         names[told.cid] += 1
         name = told.cid if names[told.cid] == 1 else f"{told.cid}#{names[told.cid]}"

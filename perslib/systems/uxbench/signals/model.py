@@ -30,6 +30,8 @@ class SignalSettings:
     complained_weakly: float = 0.3
     reader: Literal["rules", "embeddings"] = "rules"
     """Who reads complaints, thanks and giving up: rules alone, or where they find none also a second reader by meaning."""
+    names: Literal["rules", "models"] = "rules"
+    """Who finds personal names and addresses: rules alone, or also two small models (extra `names`)."""
     topics_back: int = 2
     """Rounds after a negative signal within which a change of topic means that a question was abandoned."""
 

@@ -139,19 +139,33 @@ def _coordinates(text: str) -> bool:
 
 
 @cache
-def _words() -> frozenset[str]:
-    """Return words of two and three characters that jieba's dictionary has as anything but a person's name."""
+def _words() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the words of two to four characters in jieba's dictionary that are no persons' names; and the names of
+    public persons and brands: those that the dictionary counted often, and those of the table.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # importing it warns as old code does
         import jieba
     with jieba.get_dict_file() as file:
         entries = [line.decode("utf-8").split() for line in file]
-    return frozenset(word for word, _, tag in entries if 2 <= len(word) <= 3 and not tag.startswith("nr"))
+    known = [(word, tag.startswith("nr"), int(count)) for word, count, tag in entries if 2 <= len(word) <= 4]
+    public = (word for word, is_name, count in known if is_name and count >= _PUBLIC)
+    words = frozenset(word for word, is_name, _ in known if not is_name)
+    return words, frozenset(public).union(_SAID["no_chinese_names"])
 
 
 def is_word(name: str) -> bool:
     """Return whether what was taken for a Chinese name is, or ends in, an ordinary word, as some given names do too."""
-    return any(name[i:] in _words() for i in range(len(name) - 1))
+    words, public = _words()
+    twice = name[1:] if len(name) == 3 and name[1] == name[2] else ""  # a doubled character may be a word, and is no less a given name
+    if any(name[i:] in words or name[i:] in public for i in range(len(name) - 1) if name[i:] != twice):
+        return True
+    return name[-1] in _NO_GIVEN and name[:-1] in words
+
+
+def is_public(name: str) -> bool:
+    """Return whether a Chinese name is, or ends in, that of a public person or a brand."""
+    return any(name[i:] in _words()[1] for i in range(len(name) - 1))
 
 
 @cache
@@ -165,6 +179,11 @@ def _tagger() -> Callable[[str], Iterable[tuple[str, str]]]:
     return lambda text: [(word.word, word.flag) for word in posseg.cut(text)]
 
 
+def is_name_before_role(name: str) -> bool:
+    """Return whether what stands before a title is a surname, or a name and no ordinary word."""
+    return len(name) == 1 or not is_word(name)
+
+
 def is_chinese_name(text: str) -> bool:
     """Return whether a surname with what follows is a name as jieba tags words, and nothing in it an ordinary word."""
     text = to_simplified(text)
@@ -173,10 +192,14 @@ def is_chinese_name(text: str) -> bool:
 
 
 _SAID = read_toml(__file__, "personal_data.toml")
+_PUBLIC = 30
+"""So often a name stands in jieba's counts if it is a public person's."""
+#: What makes an inhabitant or a thing of the word before it.
+_NO_GIVEN = frozenset(_SAID["no_given"])
 #: Addresses of machines that everybody has.
 _ANYWHERE = frozenset(_SAID["anywhere"])
 #: What begins with a capital in English and is no name.
-_NO_NAMES = frozenset(_SAID["no_names"])
+NO_NAMES = frozenset(_SAID["no_names"])
 TITLES = tuple(_SAID["titles"])
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "identity_card": is_identity_card,
@@ -191,7 +214,10 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "national": _national,
     "chinese_mobile": lambda text: _number(luhn_digits(text)[-11:], "CN"),
     "seven_digits": lambda text: 7 <= len(luhn_digits(text)) <= 15,
-    "is_no_day": lambda name: name.split()[0] not in _NO_NAMES,
+    "is_no_day": lambda name: name.split()[0] not in NO_NAMES and name not in NO_NAMES,
+    "called": lambda name: "·" in name or name[:1] == name[1:] or not is_word(name),
+    "role_name": is_name_before_role,
+    "is_private": lambda name: not is_public(name),
     "coordinates": _coordinates,
     "is_no_word": lambda name: not is_word(name),
     "chinese_name": is_chinese_name,
@@ -231,8 +257,25 @@ class Hit(NamedTuple):
     value: str
 
 
-def hits(text: str) -> list[Hit]:
-    """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins."""
+Finder = Callable[[str], list[Hit]]
+"""Says what in a text is personal beside what the rules find; `name_finder.find_names` is one."""
+
+
+def hits(text: str, find: Finder | None = None) -> list[Hit]:
+    """Return what is personal in a text, from left to right, without overlaps; of two rules the earlier wins.
+
+    `find` says what else is, where no rule does.
+    """
+    found = _apply_rules(text) + (find(text) if find else [])
+    kept: list[Hit] = []
+    for hit in found:
+        if all(hit.end <= other.start or other.end <= hit.start for other in kept):
+            kept.append(hit)
+    return sorted(kept, key=lambda hit: hit.start)
+
+
+def _apply_rules(text: str) -> list[Hit]:
+    """Return what each rule finds, rule by rule; they may overlap."""
     needed = _NEEDED.find_matches(text)
     if not needed:
         return []
@@ -245,11 +288,7 @@ def hits(text: str) -> list[Hit]:
             start, end = match.span(rule.group)
             if start < end and (rule.check is None or rule.check(match[rule.group])):
                 found.append(Hit(rule.kind, start, end, _same(rule, match[rule.group])))
-    kept: list[Hit] = []
-    for hit in found:
-        if all(hit.end <= other.start or other.end <= hit.start for other in kept):
-            kept.append(hit)
-    return sorted(kept, key=lambda hit: hit.start)
+    return found
 
 
 def _same(rule: Rule, value: str) -> str:
@@ -294,14 +333,17 @@ class Placeholders:
         return text
 
 
-def deidentify(session: LogSession, key: bytes | None = None, *, texts: bool = True) -> LogSession:
+def deidentify(
+    session: LogSession, key: bytes | None = None, *, texts: bool = True, find: Finder | None = None
+) -> LogSession:
     """Return the session with placeholders; with a `key`, also its id and its times are no longer what they were.
 
-    Without `texts`, only id and times are replaced.
+    Without `texts`, only id and times are replaced. `find` adds to what the rules find, in what users write: replies are
+    full of places, products and authors, and names that users gave are replaced in them, too.
     """
     placeholders = Placeholders()
     replaced = said = [m.text for m in session.messages]
-    found = [hits(text) for text in said] if texts else []
+    found = [hits(m.text, find if m.role == "user" else None) for m in session.messages] if texts else []
     if any(found):
         replaced = [placeholders(text, own) if own else text for text, own in zip(said, found)]
     elif key is None:

@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from perslib.systems.uxbench.loaders.log_records import LogSession
 from perslib.systems.uxbench.signals.model import DEFAULT, NEGATIVE, POSITIVE, Reaction, Signal, SignalSettings
+from perslib.systems.uxbench.signals.name_finder import choose_finder
 from perslib.systems.uxbench.signals.personal_data import deidentify
 from perslib.systems.uxbench.signals.reaction import reactions
 from perslib.systems.uxbench.signals.user_messages import read_messages
@@ -91,7 +92,8 @@ def _read(
     spoken = [[m.text for m in session.messages if m.role == "assistant"] for session in sessions]
     reading = iter(reading_seconds(list(chain.from_iterable(spoken))).tolist())  # before placeholders change them
     if private or key is not None:
-        sessions = [deidentify(session, key, texts=private) for session in sessions]
+        find = choose_finder(settings)
+        sessions = [deidentify(session, key, texts=private, find=find) for session in sessions]
     read = read_messages((m.text for session in sessions for m in session.messages if m.role == "user"), settings)
     for session, replies in zip(sessions, spoken):
         yield session.cid, reactions(session, settings, list(islice(reading, len(replies))), read)
