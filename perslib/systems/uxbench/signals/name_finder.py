@@ -34,7 +34,9 @@ _GIVEN_NAME = re.compile(expand_pattern("[{han}]{2,3}"))
 _RELATIVE = re.compile(expand_pattern("{relative}"))
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 #: What precedes the name of somebody who is talked of in public.
-_PUBLIC = re.compile(r"(?:\b(?:about|who (?:is|was)|by|biography of|works of|life of|from) |[\u300a\u300c\u201c\"])$", re.IGNORECASE)
+_PUBLIC = re.compile(
+    r"(?:\b(?:about|who (?:is|was)|by|biography of|works of|life of|from) |[\u300a\u300c\u201c\"])$", re.IGNORECASE
+)
 _OWNER = re.compile("['’]s$")
 
 

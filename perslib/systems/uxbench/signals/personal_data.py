@@ -157,7 +157,8 @@ def _words() -> tuple[frozenset[str], frozenset[str]]:
 def is_word(name: str) -> bool:
     """Return whether what was taken for a Chinese name is, or ends in, an ordinary word, as some given names do too."""
     words, public = _words()
-    twice = name[1:] if len(name) == 3 and name[1] == name[2] else ""  # a doubled character may be a word, and is no less a given name
+    # A doubled character may be a word, and is no less a given name.
+    twice = name[1:] if len(name) == 3 and name[1] == name[2] else ""
     if any(name[i:] in words or name[i:] in public for i in range(len(name) - 1) if name[i:] != twice):
         return True
     return name[-1] in _NO_GIVEN and name[:-1] in words
