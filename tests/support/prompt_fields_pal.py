@@ -18,6 +18,7 @@ FIELDS: dict[str, Any] = {
     "needs": [{"need": "easy on the stomach", "evidences": ["saw a doctor"]}],
     "prediction": "Wants something warm.",
     "rubric": "Works at night and has a weak stomach.",
+    "by": "preference",
     "answer": "Take porridge in a thermos to your shift.",
     "situation": "Night shifts began, the stomach aches.",
     "preferences": [{"feedback": "pos", "text": "Home-made food."}, {"feedback": "neg", "text": "Delivery."}],
@@ -31,7 +32,7 @@ FIELDS: dict[str, Any] = {
     "second": [{"role": "user", "content": "Tired."}, {"role": "assistant", "content": "Sleep?"}],
 }
 #: Values that choose words instead of being shown.
-UNSEEN = {"pos", "neg", "log", "solution_discussion"}
+UNSEEN = {"pos", "neg", "log", "solution_discussion", "preference"}
 
 _WRITTEN = {"recursum_dialogue": "summary", "recursum_logs": "summary", "memorybank_day": "summary"}
 _WRITTEN |= {"memorybank_events": "summary", "memorybank_portrait": "portrait"}

@@ -1,4 +1,4 @@
-"""LongMemEval's preference questions: reading the file, answering from dialogues alone, grading by the rubric."""
+"""LongMemEval's questions: reading the file, answering from dialogues alone, grading each kind by its own rule."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 from pal_made import Letters, Model, name_of, usual
 
-from perslib.errors import DataError
+from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
-from perslib.systems.mem_pal.bench.longmemeval import accuracies, answer_questions, read_questions
+from perslib.systems.mem_pal.bench.longmemeval import (
+    ABSTENTION,
+    KINDS,
+    PREFERENCE,
+    accuracies,
+    answer_questions,
+    draw_questions,
+    read_questions,
+)
 from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, Vanilla
 from perslib.systems.mem_pal.memory.h2 import H2Dialogues
 
@@ -45,13 +53,15 @@ def file(tmp_path):
 
 def test_questions_of_one_type_with_their_dialogues_in_order_of_time(file):
     path = file(record(1), record(2, "multi-session"), record(3))
-    one, three = read_questions(path)
+    one, three = read_questions(path, PREFERENCE)
     assert (one.id, three.id, one.at) == ("q1", "q3", "2023-05-30 23:40:00")
     assert [s.at for s in one.haystack] == ["2023-05-19 11:00:00", "2023-05-20 02:21:00", "2023-05-25 08:05:00"]
     assert len({s.id for s in one.haystack}) == 3, "a dialogue that comes twice is two sessions"
     loving = one.haystack[1].turns
     assert [(t.user, t.assistant) for t in loving] == [("I love green tea.", "Noted."), ("No sugar.", "")]
-    assert len(read_questions(path, None)) == 3
+    assert len(read_questions(path)) == 3
+    with pytest.raises(UnknownName, match="single-session-preference"):
+        read_questions(path, "preference")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +86,11 @@ def test_questions_of_one_type_with_their_dialogues_in_order_of_time(file):
         (json.dumps([record(1, question_type=None)]), "question_type is missing, expected a text"),
         (json.dumps([record(1, question="\ud83d")]), r"longmemeval_s.json\[0\]: question holds half a character"),
         ("[" * 100_000, "is nested deeper than 100 levels"),
-        (json.dumps([record(1, "temporal")]), "no question of type 'single-session-preference'"),
+        (
+            json.dumps([record(1, "temporal")]),
+            r"\[0\]: question_type: is 'temporal', expected one of .*temporal-reasoning",
+        ),
+        ("[]", r"holds \[\], expected a list of questions"),
     ],
 )
 def test_a_file_of_another_shape_is_named_with_its_place(tmp_path, content, words):
@@ -127,3 +141,77 @@ def test_the_dialogue_variant_of_h2_memory_answers_too(file):
 
     answers = answer_questions([H2Dialogues("en", embedder=Letters())], read_questions(file(record(1))), Model(say))
     assert answers["right"].tolist() == [True] and answers["calls"].iloc[0] > 2
+
+
+EACH = [kind for kind in KINDS if kind != ABSTENTION]
+
+
+def all_kinds():
+    """A question of each kind, and one that cannot be answered."""
+    records = [
+        record(n, kind, answer="Green tea, bought on Saturday.", answer_session_ids=["s1"])
+        for n, kind in enumerate(EACH)
+    ]
+    return [*records, record("9_abs", "multi-session", answer="The user never spoke of coffee.")]
+
+
+def test_each_kind_is_graded_by_its_own_rule_and_told_the_date(file):
+    systems = {}
+
+    def say(request):
+        name, system, text = name_of(request), request.messages[0]["content"], request.messages[-1]["content"]
+        if name == "pal_lme_grade":
+            systems[text.partition("number ")[2][:5].partition("?")[0]] = system
+            return {"analysis": "", "right": True}
+        if name == "pal_lme_answer":
+            assert "2023-05-30 23:40:00" in text
+            return {"answer": "Green tea." if "[2023-05-20]" in text else "It was not mentioned."}
+        return usual(request)
+
+    questions = read_questions(file(*all_kinds()))
+    assert [one.kind for one in questions] == [*EACH, ABSTENTION]
+    memories = [Vanilla("en", logs=False), SessionRetrieval("en", embedder=Letters(), k=1)]
+    answers = answer_questions(memories, questions, Model(say))
+    assert len(set(systems.values())) == 5, "facts are graded alike, the four other kinds each in their own way"
+    assert "cannot answer" in systems["9_abs"] and "the latest" in systems[str(EACH.index("knowledge-update"))]
+    least, most = (answers.loc[answers["method"] == memory.name, "evidence"].dropna() for memory in memories)
+    assert least.eq(0).all() and most.between(0, 1).all() and most.max() > 0
+    assert answers.loc[answers["kind"] == ABSTENTION, "evidence"].isna().all(), "no session holds the answer"
+
+
+def test_memories_hand_over_one_budget_and_kinds_stand_side_by_side(file, monkeypatch):
+    from perslib.systems.mem_pal.memory.baselines import TurnRetrieval
+    from perslib.systems.mem_pal.studies import long_mem_eval as study
+
+    seen = []
+
+    def say(request):
+        if name_of(request) == "pal_lme_grade":
+            return {"analysis": "", "right": "never spoke" not in request.messages[-1]["content"]}
+        if name_of(request) == "pal_lme_answer":
+            seen.append(request.messages[-1]["content"])
+        return usual(request)
+
+    memories = [Vanilla("en", logs=False, name="vanilla"), TurnRetrieval("en", embedder=Letters())]
+    for memory in memories:
+        memory.budget = 2
+    monkeypatch.setattr(study, "make_dialogue_memories", lambda embedder, budget: memories)
+    answers = study.answer_all_kinds(str(file(*all_kinds())), Model(say), Model(say), budget=2)
+    assert not any("No sugar" in text for text in seen), "two tokens do not hold both messages"
+    table = study.compare_kinds(answers)
+    assert table["all"].round(1).tolist() == [85.7, 85.7] and table["abstention (1)"].tolist() == [0.0, 0.0]
+    assert {f"{kind} (1)_low" for kind in EACH} <= set(table) and table["failed"].tolist() == [0, 0]
+
+
+def test_questions_are_drawn_from_all_kinds_alike(file):
+    many = [record(n, "multi-session") for n in range(20)]
+    questions = read_questions(file(*many, *all_kinds()))
+    drawn = draw_questions(questions, 14, seed=1)
+    assert len(drawn) == 14 and len({one.kind for one in drawn}) == 7
+    assert drawn == draw_questions(questions, 14, seed=1) and draw_questions(questions, 0) == questions
+
+
+def test_every_memory_of_the_study_has_the_budget():
+    from perslib.systems.mem_pal.studies.long_mem_eval import make_dialogue_memories
+
+    assert {memory.budget for memory in make_dialogue_memories("tfidf", 700)} == {700}

@@ -1,50 +1,69 @@
-"""LongMemEval's questions on preferences, as Mem-PAL's Table 4 asks them: dialogues only, graded by each question's rubric.
+"""LongMemEval's questions of all kinds, from dialogues only, graded as the benchmark grades each kind.
 
-    questions = read_questions("longmemeval_s.json")                  # those of type single-session-preference
+    questions = read_questions("longmemeval_s.json")       # all; or read_questions(path, PREFERENCE), as Mem-PAL's Table 4
     answers = answer_questions([H2Dialogues("en"), *baselines("en")], questions, backbone, judge)
-    accuracies(answers)
+    accuracies(answers), accuracies(answers, by_kind=True)
 
-Every question has a haystack of dated dialogues of its own and is asked when all of them are over. The data set is not
-bundled; a file is a JSON list of questions with question_id, question_type, question, answer (here: what a good answer
-takes into account), question_date, haystack_session_ids, haystack_dates, and haystack_sessions, each a list of messages
-with role and content.
+Every question has a haystack of dated dialogues of its own and is asked when all of them are over. Six kinds ask for a
+fact of the user or of the assistant in one dialogue, a preference, several dialogues, the latest of changed facts, and
+times; a question whose id ends in `_abs` cannot be answered, and to say so is right. The data set is not bundled; a file
+is a JSON list of questions with question_id, question_type, question, answer (of a preference: what a good answer takes
+into account), question_date, answer_session_ids, haystack_session_ids, haystack_dates, and haystack_sessions, each a list
+of messages with role and content.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from perslib.corpus.files.reading import read_json, turns_of
-from perslib.errors import DataError, Problem
+from perslib.errors import DataError, Problem, check_names
 from perslib.llm import Ask, Backbone
 from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply, read_text
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson
 from perslib.systems.mem_pal.bench.tasks import ask_one, error_of, group_pieces, run_with_costs
-from perslib.systems.mem_pal.memory.long_term import Exchange, LongTermMemory, MemorySession
+from perslib.systems.mem_pal.memory.long_term import Exchange, LongTermMemory, MemoryPiece, MemorySession
 
-TYPE = "single-session-preference"
+PREFERENCE = "single-session-preference"
+ABSTENTION = "abstention"
+#: Kinds of questions, and what an answer is graded by.
+KINDS = {
+    "single-session-user": "fact",
+    "single-session-assistant": "fact",
+    "multi-session": "fact",
+    PREFERENCE: "preference",
+    "knowledge-update": "update",
+    "temporal-reasoning": "time",
+    ABSTENTION: "abstention",
+}
 REMEDY = "Take the file as LongMemEval releases it."
 _SCHEMA = read_schema(__file__, "longmemeval.schema.toml", "question")
 
 
 @dataclass(frozen=True)
 class MemoryQuestion:
-    """A question, what a good answer takes into account, and the dialogues that came before it."""
+    """A question, the right answer or what a good one takes into account, and the dialogues that came before it."""
 
     id: str
+    kind: str
+    """One of `KINDS`."""
     at: str
     question: str
     rubric: str
     haystack: tuple[MemorySession, ...]
+    evidence: frozenset[str] = frozenset()
+    """The sessions of the haystack that hold the answer."""
 
     @property
     def now(self) -> MemorySession:
@@ -52,8 +71,8 @@ class MemoryQuestion:
         return MemorySession(f"{self.id}_now", self.at)
 
 
-def read_questions(path: Path | str, kind: str | None = TYPE) -> list[MemoryQuestion]:
-    """Return the questions of a LongMemEval file, of one type or (None) of all; what cannot be read is named with its
+def read_questions(path: Path | str, kind: str | None = None) -> list[MemoryQuestion]:
+    """Return the questions of a LongMemEval file, of one kind or (None) of all; what cannot be read is named with its
     place.
     """
     path = Path(path)
@@ -63,9 +82,11 @@ def read_questions(path: Path | str, kind: str | None = TYPE) -> list[MemoryQues
     problems = [p for i, record in enumerate(records) for p in _problems(f"{path.name}[{i}]", record)]
     if problems:
         raise DataError(problems, REMEDY)
-    wanted = [_make_question(record) for record in records if kind in (None, record["question_type"])]
+    if kind is not None:
+        check_names("kind", kind, KINDS)
+    wanted = [_make_question(record) for record in records if kind in (None, _find_kind(record))]
     if not wanted:
-        raise DataError(Problem(path.name, f"has no question of type {kind!r}"))
+        raise DataError(Problem(path.name, f"has no question of kind {kind!r}" if kind else "has no question"))
     return wanted
 
 
@@ -74,11 +95,18 @@ def _problems(place: str, record: Any) -> list[Problem]:
     if problems := check(record, _SCHEMA, place):
         return problems
     n = len(record["haystack_sessions"])
+    if record["question_type"] not in KINDS:
+        known = ", ".join(kind for kind in KINDS if kind != ABSTENTION)
+        return [Problem(f"{place}: question_type", f"is {record['question_type']!r}, expected one of {known}")]
     return [
         Problem(place, f"{name} holds {len(given)} items, expected one for each of the {n} sessions")
         for name in ("haystack_session_ids", "haystack_dates")
         if (given := record.get(name)) and len(given) != n
     ]
+
+
+def _find_kind(record: dict[str, Any]) -> str:
+    return ABSTENTION if str(record["question_id"]).endswith("_abs") else str(record["question_type"])
 
 
 def _make_question(record: dict[str, Any]) -> MemoryQuestion:
@@ -92,7 +120,11 @@ def _make_question(record: dict[str, Any]) -> MemoryQuestion:
     ]
     haystack = tuple(sorted(sessions, key=lambda session: session.at))
     at = _date(record.get("question_date") or "")
-    return MemoryQuestion(id, at, str(record["question"]), str(record["answer"]), haystack)
+    held = {str(one) for one in record.get("answer_session_ids") or ()}
+    evidence = frozenset(one.id for one, own in zip(sessions, ids) if str(own) in held)
+    return MemoryQuestion(
+        id, _find_kind(record), at, str(record["question"]), str(record["answer"]), haystack, evidence
+    )
 
 
 def _turns(messages: list[dict[str, str]]) -> tuple[Exchange, ...]:
@@ -117,10 +149,11 @@ def answer_questions(
     judge: Backbone | None = None,
     form: PromptSettings | None = None,
 ) -> pd.DataFrame:
-    """Return one row a memory and question: method, backbone, question, said, right (null where `error` says why), and
-    costs.
+    """Return one row a memory and question: method, backbone, question, kind, evidence, said, right (null where `error`
+    says why), and costs.
 
-    The judge is shown the question, the rubric and the answer, not which memory it came from.
+    `evidence` is the share of the sessions with the answer of which the memory hands over something; null where the file
+    does not name them. The judge is shown the question, the rubric and the answer, not which memory it came from.
     """
     form, judge = form or PromptSettings(), judge or backbone
     rows = backbone.map(partial(_answer, form=form), product(memories, questions))
@@ -130,7 +163,7 @@ def answer_questions(
     for row, grade in zip(due, judge.map(partial(_grade, form=form), said), strict=True):
         row |= {"right": grade.value, "error": "; ".join(grade.faults) or None}
     frame = pd.DataFrame(rows).assign(backbone=backbone.name, judge=judge.name)
-    return frame.astype({"right": "boolean"})
+    return frame.astype({"right": "boolean", "evidence": "Float64"})
 
 
 async def _answer(pair: tuple[LongTermMemory, MemoryQuestion], ask: Ask, form: PromptSettings) -> dict[str, Any]:
@@ -139,30 +172,65 @@ async def _answer(pair: tuple[LongTermMemory, MemoryQuestion], ask: Ask, form: P
     async def answer(ask: Ask) -> ParsedReply[str]:
         store = await memory.build(asked.id, asked.haystack, ask)
         pieces = memory.recall_within_budget(store, asked.now, asked.question, "solution")
-        request = form.make_request("pal_lme_answer", blocks=group_pieces(pieces), query=asked.question)
+        handed.update(session for piece in pieces for session in piece.sessions)
+        blocks = group_pieces([_date_piece(piece, asked) for piece in pieces])
+        request = form.make_request("pal_lme_answer", blocks=blocks, query=asked.question, at=asked.at)
         return await ask_one(CheckedQuestion(f"{asked.id}: answer", request, read_text("answer")), ask)
 
+    handed: set[str] = set()
     reading, spent = await run_with_costs(answer, ask)
-    said = {"said": reading.value, "right": None, "error": error_of(reading)}
-    return {"method": memory.name, "question": asked.id, **said, **spent}
+    about: dict[str, Any] = {"method": memory.name, "question": asked.id, "kind": asked.kind, "evidence": None}
+    if asked.evidence:
+        about["evidence"] = len(asked.evidence & handed) / len(asked.evidence)
+    return {**about, "said": reading.value, "right": None, "error": error_of(reading), **spent}
+
+
+def _date_piece(piece: MemoryPiece, asked: MemoryQuestion) -> MemoryPiece:
+    """Return the piece with the days of the sessions that it rests on, of three or fewer: without them no question of
+    time can be answered.
+    """
+    days = sorted({one.at[:10] for one in asked.haystack if one.id in piece.sessions and one.at})
+    if not 1 <= len(days) <= 3 or all(day in piece.text for day in days):
+        return piece
+    return replace(piece, text=f"[{', '.join(days)}] {piece.text}")
 
 
 async def _grade(pair: tuple[MemoryQuestion, str], ask: Ask, form: PromptSettings) -> ParsedReply[bool]:
     asked, said = pair
-    request = form.make_request("pal_lme_grade", query=asked.question, rubric=asked.rubric, answer=said)
+    fields = {"query": asked.question, "rubric": asked.rubric, "answer": said, "by": KINDS[asked.kind]}
+    request = form.make_request("pal_lme_grade", **fields)
     question = CheckedQuestion(f"{asked.id}: grade", request, lambda data: ParsedReply(bool(data["right"])))
     return await ask_one(question, ask)
 
 
-def accuracies(answers: pd.DataFrame) -> pd.DataFrame:
-    """Return the table 4: share of right answers in per cent, with Wilson's interval over questions; failed are counted
-    apart.
+def accuracies(answers: pd.DataFrame, by_kind: bool = False) -> pd.DataFrame:
+    """Return the share of right answers in per cent, with Wilson's interval over questions; failed are counted apart.
 
-    Columns: method, backbone, accuracy, accuracy_low, accuracy_high, questions, failed.
+    Columns: method, backbone, kind (where asked for), accuracy, accuracy_low, accuracy_high, evidence (mean percent),
+    questions, failed.
     """
     right = answers["right"].astype("Float64").astype(float)
-    own = right.groupby([answers["method"], answers["backbone"]], sort=False)
+    columns = ["method", "backbone", *(["kind"] if by_kind else [])]
+    keys = [answers[column] for column in columns]
+    own = right.groupby(keys, sort=False)
     known, size = own.count(), own.size()
     low, high = wilson(own.sum(), known)
     shares = {"accuracy": 100 * own.mean(), "accuracy_low": 100 * low, "accuracy_high": 100 * high}
-    return pd.DataFrame({**shares, "questions": size, "failed": size - known}).reset_index()
+    evidence = 100 * answers["evidence"].astype(float).groupby(keys, sort=False).mean()
+    return pd.DataFrame({**shares, "evidence": evidence, "questions": size, "failed": size - known}).reset_index()
+
+
+def draw_questions(questions: Sequence[MemoryQuestion], limit: int, seed: int = 42) -> list[MemoryQuestion]:
+    """Return so many questions (0: all), as evenly from all kinds as these allow, in their order."""
+    if not 0 < limit < len(questions):
+        return list(questions)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(questions))
+    taken: Counter[str] = Counter()
+    places = {}
+    for i in order.tolist():
+        kind = questions[i].kind
+        places[i] = taken[kind]
+        taken[kind] += 1
+    kept = sorted(order.tolist(), key=places.__getitem__)[:limit]
+    return [questions[i] for i in sorted(kept)]

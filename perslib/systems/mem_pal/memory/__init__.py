@@ -22,6 +22,10 @@ from perslib.systems.mem_pal.memory.long_term_system import LongTermSystem
 OPTIONS = ("seed", "prompts", "embedder")
 
 
+#: Long-term memories by name, those of others too: pages 05 and 09 take them by it.
+LONG_TERM: dict[str, Callable[..., LongTermMemory]] = {}
+
+
 def long_term(name: str) -> partial[Any]:
     """Register the `LongTermMemory` that follows under this name: `@long_term("mine")`."""
     return partial(_register, name)
@@ -34,6 +38,7 @@ def _register(name: str, kind: Callable[..., LongTermMemory]) -> Callable[..., L
 
     make.looks_up = getattr(kind, "looks_up", True)  # type: ignore[attr-defined]
     memory(name)(make)
+    LONG_TERM[name] = kind
     return kind
 
 
@@ -47,3 +52,6 @@ for _name, _kind in {
     "MemoryBank": MemoryBank,
 }.items():
     long_term(_name)(_kind)
+
+#: Those that come with perslib.
+BUILT_IN = frozenset(LONG_TERM)

@@ -1,6 +1,7 @@
-"""LongMemEval's questions on preferences, answered from each memory (Mem-PAL, Table 4).
+"""LongMemEval's questions, answered from each memory within one budget of text (Mem-PAL's Table 4 and all other kinds).
 
-table = measure_preferences("longmemeval_oracle.json", model, judge)
+answers = answer_all_kinds("longmemeval_s.json", model, judge, budget=1000, limit=70)
+compare_kinds(answers)
 """
 
 from __future__ import annotations
@@ -11,32 +12,76 @@ import pandas as pd
 
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
-from perslib.systems.mem_pal.bench.longmemeval import accuracies, answer_questions, read_questions
-from perslib.systems.mem_pal.memory.baselines import ConditionMem, MemoryBank, RecurSum, Vanilla
+from perslib.systems.mem_pal.bench.longmemeval import (
+    KINDS,
+    accuracies,
+    answer_questions,
+    draw_questions,
+    read_questions,
+)
+from perslib.systems.mem_pal.memory.baselines import (
+    ConditionMem,
+    MemoryBank,
+    RecurSum,
+    SessionRetrieval,
+    TurnRetrieval,
+    Vanilla,
+)
 from perslib.systems.mem_pal.memory.h2 import H2Dialogues
 from perslib.systems.mem_pal.memory.long_term import LongTermMemory
 
 
-def make_preference_memories(embedder: str = "auto") -> list[LongTermMemory]:
-    """Return the rows of Table 4: no memory, three baselines, and H²Memory of dialogues alone, whole and by halves."""
+def make_dialogue_memories(embedder: str = "auto", budget: int | None = None) -> list[LongTermMemory]:
+    """Return memories of dialogues alone: none, turns and sessions looked up, three baselines, and H²Memory, whole and by
+    halves; each hands over at most `budget` tokens.
+    """
     options: dict[str, Any] = {"embedder": embedder}
-    return [
+    memories: list[LongTermMemory] = [
         Vanilla("en", logs=False, name="vanilla"),
-        *(kind("en", embedder=embedder) for kind in (RecurSum, ConditionMem, MemoryBank)),
+        *(kind("en", **options) for kind in (TurnRetrieval, SessionRetrieval, RecurSum, ConditionMem, MemoryBank)),
         H2Dialogues("en", **options),
         H2Dialogues("en", without="principles", name="H²Memory, outlines only", **options),
         H2Dialogues("en", without="outlines", name="H²Memory, principles only", **options),
     ]
+    for memory in memories:
+        memory.budget = budget
+    return memories
 
 
-def measure_preferences(
-    path: str, model: Backbone, judge: Backbone, embedder: str = "auto", seed: int = 42
+def answer_all_kinds(
+    path: str,
+    model: Backbone,
+    judge: Backbone,
+    embedder: str = "auto",
+    seed: int = 42,
+    *,
+    budget: int | None = None,
+    limit: int = 0,
 ) -> pd.DataFrame:
-    """Return the accuracy in per cent with its interval: columns of
-    `perslib.systems.mem_pal.bench.longmemeval.accuracies`.
+    """Return the graded answers from every memory to a file's questions, or to `limit` of them from all kinds alike:
+    columns of `perslib.systems.mem_pal.bench.longmemeval.answer_questions`.
     """
-    questions = read_questions(path)
-    table = accuracies(
-        answer_questions(make_preference_memories(embedder), questions, model, judge, PromptSettings("en", seed=seed))
+    questions = draw_questions(read_questions(path), limit, seed)
+    memories = make_dialogue_memories(embedder, budget)
+    return answer_questions(memories, questions, model, judge, PromptSettings("en", seed=seed))
+
+
+def compare_kinds(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the accuracy in percent of every memory over all questions, and by kind.
+
+    Columns: method, all, evidence, and each kind that was asked, with bounds; failed. `evidence` is the mean share of the
+    sessions with the answer of which the memory handed over something.
+    """
+    table = accuracies(answers).rename(
+        columns={"accuracy": "all", "accuracy_low": "all_low", "accuracy_high": "all_high"}
     )
-    return table.drop(columns="backbone")
+    columns = ["method", "all", "all_low", "all_high", "evidence"]
+    wide = table[[*columns, "failed"]].set_index("method")
+    by_kind = accuracies(answers, by_kind=True).set_index("method")
+    for kind in KINDS:
+        own = by_kind[by_kind["kind"] == kind]
+        if len(own):
+            name = f"{kind} ({own['questions'].iloc[0]})"
+            for end in ("", "_low", "_high"):
+                wide[f"{name}{end}"] = own[f"accuracy{end}"]
+    return wide[[*wide.columns.drop("failed"), "failed"]].reset_index()

@@ -26,6 +26,7 @@ from perslib.judge.scope import choose_scope, split_names
 from perslib.llm import Backbone, Request
 from perslib.llm.request import digest, wrap_ask
 from perslib.prompts import PromptSettings
+from perslib.registry import select_options, use_plugins
 from perslib.systems.mem_pal.bench import (
     BenchDialogue,
     BenchUser,
@@ -46,6 +47,7 @@ from perslib.systems.mem_pal.bench.comparisons import EVALUATIONS
 from perslib.systems.mem_pal.bench.extractive import Extractive
 from perslib.systems.mem_pal.bench.multi_turn import Template
 from perslib.systems.mem_pal.bench.true_memory import is_synthetic
+from perslib.systems.mem_pal.memory import BUILT_IN, LONG_TERM
 from perslib.systems.mem_pal.memory.baselines import baselines
 from perslib.systems.mem_pal.memory.h2 import H2Memory, OfficialMapping
 from perslib.systems.mem_pal.memory.h2.recall import Part
@@ -173,7 +175,9 @@ def make_memories(
     everyone = list_bench_users(corpus)
     mapped = [OfficialMapping(one, (everyone[-1].user, everyone[-1].history)) for one in ours if one.without is None]
     wanted = split_names(names) or list(FIRST_LOOK_METHODS if first_look else by_name)
-    chosen = _choose_by_name(wanted, by_name | {memory.name: memory for memory in mapped})
+    known = by_name | {memory.name: memory for memory in mapped}
+    known |= {name: _make_own(name, corpus.language, options) for name in wanted if name in find_own_memories()}
+    chosen = _choose_by_name(wanted, known)
     for memory in chosen:
         memory.budget = budget or None
     return chosen
@@ -189,10 +193,23 @@ def prepare_without_model(
     """
     options: dict[str, Any] = {"embedder": "tfidf", "writes": False, "budget": budget or BUDGET}
     corpus = palset(users=ALL_USERS, seed=seed, language=language)
+    methods = ", ".join(name for name in split_names(methods) if name not in find_own_memories())
     memories = make_memories(methods, corpus, **options)
     if not methods:
         memories += make_memories(f"{FAULTLESS} (official mapping)", corpus, **options)
     return corpus, BenchUsers(tuple(list_bench_users(corpus)), corpus.language, False), memories
+
+
+def find_own_memories() -> set[str]:
+    """Return the names of the long-term memories that modules of the user register (docs/extend.md)."""
+    use_plugins()
+    return set(LONG_TERM) - BUILT_IN
+
+
+def _make_own(name: str, language: str, options: Mapping[str, Any]) -> LongTermMemory:
+    own = LONG_TERM[name](language, **select_options(LONG_TERM[name], dict(options)))
+    own.name = name
+    return own
 
 
 def _choose_by_name(wanted: Iterable[str], by_name: Mapping[str, LongTermMemory]) -> list[LongTermMemory]:
