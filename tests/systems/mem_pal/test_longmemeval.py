@@ -199,7 +199,7 @@ def test_memories_hand_over_one_budget_and_kinds_stand_side_by_side(file, monkey
     answers = study.answer_all_kinds(str(file(*all_kinds())), Model(say), Model(say), budget=2)
     assert not any("No sugar" in text for text in seen), "two tokens do not hold both messages"
     table = study.compare_kinds(answers)
-    assert table["all"].round(1).tolist() == [85.7, 85.7] and table["abstention (1)"].tolist() == [0.0, 0.0]
+    assert table["accuracy"].round(1).tolist() == [85.7, 85.7] and table["abstention (1)"].tolist() == [0.0, 0.0]
     assert {f"{kind} (1)_low" for kind in EACH} <= set(table) and table["failed"].tolist() == [0, 0]
 
 

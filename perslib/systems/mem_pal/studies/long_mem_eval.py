@@ -69,14 +69,10 @@ def answer_all_kinds(
 def compare_kinds(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the accuracy in percent of every memory over all questions, and by kind.
 
-    Columns: method, all, evidence, and each kind that was asked, with bounds; failed. `evidence` is the mean share of the
-    sessions with the answer of which the memory handed over something.
+    Columns: method, accuracy, evidence, and each kind that was asked, with bounds; failed. `evidence` is the mean percent
+    of the sessions with the answer of which the memory handed over something.
     """
-    table = accuracies(answers).rename(
-        columns={"accuracy": "all", "accuracy_low": "all_low", "accuracy_high": "all_high"}
-    )
-    columns = ["method", "all", "all_low", "all_high", "evidence"]
-    wide = table[[*columns, "failed"]].set_index("method")
+    wide = accuracies(answers).drop(columns=["backbone", "questions"]).set_index("method")
     by_kind = accuracies(answers, by_kind=True).set_index("method")
     for kind in KINDS:
         own = by_kind[by_kind["kind"] == kind]
