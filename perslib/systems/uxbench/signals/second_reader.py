@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from perslib.errors import DataError
-from perslib.llm.e5 import encode_short
 from perslib.model_files import load_model, save_model
+from perslib.systems.uxbench.signals.fast_embeddings import encode_short
 
 FOLDER = Path(__file__).with_name("second")
 EXAMPLES = FOLDER / "examples.jsonl"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perslib.llm import embeddings
-from perslib.llm.e5 import TOKENS, encode_short
+from perslib.systems.uxbench.signals.fast_embeddings import TOKENS, encode_short
 
 pytestmark = [
     pytest.mark.engine,
