@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import ModuleType
 
 import aiohttp
@@ -191,25 +192,21 @@ def test_certificates_are_checked(home, tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(files[1], files[0])
 
-    async def serve(started, stop):
-        listening = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0, ssl=context)
-        started.append(listening.sockets[0].getsockname()[1])
-        async with listening:
-            while not stop.is_set():
-                await asyncio.sleep(0.01)
+    class Listening(ThreadingHTTPServer):
+        def get_request(self):
+            return context.wrap_socket(self.socket.accept()[0], server_side=True), None
 
-    started, stop = [], threading.Event()
-    thread = threading.Thread(target=lambda: asyncio.run(serve(started, stop)))
-    thread.start()
-    try:
-        while not started:
-            time.sleep(0.01)
-        asked = backbone("openai", base_url=f"https://127.0.0.1:{started[0]}/v1", key_env="", patience=HASTY)
-        with pytest.raises(Unreachable, match=r"(?i)certificate verify failed"):
-            asked.ask("Hello?")
-    finally:
-        stop.set()
-        thread.join()
+    with Listening(("127.0.0.1", 0), BaseHTTPRequestHandler) as listening:
+        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            address = f"https://127.0.0.1:{listening.server_port}/v1"
+            asked = backbone("openai", base_url=address, key_env="", patience=HASTY)
+            with pytest.raises(Unreachable, match=r"(?i)certificate verify failed"):
+                asked.ask("Hello?")
+        finally:
+            listening.shutdown()
+            thread.join()
 
 
 def test_an_address_that_is_none(home):

@@ -5,7 +5,8 @@
 
 In Chinese texts names are those of LAC (a tagger of words), in others names and addresses those of Rampart (a tagger of
 tokens). A Chinese name counts if it begins as names do, or follows a word for a relative; a Latin one if it has a capital.
-Public persons, brands and ordinary words of the table of rules are left alone.
+Names in a text that speaks of nobody whom its writer knows
+are left alone, and so are public persons, brands and ordinary words of the table of rules.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ AT_ONCE = 400
 LIKELY = 0.5
 """Least mean chance of a word's tokens to be part of a name."""
 _PURPOSE = "Finding names by models"
+_TIED = re.compile(expand_pattern("{tied}"), re.IGNORECASE)
 _CHINESE_NAME = re.compile(expand_pattern("{found_name}"))
 _GIVEN_NAME = re.compile(expand_pattern("[{han}]{2,3}"))
 _RELATIVE = re.compile(expand_pattern("{relative}"))
@@ -60,6 +62,8 @@ def choose_finder(settings: SignalSettings) -> Finder | None:
 
 def find_names(text: str) -> list[Hit]:
     """Return the names and addresses in a text, from left to right."""
+    if not _TIED.search(text):
+        return []
     return _find_chinese(text) if language(text) == "zh" else _find_latin(text)
 
 
