@@ -195,10 +195,16 @@ class Endpoint:
         # A call that its client gave up on ends here too, or the endless ones would keep the server.
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
         self.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
         started()
         await stop.wait()
+        # A connection that is accepted while its server closes gets no transport, and its socket nobody to close it.
+        for listening in site._server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        for _ in range(5):
+            await asyncio.sleep(0)
         await runner.cleanup()
         # What was closed says so to its socket in the next rounds of the loop; what came in meanwhile nobody else closes.
         for rounds in range(50):
