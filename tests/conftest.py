@@ -121,9 +121,13 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def interrupts() -> None:
-    """Take Ctrl-C, for tests and the processes they start, also where the shell that began them ignores it."""
+    """Take Ctrl-C and a hang-up, for tests and the processes they start, also where what began them (a shell in the
+    background, nohup) ignores them.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -376,7 +376,7 @@ def test_ctrl_c_leaves_the_page_so_far_and_no_kernel(home):
             break
         time.sleep(0.1)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=90)
+    _, said = running.communicate(timeout=30)
     assert running.returncode != 0 and "KeyboardInterrupt" in said and "cancelled in" in said
     folder = home / "cancelled" / "tiny-en" / "none"
     entry = json.loads((folder / "waits.json").read_text("utf-8"))
@@ -414,7 +414,7 @@ def test_a_command_that_is_told_to_end_leaves_nothing_behind(home, tmp_path):
     assert len(left_behind(home)) == 4
     for running, folder, number in zip(commands, folders, (signal.SIGTERM, signal.SIGHUP)):
         running.send_signal(number)
-        _, said = running.communicate(timeout=90)
+        _, said = running.communicate(timeout=30)
         assert running.returncode == 130 and "perslib: stopped" in said
         with pytest.raises(ProcessLookupError):
             os.kill(int((folder / "started").read_text()), 0)
