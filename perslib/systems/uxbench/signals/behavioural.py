@@ -9,9 +9,9 @@ A signal votes for a score with a weight; the label is the mean of the votes, th
     label = Σ wᵢ·vᵢ / Σ wᵢ        weight = min(1, Σ wᵢ)
 
 These votes were set by hand: a button says most, a word less, the clock least, and to go on talking speaks faintly for a
-reply that was good enough. Four signals have none, because replies before them were rated like all others by people
-in Chinese and English: asking in other words, giving up, changing the topic, and acknowledging. Where ratings are known, `fit_votes(corpus)` learns from train users what each
-signal is worth; then `label = base + Σ effect·strength`:
+reply that was good enough. Four signals have none, because people's ratings, Chinese and English, do not both show that
+they say anything of a reply: asking in other words, giving up, changing the topic, and acknowledging. Where ratings are
+known, `fit_votes(corpus)` learns from train users what each signal is worth; then `label = base + Σ effect·strength`:
 
     labels = weak_labels(signals, fit_votes(corpus))
 """
