@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zipfile
 
 import pandas as pd
 import pytest
@@ -67,6 +69,66 @@ def test_what_fits_twice_is_asked(tmp_path):
         read_release(file, "any", columns={"response": "run3"})
 
 
+def test_columns_of_unnamed_numbers_are_asked_about_and_may_be_annotators(tmp_path):
+    file = tmp_path / "three.csv"
+    frame(lambda i: {"Question": asked(i), "Answer": said(i), "Anna": score(i), "Ben": score(i + 1)}).to_csv(file)
+    with pytest.raises(Ambiguous, match=r"may be the score: Anna, Ben, Anna\+Ben"):
+        load(file)
+    turns = read_release(file, "any", columns={"score": "Anna+Ben"}).corpus.turns
+    assert turns.groupby("user")["score"].count().to_dict() == {"Anna": 20, "Ben": 20}
+
+
+def test_winners_of_0_and_1_are_not_guessed(tmp_path):
+    file = tmp_path / "shp.jsonl"
+    lines(lambda i: {"history": asked(i), "human_ref_A": said(i), "human_ref_B": "No.", "labels": i % 2})(file)
+    with pytest.raises(DataError, match="labels is 0 or 1, and nothing says which"):
+        load(file)
+    for side, first in (("won_a", "No."), ("won_b", said(0))):
+        replies = read_release(file, "any", columns={side: "labels"}).corpus.extras["candidates"]
+        assert replies.loc[replies["chosen"], "response"].iloc[0] == first
+
+
+def test_whose_reply_won_is_read_by_side_by_model_and_by_strength(tmp_path):
+    for name, chosen in (("left and right.jsonl", 14), ("strengths.jsonl", 15)):
+        FILES[name].write(tmp_path / name)
+        replies = load(tmp_path / name).extras["candidates"]
+        won = replies.loc[replies["chosen"].fillna(False).astype(bool), "response"]
+        assert len(won) == chosen and not won.str.startswith("No.").any()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "wrong"),
+    [
+        ("a.zip", {"a.csv": "x", "b.csv": "y"}, "holds a.csv, b.csv, expected one file"),
+        ("a.zip", {"read.me": "x"}, "holds no table"),
+        ("a.zip", b"none", "cannot be unpacked"),
+        ("a.csv.gz", b"none", "cannot be unpacked"),
+        ("a.csv.gz", gzip.compress(b"a,b\n" * 99), "holds more than 99 bytes"),
+        ("a.db", b"none" * 99, "is no readable SQLite database"),
+        ("a.db", b"", "a.db: is empty"),
+    ],
+)
+def test_archives_and_databases_that_cannot_be_read_are_refused(tmp_path, monkeypatch, name, content, wrong):
+    monkeypatch.setattr("perslib.corpus.files.records_of.UNPACKED", 99)
+    monkeypatch.setattr("perslib.corpus.files.records_of.UNPACKED_AT_ONCE", 50)
+    if isinstance(content, dict):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for own, text in content.items():
+                archive.writestr(own, text)
+    else:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=wrong):
+        load(tmp_path / name)
+
+
+def test_texts_that_only_sometimes_look_like_conversations_stay_texts(tmp_path):
+    file = tmp_path / "few shots.csv"
+    shots = "User: hello\nAssistant: hi\nUser: "
+    frame(lambda i: {"who": user(i), "prompt": (shots if i % 2 else "") + asked(i), "reply": said(i)}).to_csv(file)
+    requests = load(file).turns["request"]
+    assert requests.tolist() == [(shots if i % 2 else "") + asked(i) for i in range(20)]
+
+
 def test_what_is_no_conversation_is_refused_with_what_was_found(tmp_path):
     pd.DataFrame({"a": [1, 2], "b": [3, 4]}).to_csv(tmp_path / "n.csv", index=False)
     with pytest.raises(
@@ -118,6 +180,8 @@ def test_ratings_as_they_are_written():
 def test_encodings_and_separators():
     assert decode_text("Grüße".encode("cp1252"), "x") == ("Grüße", "cp1252")
     assert decode_text("Grüße".encode("utf-16"), "x")[0] == "Grüße"
+    assert decode_text("姓名,回答很好。\nMüller".encode("gb18030"), "x") == ("姓名,回答很好。\nMüller", "GB18030")
+    assert decode_text("Señor Núñez bebió café".encode("cp1252"), "x")[1] == "cp1252"
     with pytest.raises(DataError, match="is not UTF-8"):
         decode_text("Grüße".encode() + b"\xe9 x", "x")
     assert [find_delimiter(t) for t in ("a;b\n1,2;3", "a\tb\n1\t2", "a,b;c\n1,2\n", "a\n1")] == [";", "\t", ",", ","]

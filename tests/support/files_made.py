@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import sqlite3
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,6 +48,14 @@ def user(i: int) -> str:
 
 def frame(make: Callable[[int], dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame([make(i) for i in range(N)])
+
+
+def table(make: Callable[[int], dict[str, Any]], **how: Any) -> Callable[[Path], Any]:
+    return lambda path: frame(make).to_csv(path, **{"index": False, **how})
+
+
+def rows(header: list[list[str]], make: Callable[[int], list[Any]]) -> Callable[[Path], Any]:
+    return lambda path: pd.DataFrame([*header, *map(make, range(N))]).to_csv(path, header=False, index=False)
 
 
 def lines(make: Callable[[int], dict[str, Any]]) -> Callable[[Path], Any]:
@@ -91,6 +102,32 @@ def write_eval(path: Path) -> None:
             log.writestr(f"samples/{i}_epoch_1.json", json.dumps(sample))
 
 
+def write_database(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        pd.DataFrame({"version": [1]}).to_sql("about", database, index=False)
+        made = frame(lambda i: {"user": user(i), "prompt": asked(i), "response": said(i), "rating": score(i)})
+        made.to_sql("messages", database, index=False)
+
+
+def write_zip(path: Path) -> None:
+    made = frame(lambda i: {"pid": user(i), "prompt": asked(i), "reply": said(i), "sat": score(i)})
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data/survey.csv", made.to_csv(index=False))
+
+
+def tree(i: int) -> dict[str, Any]:
+    """A conversation as ChatGPT exports it, whose first reply was made again."""
+    nodes = {"q": ("root", "user", asked(i), ["old", "new"]), "old": ("q", "assistant", "No.", []), "new": ("q", "assistant", said(i), [])}  # fmt: skip
+    return {"root": {"message": None, "parent": None, "children": ["q"]}} | {
+        own: {
+            "message": {"author": {"role": role}, "content": {"parts": [text]}},
+            "parent": parent,
+            "children": children,
+        }
+        for own, (parent, role, text, children) in nodes.items()
+    }
+
+
 def write_sheets(path: Path) -> None:
     with pd.ExcelWriter(path) as book:
         pd.DataFrame([["Study 3"]]).to_excel(book, sheet_name="notes", header=False, index=False)
@@ -129,4 +166,33 @@ FILES: dict[str, Made] = {
     "promptfoo.json": Made(document(lambda: {"evalId": "e", "results": {"version": 3, "results": [{"provider": {"id": "openai:x"}, "prompt": {"raw": asked(i), "label": "p"}, "response": {"output": said(i), "tokenUsage": {"total": 9}}, "success": score(i) > 3, "score": score(i) / 5, "gradingResult": {"pass": score(i) > 3, "score": score(i) / 5, "reason": "r"}} for i in range(N)]}}), 1, scale="0–1"),
     "DeepEval.json": Made(document(lambda: {"testCases": [{"name": f"t{i}", "input": asked(i), "actualOutput": said(i), "expectedOutput": "x", "success": score(i) > 2, "metricsData": [{"name": "Relevancy", "score": score(i) / 5, "threshold": 0.5, "reason": "r"}]} for i in range(N)]}), 1, scale="0–1"),
     "Inspect.eval": Made(write_eval, 1, scale="0–1"),
+    "a sentence for a name.csv": Made(table(lambda i: {"Zeitstempel": "01.05.2026 10:00:00", "E-Mail-Adresse": user(i), "Ihre Frage an den Assistenten": asked(i), "Antwort des Assistenten": said(i), "Wie zufrieden waren Sie mit der Antwort?": ["sehr unzufrieden", "unzufrieden", "teils, teils", "zufrieden", "sehr zufrieden"][i % 5]}, sep=";", encoding="cp1252")),
+    "Qualtrics.csv": Made(rows([["ResponseId", "Q1", "Q2", "Q3_1"], ["Response ID", "Your question", "The assistant's reply", "How satisfied were you?"], [f'{{"ImportId":"{k}"}}' for k in "abcd"]], lambda i: [f"R_{i}", asked(i), said(i), score(i)]), N),
+    "SurveyMonkey.csv": Made(rows([["Respondent ID", "What did you ask the assistant?", "What did it answer?", "How would you rate the answer?"], ["", "Open-Ended Response", "Open-Ended Response", "Response"]], lambda i: [f"118{i}", asked(i), said(i), ["Poor", "Fair", "Good", "Very good", "Excellent"][i % 5]]), N),
+    "Chinese words in one.xlsx": Made(lambda path: frame(lambda i: {"用户编号": user(i), "会话编号": f"s{i}", "用户提问": asked(i), "模型回答": said(i), "满意度评分": ["非常不满意", "不满意", "一般", "满意", "非常满意"][i % 5]}).to_excel(path, index=False)),
+    "GB18030.csv": Made(table(lambda i: {"姓名": ["张三", "李四", "王五", "赵六"][i % 4], "问": asked(i), "答": said(i), "备注": "参观博物馆，然后在河边吃午饭。", "评级": ["优", "良", "中", "差"][i % 4]}, encoding="gb18030"), scale="1–4"),
+    "nested names.csv": Made(table(lambda i: {"attributes.input.value": asked(i), "attributes.output.value": said(i), "attributes.session.id": f"s{i // 2}", "attributes.user.id": user(i // 2), "annotation.user_feedback.label": ["thumbs-up", "thumbs-down"][i % 2]}), sessions=N // 2, scale="0–1"),
+    "one rating of no name.csv": Made(table(lambda i: {"Subject": f"S{i % 4}", "Trial": i, "UserTurn": asked(i), "SystemTurn": said(i), "flag": ["Like", "Dislike"][i % 2]}), scale="0–1"),
+    "a row a dimension.csv": Made(table(lambda i: {"user_id": user(i // 2), "prompt": asked(i // 2), "response": said(i // 2), "dimension": ["satisfaction", "clarity"][i % 2], "rating": score(i)}), sessions=N // 2, scored=N // 2),
+    "systems in columns.csv": Made(table(lambda i: {"participant": user(i), "prompt": asked(i), "gpt4_response": said(i), "gpt4_rating": 4, "llama_response": "Another plan.", "llama_rating": score(i) - 1 or 1}), candidates=2 * N, scored=N),
+    "transcripts.csv": Made(table(lambda i: {"Ticket ID": i, "Requester": user(i), "Transcript": f"Customer: {asked(i)}\nAgent: {said(i)}", "CSAT": score(i)})),
+    "several ratings in a cell.tsv": Made(lambda path: pd.DataFrame([row for i in range(N) for row in ({"role": "USER", "utterance": asked(i), "ratings": "", "dialogue": f"d{i}"}, {"role": "SYSTEM", "utterance": said(i), "ratings": f"{score(i)},4,5", "dialogue": f"d{i}"})]).to_csv(path, sep="\t", index=False), 3, 3 * N, 3 * N),
+    "log.sqlite": Made(write_database),
+    "survey.zip": Made(write_zip),
+    "HelpSteer.jsonl.gz": Made(lambda path: path.write_bytes(gzip.compress("".join(json.dumps({"prompt": asked(i), "response": said(i), "helpfulness": i % 5, "verbosity": 2}) + "\n" for i in range(N)).encode())), 1, scale="0–4"),
+    "ChatGPT.json": Made(document(lambda: [{"title": "x", "conversation_id": f"c{i}", "mapping": tree(i), "create_time": 1.7e9} for i in range(N)]), 1, scored=0),
+    "Claude.json": Made(document(lambda: {"conversations": [{"uuid": f"c{i}", "account": {"uuid": user(i)}, "chat_messages": [{"sender": "human", "text": asked(i)}, {"sender": "assistant", "text": said(i), "feedback": {"type": ["upvote", "downvote"][i % 2], "reason": ""}}]} for i in range(N)]}), scale="0–1"),
+    "FastChat.json": Made(lines(lambda i: {"tstamp": 1.7e9, "type": ["upvote", "downvote"][i % 2], "state": {"messages": [["Human", asked(i)], ["Assistant", said(i)]], "conv_id": f"c{i}"}, "ip": user(i)}), scale="0–1"),
+    "texts by turns.json": Made(document(lambda: {f"d{i}": {"user": user(i), "goal": "g", "log": [{"text": asked(i)}, {"text": said(i)}], "score": score(i)} for i in range(N)})),
+    "Responses.jsonl": Made(lines(lambda i: {"id": f"r{i}", "input": asked(i), "output": [{"type": "reasoning", "summary": []}, {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": said(i)}]}], "user": user(i), "metadata": {"rating": str(score(i))}})),
+    "KTO.jsonl": Made(lines(lambda i: {"prompt": talk(i)[:1], "completion": talk(i)[1:], "label": bool(i % 3)}), 1, scale="0–1"),
+    "history and prompt.jsonl": Made(lines(lambda i: {"history": talk(i), "prompt": "And then?", "response": "Rest.", "rating": score(i), "uid": user(i)})),
+    "rated turns.jsonl": Made(lines(lambda i: {"conv_id": f"c{i}", "annotator_name": user(i), "turns": [{"prompt": asked(k), "response": said(k), "rating": score(k)} for k in (i, i + 1)]}), scored=2 * N),
+    "UltraFeedback.jsonl": Made(lines(lambda i: {"instruction": asked(i), "models": ["a", "b"], "completions": [{"model": "a", "response": said(i), "overall_score": 9.0}, {"model": "b", "response": "No.", "overall_score": float(5 + i % 3)}]}), 1, scale="1–10", candidates=2 * N),
+    "HH.jsonl": Made(lines(lambda i: {"chosen": f"\n\nHuman: {asked(i)}\n\nAssistant: {said(i)}", "rejected": f"\n\nHuman: {asked(i)}\n\nAssistant: No."}), 1, scored=0, candidates=2 * N),
+    "preferred outputs.jsonl": Made(lines(lambda i: {"input": {"messages": talk(i)[:1]}, "preferred_output": talk(i)[1:], "non_preferred_output": [{"role": "assistant", "content": "No."}]}), 1, scored=0, candidates=2 * N),
+    "left and right.jsonl": Made(lines(lambda i: {"rater": user(i), "prompt": asked(i), "left": {"model": "m1", "text": said(i)}, "right": {"model": "m2", "text": "No."}, "preference": ["m1", "left", "same"][i % 3]}), scored=0, candidates=2 * N),
+    "strengths.jsonl": Made(lines(lambda i: {"prompt": asked(i), "response_1": said(i), "response_2": "No.", "preference_strength": -3 + i % 4, "annotator_id": user(i)}), scored=0, candidates=2 * N),
+    "activities.json": Made(document(lambda: [{"conversation": {"id": f"c{i}"}, "activities": [{"from": {"id": user(i), "role": "user"}, "text": asked(i)}, {"from": {"id": "b", "role": "bot"}, "text": said(i)}], "feedback": {"reaction": ["like", "dislike"][i % 2]}} for i in range(N)]), scale="0–1"),
+    "Argilla.parquet": Made(lambda path: frame(lambda i: {"prompt": asked(i), "response": said(i), "quality.responses": [score(i), 3], "quality.responses.users": ["ann", "ben"], "quality.suggestion": 3}).to_parquet(path), 2, 2 * N, 2 * N),
 }  # fmt: skip

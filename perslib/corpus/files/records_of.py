@@ -1,4 +1,5 @@
-"""The records of a file of any kind: tables in any spelling, sheets, JSON of any nesting, Parquet, and logs of Inspect.
+"""The records of a file of any kind: tables in any spelling, sheets, JSON of any nesting, Parquet, SQLite, logs of Inspect,
+and any of them packed.
 
 records, notes = read_records(Path("ratings.xlsx"))     # place and content of each record, and how it was read
 """
@@ -6,13 +7,19 @@ records, notes = read_records(Path("ratings.xlsx"))     # place and content of e
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
+import re
+import sqlite3
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import IO, Any, cast
 
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import not_utf8, parse_json
@@ -23,8 +30,13 @@ from perslib.errors import DataError, Problem
 Records = list[tuple[str, Any, Any]]
 TEXTS = (".csv", ".tsv", ".txt", ".psv")
 LINES = (".jsonl", ".ndjson")
-SUFFIXES = (*TEXTS, *LINES, ".json", ".parquet", ".xlsx", ".eval")
+TABLES = (".sqlite", ".sqlite3", ".db")
+PACKED = (".gz", ".zip")
+SUFFIXES = (*TEXTS, *LINES, ".json", ".parquet", ".xlsx", ".eval", *TABLES, *PACKED)
 DELIMITERS = ",;\t|"
+#: Bytes that an archive may hold.
+UNPACKED = 1 << 30
+UNPACKED_AT_ONCE = 1 << 20
 #: Rows by which a delimiter is told.
 FIRST = 50
 #: A list in a JSON document counts as its records down to this depth.
@@ -47,11 +59,61 @@ def read_records(path: Path) -> tuple[Records, list[str]]:
         return _read_eval(path)
     if suffix in TEXTS:
         return _read_text(path)
+    if suffix in TABLES:
+        return _read_database(path)
+    if suffix in PACKED:
+        return _read_packed(path)
     raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
 
 
 def _number(rows: Iterator[dict[str, Any]], name: str) -> Records:
     return [(f"{name}:{number}", row, row) for number, row in enumerate(rows, 1)]
+
+
+def _read_packed(path: Path) -> tuple[Records, list[str]]:
+    """Return the records of the only file in an archive, which is unpacked beside nothing else and bounded."""
+    try:
+        with ExitStack() as stack:
+            opened: IO[bytes]
+            folder = Path(stack.enter_context(TemporaryDirectory()))
+            if path.suffix.lower() == ".gz":
+                name, opened = path.stem, cast(IO[bytes], stack.enter_context(gzip.open(path)))
+            else:
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                held = [n for n in archive.namelist() if n.lower().endswith(SUFFIXES) and not n.startswith("__MACOSX")]
+                if len(held) != 1:
+                    wrong = f"holds {', '.join(held[:5]) or 'no table'}, expected one file with records"
+                    raise DataError(Problem(path.name, wrong), "Unpack it, and import one file.")
+                name, opened = Path(held[0]).name, stack.enter_context(archive.open(held[0]))
+            with (folder / name).open("wb") as unpacked:
+                while part := opened.read(UNPACKED_AT_ONCE):
+                    if unpacked.tell() > UNPACKED:
+                        raise DataError(Problem(path.name, f"holds more than {UNPACKED:,} bytes"), "Unpack it first.")
+                    unpacked.write(part)
+            records, notes = read_records(folder / name)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, zlib.error) as error:
+        raise DataError(Problem(path.name, f"cannot be unpacked: {error}")) from error
+    return records, [f"unpacked: {name}", *notes]
+
+
+def _read_database(path: Path) -> tuple[Records, list[str]]:
+    """Return the rows of the longest table of an SQLite database."""
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            database.row_factory = sqlite3.Row
+            listed = database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+            )
+            spelled = {name: '"' + name.replace('"', '""') + '"' for (name,) in listed}
+            rows = {n: database.execute(f"SELECT COUNT(*) FROM {own}").fetchone()[0] for n, own in spelled.items()}
+            if not any(rows.values()):
+                raise DataError(Problem(path.name, "has no table with rows"))
+            table = max(rows, key=lambda name: rows[name])
+            read = [dict(row) for row in database.execute(f"SELECT * FROM {spelled[table]}")]
+    except sqlite3.Error as error:
+        raise DataError(Problem(path.name, f"is no readable SQLite database: {error}")) from error
+    plain = ({name: _plain(cell) for name, cell in row.items() if cell not in (None, "")} for row in read)
+    return _number(plain, path.name), [f"table {table!r} of {', '.join(map(repr, rows))}"] if len(rows) > 1 else []
 
 
 # -- tables of text ----------------------------------------------------------------------------------------------
@@ -64,6 +126,8 @@ def decode_text(raw: bytes, name: str) -> tuple[str, str]:
     try:
         return raw.decode("utf-8-sig"), "UTF-8"
     except UnicodeDecodeError as error:
+        if _is_gb18030(raw):
+            return raw.decode("gb18030"), "GB18030"
         has_utf8 = any(len(byte.encode("utf-8")) > 1 for byte in raw.decode("utf-8", "ignore") if not byte.isascii())
         if has_utf8 or error.reason == "unexpected end of data" or b"\0" in raw:
             raise DataError(not_utf8(raw, error, name)) from error
@@ -71,6 +135,19 @@ def decode_text(raw: bytes, name: str) -> tuple[str, str]:
             return raw.decode("cp1252"), "cp1252"
         except UnicodeDecodeError:
             raise DataError(not_utf8(raw, error, name)) from error
+
+
+def _is_gb18030(raw: bytes) -> bool:
+    """Return whether bytes are Chinese text of two bytes a character: they stand in pairs, and few of them are UTF-8."""
+    above = sum(byte > 127 for byte in raw)
+    in_utf8 = sum(byte > 127 for byte in raw.decode("utf-8", "ignore").encode())
+    alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", raw))
+    try:
+        text = raw.decode("gb18030")
+    except UnicodeDecodeError:
+        return False
+    chinese = len(re.findall(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]", text))
+    return 2 * in_utf8 < above and 20 * alone < above and 1.8 * chinese > above - chinese - alone
 
 
 def find_delimiter(text: str) -> str:
@@ -106,7 +183,31 @@ def _read_text(path: Path) -> tuple[Records, list[str]]:
         raise DataError(wrong, "Is a quote not closed?") from error
     shown = {"\t": "tabs", ";": "semicolons", "|": "bars"}
     notes = [f"encoding: {encoding}"] if encoding != "UTF-8" else []
+    if asked := _find_questions(found):
+        check_width(asked.values(), path.name)
+        found = [(place, {asked[key]: value for key, value in row.items()}, raw) for place, row, raw in found[2:]]
+        notes.append("fields are named by the questions in the second row, as Qualtrics writes them")
+    if found and _is_subheader(found[0][1]):
+        notes.append("row 2 is left out: it says what kind of answer each column holds")
+        found = found[1:]
     return found, [*notes, *([f"fields are separated by {shown[delimiter]}"] if delimiter != "," else [])]
+
+
+def _is_subheader(row: Any) -> bool:
+    """Return whether the first row of a table is the second part of its header, as SurveyMonkey writes it."""
+    cells = {cell for cell in row.values() if cell is not None} if isinstance(row, dict) else set()
+    return bool(cells) and cells <= {"Response", "Open-Ended Response", "Other (please specify)"}
+
+
+def _find_questions(found: Records) -> dict[str, str]:
+    """Return the name that each column has by its question, where the second and third row of a table are Qualtrics' own."""
+    if len(found) < 3 or any(not isinstance(row, dict) for _, row, _ in found[:2]):
+        return {}
+    (_, questions, _), (_, ids, _) = found[:2]
+    if not any(str(value).startswith('{"ImportId"') for value in ids.values()):
+        return {}
+    texts = [str(questions.get(key) or key).replace("Response ID", "Respondent ID") for key in ids]
+    return {key: text if texts.count(text) == 1 else f"{text} ({key})" for key, text in zip(ids, texts)}
 
 
 def _read_sheet(path: Path) -> tuple[Records, list[str]]:
@@ -154,6 +255,11 @@ def _read_json(path: Path) -> tuple[Records, list[str]]:
         )
     if rows := _read_columns(document):
         return [(f"{path.name}[{i}]", row, row) for i, row in enumerate(rows)], ["columns, one list each"]
+    own = [*document.values()]
+    if len(own) > 1 and all(isinstance(item, dict) for item in own) and set.intersection(*map(set, own)):
+        return [(f"{path.name} {key}", {"id": key, **item}, item) for key, item in document.items()], [
+            "records by their ids"
+        ]
     at, items, shared = max(_find_lists(document), key=lambda one: len(one[1]), default=("", [], {}))
     if not items:
         return [(path.name, document, document)], ["one record"]

@@ -15,6 +15,7 @@ from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import read_each
 from perslib.corpus.files.records_of import SUFFIXES, read_records
 from perslib.corpus.files.tables import read_table_rows
+from perslib.corpus.loaders.ratings import spell_scale
 from perslib.corpus.loaders.recipe import Recipe
 from perslib.corpus.loaders.recognise import recognise
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
@@ -100,7 +101,8 @@ def _check_names(row: Any, place: str) -> dict[str, Any]:
 
 def _parse(scale: str | None) -> Scale | None:
     """Return a scale that is not the usual one."""
-    return None if scale in (None, "1-5") else Scale.parse("0-1" if scale == "-1-1" else str(scale))
+    scale = spell_scale(scale)
+    return None if scale in ("", "1-5") else Scale.parse("0-1" if scale == "-1-1" else scale)
 
 
 def describe_taken(corpus: Corpus) -> Iterator[str]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perslib.corpus.loaders.ratings import find_scale_of
-from perslib.corpus.loaders.shapes import WHO, WORDS, Conversation, name_of_path, words_of
+from perslib.corpus.loaders.ratings import find_scale_of, is_plain
+from perslib.corpus.loaders.shapes import WHO, WORDS, Conversation, Flat, name_of_path, words_of
 
 #: A rating has at most so many different values.
 VALUES = 101
@@ -31,16 +31,21 @@ class Field:
         self.length = sum(map(len, plain)) / max(1, len(plain))
         is_written = sum(isinstance(value, str) for value in self.values) > 0.8 * len(self.values)
         self.is_text = is_written and self.length > 3 and (len(self.kinds) > 2 or self.length > 12)
+        self.is_id = bool(plain) and not any(" " in kind for kind in self.kinds)
         self.is_name = bool(plain) and self.length < 65
         self.scale = None if self.is_conversation or len(self.kinds) > VALUES else find_scale_of(self.values)
 
 
 def choose_field(fields: Sequence[Field], names: list[list[str]]) -> Field | None:
-    """Return the field with the plainest name: a whole path, the last part of one, then a word in it."""
+    """Return the field with the plainest name: a whole path, the last part of one, its last words, then a word in it."""
     for listed, how in ((names[0], lambda one: " ".join(one.words)), (names[0], lambda one: one.name)):
         for name in listed:
             if found := [one for one in fields if how(one) == name]:
                 return max(found, key=lambda one: len(one.values))
+    for name in names[0]:
+        last = name.split()
+        if len(last) > 1 and (found := [one for one in fields if list(one.words[-len(last) :]) == last]):
+            return max(found, key=lambda one: (len(one.values), -len(one.words)))
     for name in names[1] if len(names) > 1 else ():
         if found := [one for one in fields if name in one.words]:
             return max(found, key=lambda one: (len(one.values), -len(one.words)))
@@ -49,7 +54,10 @@ def choose_field(fields: Sequence[Field], names: list[list[str]]) -> Field | Non
 
 def find_people(ratings: Sequence[Field]) -> tuple[str, ...]:
     """Return the columns that are the ratings of an annotator each: alike but for a number or letter, and about people or ratings."""
-    people, groups = {*WORDS["people"]["words"], "rating", "score"}, dict[tuple[str, ...], list[Field]]()
+    people, groups = (
+        {*WORDS["people"]["words"], "rating", "ratings", "score", "scores"},
+        dict[tuple[str, ...], list[Field]](),
+    )
     for one in ratings:
         stem = tuple(word for word in one.words if not re.fullmatch(r"\d+|[a-z]", word))
         groups.setdefault(stem, []).append(one)
@@ -58,8 +66,62 @@ def find_people(ratings: Sequence[Field]) -> tuple[str, ...]:
     )
 
 
+def find_unnamed_ratings(fields: Sequence[Field]) -> list[str]:
+    """Return the fields that are ratings by their values: in plain words, or else whole numbers on a scale, of unknown name."""
+    counts = {*WORDS["counts"]["words"]}
+    plain = [one.path for one in fields if one.scale is not None and is_plain(one.values)]
+    return plain or [
+        one.path
+        for one in fields
+        if one.scale in ("1-5", "1-6", "1-7", "1-10")
+        and len(one.values) >= 0.5 * one.rows
+        and 2 < len(one.kinds) < 11
+        and all(kind.isdigit() for kind in one.kinds)
+        and max(map(int, one.kinds)) > 3
+        and not counts & set(one.words)
+    ]
+
+
+def find_wide_replies(fields: Sequence[Field]) -> dict[str, tuple[str, str]]:
+    """Return, by the system, the columns of its replies and of their ratings: `gpt_response` and `gpt_rating`, and so on."""
+    replies, ratings = ({*WORDS["names"][column][0]} for column in ("response", "score"))
+    texts = {one.words[:-1]: one.path for one in fields if one.is_text and one.words[-1:] and one.words[-1] in replies}
+    scores = {one.words[:-1]: one.path for one in fields if one.scale and one.words[-1:] and one.words[-1] in ratings}
+    return {" ".join(stem): (path, scores[stem]) for stem, path in texts.items() if stem in scores}
+
+
+def pivot_dimensions(flat: list[tuple[str, Flat]]) -> tuple[list[tuple[str, Flat]], list[str]]:
+    """Return records with a field for each thing that was rated, where each such rating has a record, and a note on it."""
+    paths = dict.fromkeys(path for _, own in flat[:VALUES] for path in own)
+    ratings = [path for path in paths if name_of_path(path) in WORDS["names"]["score"][0]]
+    about = [path for path in paths if name_of_path(path) in WORDS["dimensions"]["names"]]
+    if len(ratings) != 1:
+        return flat, []
+    for path in about:
+        kinds = {str(own.get(path)) for _, own in flat}
+        single = {p for p in paths if len({repr(own.get(p)) for _, own in flat}) == len(flat)}
+        joined: dict[str, tuple[str, Flat]] = {}
+        for place, own in flat:
+            rest = {p: value for p, value in own.items() if p not in {path, ratings[0]} | single}
+            merged = joined.setdefault(repr(rest), (place, rest))[1]
+            if path not in own or str(own[path]) in merged:
+                break
+            merged[str(own[path])] = own.get(ratings[0])
+        else:
+            if 1 < len(kinds) < 11 and 2 * len(joined) <= len(flat):
+                return [*joined.values()], [f"ratings: a row for each {path}, joined: {', '.join(sorted(kinds))}"]
+    return flat, []
+
+
+def _can_be_user(one: Field) -> bool:
+    """Return whether values can name people: short, some again (or ids), and with numbers in them where the name is unclear."""
+    is_unclear = one.name in WORDS["numbered"]["user"] and not all(re.search(r"\d", kind) for kind in one.kinds)
+    is_again = len(one.kinds) < len(one.values) or one.is_id or one.rows < 20 or one.path == WHO
+    return one.is_name and one.scale != "0-1" and is_again and not is_unclear
+
+
 FITS: dict[str, Callable[[Field], bool]] = {
-    "user": lambda one: one.is_name and one.scale != "0-1" and (len(one.kinds) < len(one.values) or one.rows < 20 or one.path == WHO),
+    "user": _can_be_user,
     "session": lambda one: one.is_name,
     "turn": lambda one: one.scale is not None or (one.is_name and all(kind.isdigit() for kind in one.kinds)),
     "scenario": lambda one: one.is_name and len(one.kinds) <= max(2, one.rows / 3),

@@ -9,16 +9,20 @@ from typing import Any
 from perslib.corpus.files.reading import number_in
 from perslib.corpus.loaders.shapes import WORDS
 
-_NUMBER = re.compile(r"\s*(-?\d+(?:[.,]\d+)?)\s*(?:/\s*\d+|out of \d+|stars?|points?|%)?\s*", re.I)
+_NUMBER = re.compile(
+    r"\s*(-?\d+(?:[.,]\d+)?)\s*(?:/\s*\d+|out of \d+|stars?|points?|%|[-–:=.(]\s*[^\W\d][^\d]*)?\s*", re.I
+)
 _STARS = re.compile(r"[★⭐]+[☆]*")
 #: A share of ratings of which the others are strays, which are refused with their place.
 MOSTLY = 0.9
 #: What a scale may end at.
 ENDS = (1, 2, 3, 4, 5, 6, 7, 10, 100)
 _SCALES: dict[str, dict[str, float]] = {
-    own["scale"]: {word: float(number) for number, words in own["values"].items() for word in words}
+    own.get("name", own["scale"]): {word: float(number) for number, words in own["values"].items() for word in words}
     for own in WORDS["words"]
 }
+
+_PLAIN = {*WORDS["plain"]["words"]}
 
 
 def find_scale_of(values: Sequence[Any]) -> str | None:
@@ -52,6 +56,16 @@ def find_words(values: Sequence[Any]) -> str | None:
     if all(number_of(value) is not None and not isinstance(value, bool) for value in values):
         return None
     return next((scale for scale, words in _SCALES.items() if held <= set(words)), None)
+
+
+def spell_scale(scale: str | None) -> str:
+    """Return the lowest and highest number of a scale that may have a name of its own."""
+    return next((own["scale"] for own in WORDS["words"] if own.get("name", "") == scale), scale or "")
+
+
+def is_plain(values: Sequence[Any]) -> bool:
+    """Return whether values are ratings by their words alone, whatever they are called."""
+    return {_word(value) for value in values} <= _PLAIN
 
 
 def _word(value: Any) -> str:

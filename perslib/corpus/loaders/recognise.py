@@ -12,19 +12,34 @@ which; nothing else is asked, and what was assumed is said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from perslib.corpus.loaders.fields import FITS, Field, choose_field, find_people
-from perslib.corpus.loaders.ratings import find_named_scale, find_scale_of, number_of, read_rating
-from perslib.corpus.loaders.shapes import ROLES, WHO, WORDS, Conversation, Flat, flatten_record, name_of_path
+from perslib.corpus.loaders.fields import (
+    FITS,
+    Field,
+    choose_field,
+    find_people,
+    find_unnamed_ratings,
+    find_wide_replies,
+    pivot_dimensions,
+)
+from perslib.corpus.loaders.ratings import find_named_scale, find_scale_of, spell_scale
+from perslib.corpus.loaders.recognised_rows import CHOSEN, EVERYBODY, Recognised, make_rows
+from perslib.corpus.loaders.shapes import (
+    REPLY,
+    WHO,
+    WORDS,
+    Conversation,
+    Flat,
+    find_roles,
+    flatten_record,
+    name_of_path,
+)
 from perslib.errors import DataError, Problem
 
 NAMES: Mapping[str, list[list[str]]] = WORDS["names"]
 PAIRS: Mapping[str, list[str]] = WORDS["pairs"]
-#: The user of rows of which nobody is named.
-EVERYBODY = "everybody"
 #: Rows by which columns are told.
 LOOKED_AT = 2_000
 #: Columns that a file may have beside what was asked, replied and rated.
@@ -41,18 +56,6 @@ class Ambiguous(DataError):
         super().__init__(Problem(place, f"more than one field may be the {column}: {', '.join(choices)}"), remedy)
 
 
-@dataclass
-class Recognised:
-    """What a file was taken for."""
-
-    taken: dict[str, str]
-    rows: list[tuple[str, dict[str, Any] | None]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    scales: dict[str, str | None] = field(default_factory=dict)
-    """By score and satisfaction, the scale of the ratings."""
-    language: str = "en"
-
-
 def recognise(
     records: Sequence[tuple[str, Any, Any]], name: str, columns: Mapping[str, str] | None = None
 ) -> Recognised:
@@ -60,19 +63,39 @@ def recognise(
     flat = [
         (place, own) for place, record, _ in records if isinstance(record, Mapping) for own in flatten_record(record)
     ]
+    flat, pivoted = pivot_dimensions(flat)
     values: dict[str, list[Any]] = {}
     for _, own in flat[:LOOKED_AT]:
         for path, value in own.items():
             values.setdefault(path, []).append(value)
-    fields = {path: Field(path, own, min(len(flat), LOOKED_AT)) for path, own in values.items()}
+    _keep_mixed_as_texts(flat, values)
+    fields = {path: Field(path, own, min(len(flat), LOOKED_AT)) for path, own in values.items() if path != REPLY}
     columns = dict(columns or {})
     if not fields:
         raise DataError(Problem(name, "holds no records with fields"))
-    if unknown := [path for path in columns.values() if path not in fields]:
+    if unknown := [
+        path for own in columns.values() for path in ([own] if own in fields else own.split("+")) if path not in fields
+    ]:
         raise DataError(Problem(name, f"has no field {', '.join(unknown)}"), f"Found: {', '.join(fields)}")
-    found = _Recognising(fields, flat, name, columns).recognised
+    found = _Recognising(fields, flat, name, columns).found
+    found.notes[:0] = pivoted
+    found.rows = make_rows(flat, found)
+    read = [row for _, row in found.rows[:200] if row]
+    texts = [str(row.get("response") or row.get("response_a") or row.get("messages")) for row in read]
+    chinese = sum(len(_CHINESE.findall(text)) for text in texts)
+    found.language = "zh" if chinese * 5 > sum(map(len, texts)) else "en"
     found.rows += [(place, None) for place, record, _ in records if not isinstance(record, Mapping)]
     return found
+
+
+def _keep_mixed_as_texts(flat: Sequence[tuple[str, Flat]], values: dict[str, list[Any]]) -> None:
+    """Take back that a text is a conversation where the same field of other records holds plain texts."""
+    for path, own in values.items():
+        if len({isinstance(value, Conversation) for value in own}) == 2:
+            for _, row in flat:
+                if isinstance(held := row.get(path), Conversation) and held.text:
+                    row[path] = held.text
+            values[path] = [value.text if isinstance(value, Conversation) and value.text else value for value in own]
 
 
 class _Recognising:
@@ -80,21 +103,14 @@ class _Recognising:
 
     def __init__(self, fields: dict[str, Field], flat: list[tuple[str, Flat]], name: str, columns: dict[str, str]):
         self.fields, self.flat, self.name = fields, flat, name
-        self.recognised = Recognised(columns)
-        self.taken, self.note, self.scales = columns, self.recognised.notes.append, self.recognised.scales
-        self.people: tuple[str, ...] = ()
-        self.role: str | None = None
+        self.found = Recognised(columns)
+        self.taken, self.note, self.scales = columns, self.found.notes.append, self.found.scales
         self._find_dialogue()
         self._find_user()
         self._find_score()
         for column in OTHERS:
             self._find(column)
         self._settle()
-        rows = [(place, self._row(own)) for place, own in self._spread()]
-        self.recognised.rows = self._join_messages(rows) if self.role else [*rows]
-        texts = [str(row.get("response") or row.get("response_a") or row.get("messages")) for _, row in rows[:200]]
-        chinese = sum(len(_CHINESE.findall(text)) for text in texts)
-        self.recognised.language = "zh" if chinese * 5 > sum(map(len, texts)) else "en"
 
     def _get(self, column: str) -> Field | None:
         return self.fields.get(self.taken[column]) if column in self.taken else None
@@ -110,10 +126,10 @@ class _Recognising:
             and not never & set(one.words)
         ]
 
-    def _find(self, column: str) -> None:
+    def _find(self, column: str, besides: Collection[str] = ()) -> None:
         """Take the field whose name says most plainly that it is this column, and whose values can be it."""
         if column not in self.taken:
-            fitting = [one for one in self._free(column) if FITS[column](one)]
+            fitting = [one for one in self._free(column) if FITS[column](one) and one.path not in besides]
             if (found := choose_field(fitting, NAMES[column])) is not None:
                 self.taken[column] = found.path
 
@@ -123,17 +139,21 @@ class _Recognising:
         """Find a pair of replies, a conversation, a message a row, or request and response."""
         if {"request", "response"} <= set(self.taken) or "messages" in self.taken or self._find_pair():
             return
+        self.found.wide = {} if "response" in self.taken else find_wide_replies([*self.fields.values()])
+        self.found.wide = self.found.wide if len(self.found.wide) > 1 else {}
         talks = [one for one in self.fields.values() if one.is_conversation]
         whole = [one for one in talks if any(m["role"] == "assistant" for v in one.values for m in v.messages)]
         best = max(whole or talks, key=lambda one: sum(len(v.messages) for v in one.values), default=None)
         texts = [one for one in self._free("response") if one.is_text]
         reply = self._get("response") or choose_field(texts, NAMES["response"])
         if best is not None and (reply is not None or best in whole):
-            ends = sum(v.messages[-1]["role"] == "assistant" for v in best.values) > len(best.values) / 2
-            self.taken |= {"messages": best.path} | ({} if ends or reply is None else {"response": reply.path})
+            self._take_conversation(best, reply)
             return
         if self._find_messages():
             return
+        if self.found.wide:
+            reply = self.fields[next(iter(self.found.wide.values()))[0]]
+            self.note(f"replies: one of each of {', '.join(self.found.wide)}")
         taken = reply.path if reply else ""
         requests = [one for one in self._free("request") if one.is_text and one.path != taken]
         request = self._get("request") or choose_field(requests, NAMES["request"])
@@ -150,20 +170,48 @@ class _Recognising:
                 raise Ambiguous(column, [chosen.path, *(one.path for one in same)], self.name)
         self.taken |= {"request": request.path, "response": reply.path}
 
+    def _take_conversation(self, talk: Field, reply: Field | None) -> None:
+        """Take a conversation, and what stands beside it and goes on with it: a reply, or a request and a reply."""
+        self.taken["messages"] = talk.path
+        if any(v.is_assumed for v in talk.values):
+            self.note(f"messages: nothing says who wrote what in {talk.path}; user and assistant take turns")
+        ends = sum(v.messages[-1]["role"] == "assistant" for v in talk.values) > len(talk.values) / 2
+        texts = [one for one in self._free("request") if one.is_text and one is not reply]
+        request = self._get("request") or choose_field(texts, NAMES["request"][:1])
+        written = {m["content"] for v in talk.values for m in v.messages}
+        if reply is not None and not ends:
+            self.taken["response"] = reply.path
+        elif reply is not None and request is not None and not written & {*reply.kinds, *request.kinds}:
+            self.taken |= {"request": request.path, "response": reply.path}
+
     def _find_pair(self) -> bool:
         keys = ("response_a", "response_b", "candidate_a", "candidate_b", "preferred", "won_a", "won_b")
         found = {column: choose_field([*self.fields.values()], [PAIRS[column]]) for column in keys}
         paths = {column: one.path for column, one in found.items() if one is not None}
+        own_words = [column for column in keys[5:] if column in self.taken]
+        paths |= {column: self.taken.pop(column) for column in keys[5:] if column in self.taken}
         if not {"response_a", "response_b"} <= set(paths):
             return False
-        chosen = name_of_path(paths["response_a"]) == "chosen"
-        won = ", ".join(paths[key] for key in ("won_a", "won_b") if key in paths)
-        preferred = "(chosen)" if chosen else paths.get("preferred") or (won if "," in won else "")
+        chosen = name_of_path(paths["response_a"]) in PAIRS["better"]
+        won = ", ".join(f"{key[-1]}: {paths[key]}" for key in keys[5:] if key in paths)
+        if (given := self.fields.get(paths.get("preferred", ""))) and {*given.kinds} == {"0", "1"}:
+            remedy = f"Say which: --columns won_a={given.path} where 1 is the first, won_b={given.path} where it is the second"
+            if not own_words:
+                raise DataError(
+                    Problem(self.name, f"{given.path} is 0 or 1, and nothing says which of the two replies 1 is"),
+                    remedy,
+                )
+        strength = self.fields.get(paths.get("preferred", ""))
+        if strength is not None and any(kind.startswith("-") for kind in strength.kinds):
+            self.found.is_signed = True
+            self.note(f"preferred: below 0 in {strength.path} is the first of the two, above 0 the second")
+        preferred = CHOSEN if chosen else won if own_words or "," in won else paths.get("preferred", "")
         if not preferred:
             return False
         self.taken |= {column: paths[column] for column in keys[:4] if column in paths} | {"preferred": preferred}
         request = choose_field([one for one in self._free("request") if one.is_text], NAMES["request"])
-        self.taken |= {"request": request.path} if request is not None else {}
+        asked = next((one for one in self._free("request") if one.is_conversation), None)
+        self.taken |= {"request": (request or asked).path} if request or asked else {}  # type: ignore[union-attr]
         return True
 
     def _find_messages(self) -> bool:
@@ -171,15 +219,15 @@ class _Recognising:
         sides = [
             one
             for one in self.fields.values()
-            if not one.is_conversation and {ROLES.get(k.lower()) for k in one.kinds} >= {"user", "assistant"}
+            if not one.is_conversation and {*_find_sides(one).values()} >= {"user", "assistant"}
         ]
         texts = [one for one in self.fields.values() if one.is_text and one.length > 8]
         text = choose_field(texts, [WORDS["messages"]["content"], ["message", "text", "content"]])
-        if not sides or text is None or any(ROLES.get(k.lower()) is None for k in sides[0].kinds):
+        if not sides or text is None or None in _find_sides(sides[0]).values():
             return False
-        self.role = sides[0].path
+        self.found.role, self.found.roles = sides[0].path, _find_sides(sides[0])
         self.taken |= {"messages": text.path}
-        self.note(f"messages: one a row; {self.role} says who wrote it")
+        self.note(f"messages: one a row; {self.found.role} says who wrote it")
         return True
 
     # -- who rated what --------------------------------------------------------------------------------------------
@@ -194,15 +242,18 @@ class _Recognising:
                 "users: those who annotated"
                 + (f"; {named.path} is kept as it is (--columns user={named.path})" if named else "")
             )
-        self._find("user")
+        people = find_people([one for one in self._free("score") if one.scale is not None])
+        self._find("user", besides=people)
 
     def _find_score(self) -> None:
         """Find the rating; of several annotators with a column each, each is a user."""
         if "preferred" in self.taken:
             return
         ratings = [one for one in self._free("score") if one.scale is not None]
-        if "score" not in self.taken and (people := find_people(ratings)):
-            self.people = people
+        given = self.taken.get("score", "")
+        several = tuple(given.split("+")) if given and given not in self.fields else ()
+        if people := several or (() if given else find_people(ratings)):
+            self.found.people = people
             self.taken |= {"user": f"({', '.join(people)})", "score": f"({', '.join(people)})"}
             self.note(f"users: the annotators, a column each: {', '.join(people)}")
             self.scales["score"] = find_scale_of([value for path in people for value in self.fields[path].values])
@@ -210,7 +261,9 @@ class _Recognising:
             lists = {word for name in WORDS["annotations"]["lists"] for word in name.split()}
             annotated = [one for one in ratings if lists & set(one.words[:-1]) or one.path == "rating"]
             chosen = choose_field(ratings, NAMES["score"]) or (annotated[0] if annotated else None)
-            chosen = self._get("score") or chosen
+            chosen = self._get("score") or (
+                self.fields[next(iter(self.found.wide.values()))[1]] if self.found.wide else chosen
+            )
             talks = [
                 message
                 for one in self.fields.values()
@@ -219,8 +272,14 @@ class _Recognising:
                 for message in v.messages
             ]
             in_messages = [message["score"] for message in talks if "score" in message]
+            if chosen is None and not in_messages and (chosen := self._find_unnamed(ratings)):
+                self.note(
+                    f"ratings: {chosen.path} has no name of ratings, and the values of some (--columns score=FIELD)"
+                )
             if chosen is None:
-                self.note("ratings: with the messages" if in_messages else "ratings: none were found")
+                numbers = [one.path for one in ratings if len(one.kinds) > 2][:5]
+                also = f"; fields with numbers: {', '.join(numbers)} (--columns score=FIELD)" if numbers else ""
+                self.note("ratings: with the messages" if in_messages else f"ratings: none were found{also}")
                 self.scales["score"] = find_scale_of(in_messages) if in_messages else None
                 return
             self.taken["score"], self.scales["score"] = chosen.path, find_named_scale(chosen.path) or chosen.scale
@@ -228,20 +287,32 @@ class _Recognising:
             others = [
                 one.path
                 for one in ratings
-                if one is not chosen and words & set(one.words) and one.name not in NAMES["turn"][0]
+                if one is not chosen
+                and not self.found.wide
+                and words & set(one.words)
+                and one.name not in NAMES["turn"][0]
             ]
             if others:
                 self.note(
                     f"ratings: {chosen.path} is the score; also there: {', '.join(others[:5])} (--columns score=FIELD)"
                 )
-        if self.scales["score"] not in (None, "1-5"):
-            self.note(
-                f"scale: {self.scales['score'].replace('-1-1', '−1 to 1')}, as these ratings are (--scale says otherwise)"
-            )
+        if (scale := spell_scale(self.scales["score"])) not in ("", "1-5"):
+            self.note(f"scale: {scale.replace('-1-1', '−1 to 1')}, as these ratings are (--scale says otherwise)")
+
+    def _find_unnamed(self, ratings: list[Field]) -> Field | None:
+        """Return the one field that may hold ratings; ask where several may, or all, of an annotator each."""
+        paths = find_unnamed_ratings(ratings)
+        if len(paths) > 1:
+            raise Ambiguous("score", [*paths, "+".join(paths)], self.name)
+        return self.fields[paths[0]] if paths else None
 
     def _settle(self) -> None:
         """Say whose rows are where no field says it, and what a conversation is."""
         taken = self.taken
+        talk = self._get("messages")
+        if "user" not in taken and talk is not None and talk.is_conversation and any(v.user for v in talk.values):
+            taken["user"] = f"(in {talk.path})"
+            self.note(f"users: those who wrote in {talk.path}")
         if "user" not in taken:
             taken["user"] = f"({EVERYBODY})"
             self.note(
@@ -252,14 +323,23 @@ class _Recognising:
             self.note(f"conversations: {session.path} is the same everywhere, so it is none")
             del taken["session"]
             session = None
-        is_alone = session is None or (len(session.kinds) == len(session.values) and not self.role)
+        if session is not None and "messages" in taken and not self.found.role:
+            who, where = taken.get("user", ""), session.path
+            keys = [(own.get(who), own[where]) for _, own in self.flat if where in own]
+            if len({*keys}) < len(keys):
+                self.note(
+                    f"conversations: each row is one, and {where} is of several, so it is none (--columns session={where})"
+                )
+                del taken["session"]
+                session = None
+        is_alone = session is None or (len(session.kinds) == len(session.values) and not self.found.role)
         if is_alone:
             taken.pop("turn", None)  # of how many, not which
         if session is not None:
             self.note(
                 "conversations: " + ("each row is one" if is_alone else f"rows of one {session.path}, in their order")
             )
-        elif self.role:
+        elif self.found.role:
             raise DataError(
                 Problem(self.name, "has a message a row, and no field says which conversation it is of"),
                 "Name it: --columns session=FIELD",
@@ -267,114 +347,7 @@ class _Recognising:
         else:
             self.note("conversations: each row is one")
 
-    # -- rows --------------------------------------------------------------------------------------------------------
 
-    def _spread(self) -> Iterator[tuple[str, Flat]]:
-        """Yield the flat records, those of several annotators in columns once for each who rated."""
-        for place, own in self.flat:
-            yield from ((place, {**own, "\0": path}) for path in self.people if path in own)
-            if not self.people:
-                yield place, own
-
-    def _row(self, own: Flat) -> dict[str, Any]:
-        taken = self.taken
-        row: dict[str, Any] = {c: own[path] for c, path in taken.items() if path in own}
-        if self.people:
-            row |= {"user": own["\0"], "score": own[own["\0"]]}
-        row["user"] = str(row["user"]) if row.get("user") not in (None, "") else EVERYBODY
-        row |= {column: str(row[column]) for column in ("session", "scenario", "assistant") if column in row}
-        row |= {c: read_rating(row[c], self.scales.get(c)) for c in ("score", "satisfaction") if c in row}
-        row |= self._compare(own) if "preferred" in taken else {}
-        row |= self._converse(row) if "messages" in row and not self.role else {}
-        row |= {"role": ROLES[str(own[self.role]).lower()]} if self.role and self.role in own else {}
-        known = {*taken.values(), *self.people, self.role, "\0"}
-        rest = {
-            re.sub(r"\W+", "_", path).strip("_"): v
-            for path, v in own.items()
-            if path not in known and not isinstance(v, Conversation)
-        }
-        return {k: v for k, v in rest.items() if k and k not in row and k not in _OURS} | {
-            k: v for k, v in row.items() if v is not None
-        }
-
-    def _converse(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return a conversation as messages, with the reply that stands beside it at its end, and its rating."""
-        rated = self.scales.get("score")
-        messages = [
-            {**m, **({"score": read_rating(m["score"], rated)} if "score" in m else {})}
-            for m in row["messages"].messages
-        ]
-        if row.get("response"):
-            messages.append({"role": "assistant", "content": str(row["response"])})
-        made: dict[str, Any] = {
-            "request": None,
-            "response": None,
-            "messages": [m for m in messages if m["role"] != "system"],
-        }
-        if row.get("score") is not None and messages[-1]["role"] == "assistant":
-            messages[-1]["score"], made["score"] = row["score"], None
-        return made
-
-    def _compare(self, own: Flat) -> dict[str, Any]:
-        """Return two replies to one request and which was preferred; of two conversations, their last replies."""
-        made: dict[str, Any] = {}
-        for side in ("response_a", "response_b"):
-            held = own.get(self.taken[side])
-            if isinstance(held, Conversation):
-                said = {
-                    role: [m["content"] for m in held.messages if m["role"] == role] for role in ("user", "assistant")
-                }
-                made |= {"request": (said["user"] or [None])[-1], side: (said["assistant"] or [None])[-1]}
-        given = self.taken["preferred"]
-        if given == "(chosen)":
-            made["preferred"] = "a"
-        elif given in own:
-            word = str(own[given]).strip().lower().replace("_", " ")
-            made["preferred"] = next((side for side in ("a", "b", "tie") if word in PAIRS[side]), word)
-        else:
-            won = [number_of(own.get(path.strip())) == 1 for path in given.split(",")]
-            made["preferred"] = "a" if won[0] else "b" if won[1] else "tie"
-        return made
-
-    def _join_messages(self, rows: Iterable[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any] | None]]:
-        """Return a row a conversation from rows of a message; a rating is of the reply that it stands with or follows."""
-        joined: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
-        users = {
-            row["session"]: row["user"] for _, row in rows if row.get("role") == "user" and row["user"] != EVERYBODY
-        }
-        for place, row in rows:
-            session = row.get("session", "")
-            key = (users.get(session, row["user"]), session)
-            whole = joined.setdefault(
-                key,
-                (
-                    place,
-                    {
-                        **{k: v for k, v in row.items() if k not in ("messages", "role", "score", "turn")},
-                        "user": key[0],
-                        "messages": [],
-                    },
-                ),
-            )[1]
-            message = {"role": row.get("role", "user"), "content": str(row.get("messages", ""))}
-            if message["role"] != "system":
-                whole["messages"].append(message)
-            replies = [m for m in whole["messages"] if m["role"] == "assistant"]
-            if row.get("score") is not None and replies:
-                replies[-1]["score"] = row["score"]
-        return [*joined.values()]
-
-
-_OURS = {
-    "user",
-    "request",
-    "response",
-    "messages",
-    "session",
-    "scenario",
-    "turn",
-    "score",
-    "satisfaction",
-    "candidate",
-    "role",
-}
+def _find_sides(field: Field) -> dict[str, str | None]:
+    """Return the sides that the values of a field name, in lower case."""
+    return find_roles([kind.lower() for kind in field.kinds])

@@ -2,14 +2,14 @@
 
 A path is written as recipes write it (`inputs.question`). Where a field holds JSON as text, its content counts. A list of
 annotations gives a row for each person who annotated, or a field for each thing that was asked; those of people count before those
-of models.
+of models. A list of replies to one request gives a row for each.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -22,22 +22,46 @@ Flat = dict[str, Any]
 DEPTH = 6
 #: The columns of an annotation that is a row of its own.
 WHO, RATING = "annotator", "rating"
-_PART = re.compile(r"\d+|[^\W\d_]+")
+#: The number of a reply in a list of replies to one request.
+REPLY = "(reply)"
+_NUMBERS = tuple(WORDS["chinese"]["id"])
+_CHINESE = {part for names in WORDS["names"].values() for listed in names for name in listed for part in name.split()}
+_KNOWN = "|".join([*sorted((word for word in _CHINESE if word >= "\u3400"), key=len, reverse=True), *_NUMBERS])
+#: A number, a Chinese word that is known, other Chinese characters up to one, or letters.
+_PART = re.compile(rf"\d+|{_KNOWN}|[\u3400-\u9fff]+?(?={_KNOWN}|[^\u3400-\u9fff]|$)|[^\W\d_\u3400-\u9fff]+")
+#: What stands in a name in brackets, or after the sign of MongoDB's types.
+_ASIDE = re.compile(r"\([^)]*\)|\.\$\w+$")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PEOPLE = ("role", "from", "speaker", "author", "sender", "participant")
 ROLES = {word: role for role, words in WORDS["messages"]["roles"].items() for word in words}
+_SIDES = {
+    name: role
+    for column, role in (("request", "user"), ("response", "assistant"))
+    for name in WORDS["names"][column][0]
+}
+_SPEAKER = re.compile(
+    rf"^[ \t#*>\[]*({'|'.join(WORDS['messages']['speakers'])})[ \t*\]]*[:\uff1a][ \t*]*", re.MULTILINE | re.I
+)
+#: Ratings of several people in one cell: "3,4,5".
+_SEVERAL = re.compile(r"\s*\d+(?:\s*[,;/|]\s*\d+){2,}\s*")
+_RATED = {*WORDS["names"]["score"][0], *(f"{word}s" for word in WORDS["names"]["score"][0])}
 
 
 @cache
 def words_of(name: str) -> tuple[str, ...]:
     """Return the words of a field's name, in lower case: of `metadata.userId` metadata, user and id."""
-    return tuple(part.lower() for word in _PART.findall(name) for part in _CAMEL.split(word))
+    parts = (
+        part.lower()
+        for word in _PART.findall(_ASIDE.sub(" ", name) if name[:1] not in "(" else name)
+        for part in _CAMEL.split(word)
+    )
+    return tuple("id" if part in _NUMBERS else part for part in parts)
 
 
 @cache
 def name_of_path(path: str) -> str:
     """Return the last part of a path, as words: of `metadata.userId` "user id"."""
-    return " ".join(words_of(path.rpartition(".")[2]))
+    return " ".join(words_of(_ASIDE.sub("", path).rpartition(".")[2]))
 
 
 @dataclass(frozen=True)
@@ -45,41 +69,64 @@ class Conversation:
     """A field that holds a conversation."""
 
     messages: tuple[dict[str, Any], ...]
+    text: str = ""
+    """What stood there, where it was a text."""
+    user: str = ""
+    """Who wrote the messages of the user, where they say so."""
+    is_assumed: bool = False
+    """Whether nothing says who wrote what, so that the user and the assistant take turns."""
 
 
 def flatten_record(record: Mapping[str, Any]) -> list[Flat]:
-    """Return the flat rows of a record: one, or one for each person who annotated it."""
+    """Return the flat rows of a record: one, or one for each person who annotated it, or for each reply in a list of them."""
     flat: Flat = {}
     people: dict[str, Flat] = {}
+    replies: list[Flat] = []
     for path, value in _walk(record):
-        if isinstance(value, list):
+        if isinstance(value, list) and not _is_annotation(path, value[0]):
+            replies = [{REPLY: i, **dict(_walk(item, path))} for i, item in enumerate(value)]
+        elif isinstance(value, list):
             for who, own in _read_annotations(path, value):
                 (people.setdefault(who, {}) if who else flat).update(own)
         else:
             flat[path] = value
-    return [{**flat, WHO: who, **own} for who, own in people.items()] or [flat]
+    rows = [{**flat, WHO: who, **own} for who, own in people.items()] or [flat]
+    return [{**row, **reply} for row in rows for reply in replies] or rows
 
 
 def _walk(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
     """Yield the paths of a record with their values: plain ones, conversations, and lists of annotations."""
     value = _parse(value)
-    if (conversation := read_conversation(value)) is not None:
-        yield path, conversation
+    if (conversation := read_conversation(value) or _read_turns(path, value)) is not None:
+        is_reply = all(m["role"] == "assistant" and "score" not in m for m in conversation.messages)
+        yield path, "\n\n".join(m["content"] for m in conversation.messages) if is_reply else conversation
     elif isinstance(value, Mapping):
         if depth < DEPTH:
             for key, own in value.items():
+                own, people = _parse(own), _parse(value.get(f"{key}.users"))  # Argilla's: who gave which of the values
+                if isinstance(own, list | tuple) and isinstance(people, list | tuple) and len(own) == len(people):
+                    own = [{WHO: who, "value": given} for who, given in zip(people, own)]
                 yield from _walk(own, f"{path}.{key}" if path else str(key), depth + 1)
     elif isinstance(value, list | tuple):
         value = list(value)
         if value and all(isinstance(item, Mapping) for item in value):
-            if _is_annotation(path, value[0]):
+            if _is_annotation(path, value[0]) or (len(value) > 1 and all(map(_is_reply, value))):
                 yield path, value
             elif len(value) == 1:
                 yield from _walk(value[0], f"{path}[0]", depth + 1)
         elif value and all(isinstance(item, str) for item in value):
             yield path, value[-1] if len(value) == 1 else "\n\n".join(value)
+        elif len(value) == 1:
+            yield from _walk(value[0], path, depth + 1)
+    elif isinstance(value, str) and name_of_path(path) in _RATED and _SEVERAL.fullmatch(value):
+        yield from ((f"{path} {i}", part.strip()) for i, part in enumerate(re.split("[,;/|]", value), 1))
     elif value is not None and value != "":
         yield path, value
+
+
+def _is_reply(item: Mapping[str, Any]) -> bool:
+    """Return whether an item of a list is one of several replies to the same request."""
+    return any(_SIDES.get(name_of_path(str(key))) == "assistant" and isinstance(v, str) for key, v in item.items())
 
 
 def _parse(value: Any) -> Any:
@@ -97,18 +144,25 @@ def _parse(value: Any) -> Any:
 
 def read_conversation(value: Any) -> Conversation | None:
     """Return the messages of a list that is a conversation, in whatever form; None where it is none."""
+    if isinstance(value, str):
+        return _read_transcript(value)
     if isinstance(value, Mapping) and set(value) <= {"messages"} and value:
         value = value["messages"]
+    elif isinstance(value, Mapping):
+        value = _read_tree(value)
     value = list(value) if isinstance(value, tuple) else value
+    if isinstance(value, list):
+        value = [_name_pair(item) for item in value]
     if not isinstance(value, list) or not value or not all(isinstance(item, Mapping) for item in value):
         return None
-    names = {name_of_path(str(key)): key for key in value[0]}
+    names = {name_of_path(str(key)): key for item in reversed(value) for key in item}
     role_of = next((names[word] for word in WORDS["messages"]["lists"] if word in names), None)
     text_of = next((names[word] for word in WORDS["messages"]["content"] if word in names), None)
     if role_of is None or text_of is None:
         return _read_pairs(value)
+    value = [item for item in value if item.get(role_of)]  # reasoning and calls of tools have none
     given = [str(_plain_role(item.get(role_of))).lower() for item in value]
-    roles = {role: ROLES.get(role) for role in dict.fromkeys(given)}
+    roles = find_roles(given)
     unknown = [role for role, known in roles.items() if known is None]
     if len(unknown) == len(roles) == 2 and name_of_path(str(role_of)) in _PEOPLE:  # two people by name: the first asks
         roles = dict(zip(unknown, ("user", "assistant")))
@@ -121,7 +175,59 @@ def read_conversation(value: Any) -> Conversation | None:
         if (content := _read_content(item.get(text_of))) or roles[role] != "system":
             own = {"score": rating} if (rating := _find_rating(item)) is not None else {}
             messages.append({"role": roles[role], "content": content, **own})
-    return Conversation(tuple(messages)) if messages else None
+    writers = (item[role_of] for role, item in zip(given, value) if roles[role] == "user")
+    ids = (str(own.get("id") or own.get("name") or "") for own in writers if isinstance(own, Mapping))
+    return Conversation(tuple(messages), user=next(ids, "")) if messages else None
+
+
+def _name_pair(item: Any) -> Any:
+    """Return a message that is written as [role, text] with the names of its parts."""
+    is_pair = isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item)
+    return {"role": item[0], "content": item[1]} if is_pair and item[0].lower() in ROLES else item
+
+
+def find_roles(given: Sequence[str]) -> dict[str, str | None]:
+    """Return the side that each name of a role stands for; of users and systems only, systems are the assistant."""
+    roles = {role: ROLES.get(role) for role in dict.fromkeys(given)}
+    is_two_sided = roles[given[0]] != "system" and set(roles.values()) == {"user", "system"}
+    return {role: "assistant" if is_two_sided and side == "system" else side for role, side in roles.items()}
+
+
+def _read_transcript(text: str) -> Conversation | None:
+    """Return the messages of a text whose lines begin with who speaks."""
+    if not _SPEAKER.match(start := text.lstrip()):
+        return None
+    _, *parts = _SPEAKER.split(start)
+    given = [who.lower() for who in parts[::2]]
+    roles = find_roles(given)
+    said = [{"role": roles[who], "content": content.strip()} for who, content in zip(given, parts[1::2])]
+    return Conversation(tuple(said), text) if "user" in roles.values() and None not in roles.values() else None
+
+
+def _read_turns(path: str, value: Any) -> Conversation | None:
+    """Return the messages of a list of texts that is called a conversation: the user and the assistant take turns."""
+    if not isinstance(value, list) or len(value) < 2 or name_of_path(path) not in WORDS["messages"]["turns"]:
+        return None
+    is_paired = all(isinstance(item, list | tuple) and len(item) == 2 for item in value)
+    texts = [_read_content(part) for item in value for part in (item if is_paired else (item,))]
+    if not all(isinstance(item, str | list | Mapping) for item in value) or not all(texts):
+        return None
+    said = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
+    return Conversation(tuple(said), is_assumed=True)
+
+
+def _read_tree(nodes: Mapping[str, Any]) -> list[Any] | None:
+    """Return the messages along the newest branch of a tree of messages, as ChatGPT exports them."""
+    if not nodes or not all(
+        isinstance(node, Mapping) and isinstance(node.get("children"), list) for node in nodes.values()
+    ):
+        return None
+    at = next((key for key, node in nodes.items() if node.get("parent") not in nodes), "")
+    branch: dict[str, Any] = {}
+    while at in nodes and at not in branch:
+        branch[at] = nodes[at].get("message")
+        at = nodes[at]["children"][-1] if nodes[at]["children"] else ""
+    return [message for message in branch.values() if isinstance(message, Mapping)]
 
 
 def _plain_role(value: Any) -> Any:
@@ -129,13 +235,15 @@ def _plain_role(value: Any) -> Any:
 
 
 def _read_pairs(value: list[Mapping[str, Any]]) -> Conversation | None:
-    """Return a conversation whose items hold a message of either side: [{"human": …, "ai": …}, …]."""
-    sides = {key: ROLES.get(str(key).lower()) for key in value[0]}
+    """Return a conversation whose items hold a message of either side: [{"human": …, "ai": …}, …], each with its rating."""
+    names = _SIDES if len(value) > 1 else {}
+    sides = {key: ROLES.get(str(key).lower()) or names.get(name_of_path(str(key))) for key in value[0]}
     found = {role: key for key, role in sides.items() if role}
     if not {"user", "assistant"} <= set(found):
         return None
     said = [
         {"role": role, "content": _read_content(item.get(found[role]))}
+        | ({"score": rating} if role == "assistant" and (rating := _find_rating(item)) is not None else {})
         for item in value
         for role in ("user", "assistant")
     ]
@@ -158,6 +266,8 @@ def _find_rating(message: Mapping[str, Any]) -> Any:
     names = {name_of_path(str(key)): key for key in message}
     key = next((names[name] for name in WORDS["messages"]["ratings"] if name in names), None)
     value = message.get(key) if key is not None else None
+    if isinstance(value, Mapping):
+        value = next((value[name] for name in WORDS["messages"]["values"] if value.get(name) not in (None, "")), None)
     return value if isinstance(value, str | int | float | bool) and value != "" else None
 
 

@@ -1,0 +1,161 @@
+"""Rows under our names from flat records, once it is known what their fields are.
+
+found = Recognised(taken={"user": "who", "request": "prompt", "response": "reply", "score": "stars"})
+rows = make_rows(flat, found)       # place and row of each reply, or of each conversation
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from perslib.corpus.loaders.ratings import number_of, read_rating
+from perslib.corpus.loaders.shapes import REPLY, WORDS, Conversation, Flat
+
+Row = tuple[str, dict[str, Any] | None]
+#: The user of rows of which nobody is named.
+EVERYBODY = "everybody"
+#: The first of a pair is the better one.
+CHOSEN = "(chosen)"
+#: In a flat record: the system whose reply it is, of several in columns; the column of the person who rated, of several.
+_SYSTEM, _PERSON = "(system)", "(person)"
+_OURS = {"user", "request", "response", "messages", "session", "scenario", "turn", "score", "satisfaction", "candidate", "role"}  # fmt: skip
+
+
+@dataclass
+class Recognised:
+    """What a file was taken for."""
+
+    taken: dict[str, str]
+    """Our column → their field, or in brackets what stands for one."""
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    scales: dict[str, str | None] = field(default_factory=dict)
+    """By score and satisfaction, the scale of the ratings."""
+    language: str = "en"
+    people: tuple[str, ...] = ()
+    """Columns with the ratings of a person each."""
+    wide: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By system, the columns of its replies and of their ratings."""
+    role: str | None = None
+    """Of a table of a message a row, the field that says who wrote it."""
+    roles: dict[str, str | None] = field(default_factory=dict)
+    is_signed: bool = False
+    """Whether numbers below 0 prefer the first of a pair, and above 0 the second."""
+
+
+def make_rows(flat: Sequence[tuple[str, Flat]], found: Recognised) -> list[Row]:
+    """Return the rows of flat records, with their places: a row for each reply and rating, or for each conversation."""
+    rows = [(place, _make_row(own, found)) for place, own in _spread(flat, found)]
+    return _join_messages(rows, found) if found.role else [*rows]
+
+
+def _spread(flat: Sequence[tuple[str, Flat]], found: Recognised) -> Iterator[tuple[str, Flat]]:
+    """Yield the flat records, those of several annotators or systems in columns once for each."""
+    response, score = found.taken.get("response", ""), found.taken.get("score", "")
+    for place, own in flat:
+        yield from ((place, {**own, _PERSON: path}) for path in found.people if path in own or found.role)
+        for i, (system, (reply, rating)) in enumerate(found.wide.items()):
+            if reply in own:
+                yield place, {**own, response: own[reply], score: own.get(rating), REPLY: i, _SYSTEM: system}
+        if not found.people and not found.wide:
+            yield place, own
+
+
+def _make_row(own: Flat, found: Recognised) -> dict[str, Any]:
+    row: dict[str, Any] = {column: own[path] for column, path in found.taken.items() if path in own}
+    if found.people:
+        row |= {"user": own[_PERSON], "score": own.get(own[_PERSON])}
+    if isinstance(talk := row.get("messages"), Conversation) and "user" not in row:
+        row["user"] = talk.user
+    row["user"] = str(row["user"]) if row.get("user") not in (None, "") else EVERYBODY
+    row |= {column: str(row[column]) for column in ("session", "scenario", "assistant") if column in row}
+    row |= {c: read_rating(row[c], found.scales.get(c)) for c in ("score", "satisfaction") if c in row}
+    row |= _compare(own, found) if "preferred" in found.taken else {}
+    row |= _converse(row, found) if "messages" in row and not found.role else {}
+    row |= {"role": found.roles[str(own[found.role]).lower()]} if found.role and found.role in own else {}
+    if REPLY in own and "response" in found.taken:
+        row |= {"candidate": own.get(_SYSTEM) or row.get("assistant") or f"reply {own[REPLY] + 1}"}
+    known = {*found.taken.values(), *found.people, *(path for pair in found.wide.values() for path in pair), found.role}
+    rest = {
+        re.sub(r"\W+", "_", path).strip("_"): value
+        for path, value in own.items()
+        if path not in known | {_PERSON, _SYSTEM, REPLY} and not isinstance(value, Conversation)
+    }
+    others = {name: value for name, value in rest.items() if name and name not in row and name not in _OURS}
+    return others | {name: value for name, value in row.items() if value is not None}
+
+
+def _converse(row: dict[str, Any], found: Recognised) -> dict[str, Any]:
+    """Return a conversation as messages, with what stands beside it and goes on with it at its end, and its rating."""
+    scale = found.scales.get("score")
+    messages = [{**m, "score": read_rating(m["score"], scale)} if "score" in m else m for m in row["messages"].messages]
+    if row.get("request") and row.get("response"):
+        messages.append({"role": "user", "content": str(row["request"])})
+    if row.get("response"):
+        messages.append({"role": "assistant", "content": str(row["response"])})
+    made: dict[str, Any] = {
+        "request": None,
+        "response": None,
+        "messages": [m for m in messages if m["role"] != "system"],
+    }
+    if row.get("score") is not None and messages[-1]["role"] == "assistant":
+        messages[-1] |= {"score": row["score"]}
+        made["score"] = None
+    return made
+
+
+def _compare(own: Flat, found: Recognised) -> dict[str, Any]:
+    """Return two replies to one request and which was preferred; of two conversations, their last replies."""
+    made: dict[str, Any] = {}
+    if isinstance(asked := own.get(found.taken.get("request", "")), Conversation):
+        made["request"] = asked.messages[-1]["content"]
+    for side in ("response_a", "response_b"):
+        if isinstance(talk := own.get(found.taken[side]), Conversation):
+            last = {message["role"]: message["content"] for message in talk.messages}
+            made |= {"request": last.get("user"), side: last.get("assistant")}
+    given = found.taken["preferred"]
+    if given == CHOSEN:
+        made["preferred"] = "a"
+    elif given in own:
+        made["preferred"] = _read_winner(own, own[given], found)
+    else:  # "a: winner_model_a, b: winner_model_b", or one of the two
+        sides = [side.split(": ", 1) for side in given.split(", ")]
+        won = [side for side, path in sides if number_of(own.get(path)) == 1]
+        made["preferred"] = won[0] if won else "tie" if len(sides) > 1 else "ab"[sides[0][0] == "a"]
+    return made
+
+
+def _read_winner(own: Flat, given: Any, found: Recognised) -> str:
+    """Return a, b or tie: as a side, as the name of a model, or as a number below or above 0."""
+    word, *models = (
+        str(value).strip().lower().replace("_", " ")
+        for value in (given, *(own.get(found.taken.get(f"candidate_{side}", "")) for side in "ab"))
+    )
+    if word in models and models[0] != models[1]:
+        return "ab"[models.index(word)]
+    if found.is_signed and (number := number_of(given)) is not None:
+        return "a" if number < 0 else "b" if number > 0 else "tie"
+    return next((side for side in ("a", "b", "tie") if word in WORDS["pairs"][side]), word)
+
+
+def _join_messages(rows: Sequence[tuple[str, dict[str, Any]]], found: Recognised) -> list[Row]:
+    """Return a row a conversation from rows of a message; a rating is of the reply that it stands with or follows."""
+    joined: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
+    asks = [row for _, row in rows if row.get("role") == "user" and row["user"] != EVERYBODY]
+    users = {} if found.people else {row.get("session", ""): row["user"] for row in asks}
+    for place, row in rows:
+        session = row.get("session", "")
+        key = (users.get(session, row["user"]), session)
+        if key not in joined:
+            shared = {name: v for name, v in row.items() if name not in ("messages", "role", "score", "turn")}
+            joined[key] = (place, {**shared, "user": key[0], "messages": []})
+        messages = joined[key][1]["messages"]
+        if (role := row.get("role", "user")) != "system":
+            messages.append({"role": role, "content": str(row.get("messages", ""))})
+        replies = [message for message in messages if message["role"] == "assistant"]
+        if row.get("score") is not None and replies:
+            replies[-1]["score"] = row["score"]
+    return [*joined.values()]
