@@ -128,6 +128,13 @@ def tree(i: int) -> dict[str, Any]:
     }
 
 
+def write_annotators(path: Path) -> None:
+    with pd.ExcelWriter(path) as book:
+        for k, who in enumerate(("Ann", "Ben")):
+            made = frame(lambda i, k=k: {"Prompt": asked(i), "Response": said(i), "Rating": score(i + k)})
+            made.to_excel(book, sheet_name=who, index=False)
+
+
 def write_sheets(path: Path) -> None:
     with pd.ExcelWriter(path) as book:
         pd.DataFrame([["Study 3"]]).to_excel(book, sheet_name="notes", header=False, index=False)
@@ -195,4 +202,17 @@ FILES: dict[str, Made] = {
     "strengths.jsonl": Made(lines(lambda i: {"prompt": asked(i), "response_1": said(i), "response_2": "No.", "preference_strength": -3 + i % 4, "annotator_id": user(i)}), scored=0, candidates=2 * N),
     "activities.json": Made(document(lambda: [{"conversation": {"id": f"c{i}"}, "activities": [{"from": {"id": user(i), "role": "user"}, "text": asked(i)}, {"from": {"id": "b", "role": "bot"}, "text": said(i)}], "feedback": {"reaction": ["like", "dislike"][i % 2]}} for i in range(N)]), scale="0–1"),
     "Argilla.parquet": Made(lambda path: frame(lambda i: {"prompt": asked(i), "response": said(i), "quality.responses": [score(i), 3], "quality.responses.users": ["ann", "ben"], "quality.suggestion": 3}).to_parquet(path), 2, 2 * N, 2 * N),
+    "sheets of annotators.xlsx": Made(write_annotators, 2, 2 * N, 2 * N),
+    "records by user.json": Made(document(lambda: {who: [{"prompt": asked(i), "response": said(i), "rating": score(i)} for i in range(k, N, 4)] for k, who in enumerate(USERS)})),
+    "promptfoo.csv": Made(table(lambda i: {"question": asked(i), "[openai:gpt] {{question}}": f"[PASS] {said(i)}", "[anthropic:claude] {{question}}": "[FAIL] (0.00) Another plan."}), 1, scale="0–1", candidates=2 * N),
+    "LangChain.json": Made(document(lambda: [{"inputs": {"messages": [[{"lc": 1, "type": "constructor", "kwargs": {"content": asked(i), "type": "human"}}]]}, "outputs": {"generations": [[{"text": said(i), "message": {"kwargs": {"content": said(i), "type": "ai"}}}]]}, "feedback": [{"key": "user_score", "score": i % 2}], "extra": {"metadata": {"user_id": user(i)}}} for i in range(N)]), scale="0–1"),
+    "pairs of Label Studio.json": Made(document(lambda: [{"id": i, "data": {"prompt": asked(i), "answer1": said(i), "answer2": "No."}, "annotations": [{"completed_by": i % 3, "result": [{"from_name": "comparison", "type": "pairwise", "value": {"selected": "left"}}]}]} for i in range(N)]), 3, scored=0, candidates=2 * N),
+    "emoji of Slack.csv": Made(table(lambda i: {"uid": user(i), "question": asked(i), "answer": said(i), "thumb": [":+1:", ":-1:"][i % 2]}), scale="0–1"),
+    "a choice between columns.csv": Made(table(lambda i: {"rater": user(i), "prompt": asked(i), "model_x": said(i), "model_y": "Another plan.", "choice": ["model_x", "model_y", "tie"][i % 3]}), scored=0, candidates=2 * N),
+    "a role a key.jsonl": Made(lines(lambda i: {"user": user(i), "conversation": [{"user": asked(i)}, {"assistant": said(i)}], "thumb": ["up", "down"][i % 2]}), scale="0–1"),
+    "pairs in Chinese.xlsx": Made(lambda path: frame(lambda i: {"用户": user(i), "提示词": asked(i), "模型A回复": said(i), "模型B回复": "另一个计划，也在河边。", "更好": ["A", "B", "平局"][i % 3]}).to_excel(path, index=False), scored=0, candidates=2 * N),
+    "lists of replies.json": Made(document(lambda: [{"query": asked(i), "responses": [{"text": said(i), "model": "x", "user_rating": 4}, {"text": "Another.", "model": "y", "user_rating": 3}], "uid": user(i)} for i in range(N)]), candidates=2 * N),
+    "verdicts by name.json": Made(document(lambda: {"items": [{"meta": {"annotators": [{"name": who, "verdict": score(i)} for who in USERS[:2]]}, "payload": {"prompt_text": asked(i), "completion_text": said(i)}} for i in range(N)]}), 2, 2 * N, 2 * N),
+    "texts of two sides.csv": Made(table(lambda i: {"text_user": asked(i), "text_ai": said(i), "annotator": user(i), "helpful": ["yes", "no", "partially"][i % 3]}), scale="0–1"),
+    "pairs by model.parquet": Made(lambda path: frame(lambda i: {"winner": ["model_a", "model_b"][i % 2], "user_id": user(i), "prompt": asked(i), "response_model_a": said(i), "response_model_b": "Another plan."}).to_parquet(path), scored=0, candidates=2 * N),
 }  # fmt: skip

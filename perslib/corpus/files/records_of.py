@@ -27,6 +27,7 @@ from perslib.corpus.files.records import COLUMNS, LONGEST, check_width, json_lin
 from perslib.corpus.files.tables import read_table_rows
 from perslib.errors import DataError, Problem
 
+_RESULT = re.compile(r"\[(PASS|FAIL)\]\s*(?:\(\d+(?:\.\d+)?\)\s*)?(.*)", re.DOTALL)
 Records = list[tuple[str, Any, Any]]
 TEXTS = (".csv", ".tsv", ".txt", ".psv")
 LINES = (".jsonl", ".ndjson")
@@ -190,7 +191,18 @@ def _read_text(path: Path) -> tuple[Records, list[str]]:
     if found and _is_subheader(found[0][1]):
         notes.append("row 2 is left out: it says what kind of answer each column holds")
         found = found[1:]
+    found = [(place, _split_results(row), raw) for place, row, raw in found]
     return found, [*notes, *([f"fields are separated by {shown[delimiter]}"] if delimiter != "," else [])]
+
+
+def _split_results(row: Any) -> Any:
+    """Return a row with its cells of promptfoo, `[PASS] a reply`, as a reply and its rating."""
+    results = {key: _RESULT.match(str(value)) for key, value in row.items()} if isinstance(row, dict) else {}
+    for key, found in results.items():
+        if found is not None:
+            row = {k: v for k, v in row.items() if k != key}
+            row |= {f"{key}.response": str(found[2]), f"{key}.rating": str(found[1]).lower()}
+    return row
 
 
 def _is_subheader(row: Any) -> bool:
@@ -221,16 +233,30 @@ def _read_sheet(path: Path) -> tuple[Records, list[str]]:
     full = {title: rows for title, rows in sheets.items() if sum(any(c is not None for c in row) for row in rows) > 1}
     if not full:
         raise DataError(Problem(path.name, "has no sheet with a header and rows"))
-    title, rows = max(full.items(), key=lambda one: len(one[1]))
-    start = next(i for i, row in enumerate(rows) if sum(cell is not None for cell in row) > 1)
+    tables = {title: _read_rows(path.name, title, rows) for title, rows in full.items()}
+    first = max(tables, key=lambda title: len(tables[title]))
+    header = {*tables[first][0][1]} if tables[first] else set()
+    alike = [title for title, own in tables.items() if own and {*own[0][1]} == header]
+    if len(alike) > 1:
+        joined = [(at, {"sheet": title, **row}, raw) for title in alike for at, row, raw in tables[title]]
+        notes = [
+            f"sheets {', '.join(map(repr, alike))} of {', '.join(map(repr, sheets))}, whose names are in the field sheet"
+        ]
+        return joined, notes
+    return tables[first], [f"sheet {first!r} of {', '.join(map(repr, sheets))}"] if len(sheets) > 1 else []
+
+
+def _read_rows(name: str, title: str, rows: Sequence[Sequence[Any]]) -> Records:
+    """Return the rows of a sheet below its header, which is the first row with several cells."""
+    start = next((i for i, row in enumerate(rows) if sum(cell is not None for cell in row) > 1), len(rows) - 1)
     header = [str(cell).strip() if cell is not None else "" for cell in rows[start]]
-    check_width(header, path.name)
+    check_width(header, name)
     found: Records = []
     for number, row in enumerate(rows[start + 1 :], start + 2):
         cells = {name: _plain(cell) for name, cell in zip(header, row) if name and cell not in (None, "")}
         if cells:
-            found.append((f"{path.name}:{number}", cells, cells))
-    return found, [f"sheet {title!r} of {', '.join(map(repr, sheets))}"] if len(sheets) > 1 else []
+            found.append((f"{name}:{title}:{number}", cells, cells))
+    return found
 
 
 def _plain(cell: Any) -> Any:
@@ -260,11 +286,27 @@ def _read_json(path: Path) -> tuple[Records, list[str]]:
         return [(f"{path.name} {key}", {"id": key, **item}, item) for key, item in document.items()], [
             "records by their ids"
         ]
-    at, items, shared = max(_find_lists(document), key=lambda one: len(one[1]), default=("", [], {}))
+    if joined := _join_lists(document):
+        places = [(f"{path.name} {row['list']}[{i}]", row, row) for i, row in joined]
+        return places, [f"records of {len(document)} lists, whose names are in the field list"]
+    lists = [*_find_lists(document)]
+    at, items, shared = max(lists, key=lambda one: len(one[1]), default=("", [], {}))
     if not items:
         return [(path.name, document, document)], ["one record"]
     held = [{**shared, **item} for item in items]
-    return [(f"{path.name} {at}[{i}]", item, item) for i, item in enumerate(held)], [f"records at {at}"]
+    return [(f"{path.name} {at}[{i}]", item, item) for i, item in enumerate(held)], [
+        f"records at {at}" + "".join(f"; {other} is left out" for other, *_ in lists if other != at)
+    ]
+
+
+def _join_lists(document: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    """Return the records of a document that holds nothing but lists of records of one kind, each with its list's name."""
+    if len(document) < 2 or not all(isinstance(own, list) and own for own in document.values()):
+        return []
+    records = [(i, name, item) for name, own in document.items() for i, item in enumerate(own)]
+    if not all(isinstance(item, dict) for *_, item in records) or not set.intersection(*(set(o) for *_, o in records)):
+        return []
+    return [(i, {"list": name, **item}) for i, name, item in records]
 
 
 def _read_columns(document: Mapping[str, Any]) -> list[dict[str, Any]]:

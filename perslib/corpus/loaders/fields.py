@@ -49,7 +49,21 @@ def choose_field(fields: Sequence[Field], names: list[list[str]]) -> Field | Non
     for name in names[1] if len(names) > 1 else ():
         if found := [one for one in fields if name in one.words]:
             return max(found, key=lambda one: (len(one.values), -len(one.words)))
+    for name in names[2] if len(names) > 2 else ():
+        if found := [one for one in fields if name in one.words and {*WORDS["texts"]["words"]} & {*one.words}]:
+            return max(found, key=lambda one: len(one.values))
     return None
+
+
+def find_pair_of_texts(fields: Sequence[Field]) -> dict[str, str]:
+    """Return two fields of replies whose names differ in their last word alone: `reply_model_a` and `reply_model_b`."""
+    replies = {*WORDS["names"]["response"][1]}
+    texts = {one.words: one.path for one in fields if one.is_text and replies & {*one.words}}
+    for first, second in (("a", "b"), ("1", "2"), ("left", "right"), ("x", "y")):
+        for words, path in texts.items():
+            if words[-1] == first and (*words[:-1], second) in texts:
+                return {"response_a": path, "response_b": texts[(*words[:-1], second)]}
+    return {}
 
 
 def find_people(ratings: Sequence[Field]) -> tuple[str, ...]:
@@ -59,7 +73,7 @@ def find_people(ratings: Sequence[Field]) -> tuple[str, ...]:
         dict[tuple[str, ...], list[Field]](),
     )
     for one in ratings:
-        stem = tuple(word for word in one.words if not re.fullmatch(r"\d+|[a-z]", word))
+        stem = tuple(word for word in one.words if word in people or not re.fullmatch(r"\d+|[a-z]", word))
         groups.setdefault(stem, []).append(one)
     return next(
         (tuple(one.path for one in own) for stem, own in groups.items() if len(own) > 1 and set(stem) & people), ()

@@ -69,7 +69,7 @@ def is_plain(values: Sequence[Any]) -> bool:
 
 
 def _word(value: Any) -> str:
-    text = str(value).strip().lower()
+    text = str(value).strip().strip(":").lower()
     return text if text in ("+1", "-1") else " ".join(re.split(r"[\s_-]+", text))
 
 

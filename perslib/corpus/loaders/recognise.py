@@ -19,6 +19,7 @@ from perslib.corpus.loaders.fields import (
     FITS,
     Field,
     choose_field,
+    find_pair_of_texts,
     find_people,
     find_unnamed_ratings,
     find_wide_replies,
@@ -160,13 +161,16 @@ class _Recognising:
         if reply is None and request is not None:
             rest = [one for one in texts if one.path != request.path and one.length > 20]
             reply = rest[0] if len(rest) == 1 else None
+        if reply is not None and request is None:
+            rest = [one for one in requests if one.path != reply.path and one.length > 8]
+            request = rest[0] if len(rest) == 1 else None
         if reply is None or request is None:
             column, wanted = ("response", "an assistant's reply") if reply is None else ("request", "what was asked")
             remedy = f"Found: {', '.join(self.fields)}. Name it: --columns {column}=FIELD"
             raise DataError(Problem(self.name, f"no field is plainly {wanted}"), remedy)
         for column, chosen, among in (("response", reply, texts), ("request", request, requests)):
             same = [o for o in among if o.name == chosen.name and o not in (reply, request) and o.kinds != chosen.kinds]
-            if same and column not in self.taken:
+            if same and column not in self.taken and not self.found.wide:
                 raise Ambiguous(column, [chosen.path, *(one.path for one in same)], self.name)
         self.taken |= {"request": request.path, "response": reply.path}
 
@@ -191,6 +195,8 @@ class _Recognising:
         own_words = [column for column in keys[5:] if column in self.taken]
         paths |= {column: self.taken.pop(column) for column in keys[5:] if column in self.taken}
         if not {"response_a", "response_b"} <= set(paths):
+            paths |= self._find_named_pair() or find_pair_of_texts([*self.fields.values()])
+        if not {"response_a", "response_b"} <= set(paths):
             return False
         chosen = name_of_path(paths["response_a"]) in PAIRS["better"]
         won = ", ".join(f"{key[-1]}: {paths[key]}" for key in keys[5:] if key in paths)
@@ -213,6 +219,15 @@ class _Recognising:
         asked = next((one for one in self._free("request") if one.is_conversation), None)
         self.taken |= {"request": (request or asked).path} if request or asked else {}  # type: ignore[union-attr]
         return True
+
+    def _find_named_pair(self) -> dict[str, str]:
+        """Return two texts between whose names the values of a third field choose."""
+        for one in self.fields.values():
+            named = [kind for kind in one.kinds if kind.lower() not in PAIRS["tie"]]
+            if len(named) == 2 and all(kind in self.fields and self.fields[kind].is_text for kind in named):
+                first, second = sorted(named)
+                return {"response_a": first, "response_b": second, "preferred": one.path}
+        return {}
 
     def _find_messages(self) -> bool:
         """Find tables of a message a row: a field says which side wrote it."""
@@ -260,7 +275,12 @@ class _Recognising:
         else:
             lists = {word for name in WORDS["annotations"]["lists"] for word in name.split()}
             annotated = [one for one in ratings if lists & set(one.words[:-1]) or one.path == "rating"]
-            chosen = choose_field(ratings, NAMES["score"]) or (annotated[0] if annotated else None)
+            differ = [one for one in ratings if len(one.kinds) > 1]
+            chosen = (
+                choose_field(differ, NAMES["score"])
+                or choose_field(ratings, NAMES["score"])
+                or (annotated[0] if annotated else None)
+            )
             chosen = self._get("score") or (
                 self.fields[next(iter(self.found.wide.values()))[1]] if self.found.wide else chosen
             )

@@ -129,7 +129,10 @@ def _compare(own: Flat, found: Recognised) -> dict[str, Any]:
 
 
 def _read_winner(own: Flat, given: Any, found: Recognised) -> str:
-    """Return a, b or tie: as a side, as the name of a model, or as a number below or above 0."""
+    """Return a, b or tie: as a side, as the name of a field or model, or as a number below or above 0."""
+    fields = [found.taken["response_a"], found.taken["response_b"]]
+    if given in fields:
+        return "ab"[fields.index(given)]
     word, *models = (
         str(value).strip().lower().replace("_", " ")
         for value in (given, *(own.get(found.taken.get(f"candidate_{side}", "")) for side in "ab"))

@@ -84,7 +84,10 @@ def flatten_record(record: Mapping[str, Any]) -> list[Flat]:
     replies: list[Flat] = []
     for path, value in _walk(record):
         if isinstance(value, list) and not _is_annotation(path, value[0]):
-            replies = [{REPLY: i, **dict(_walk(item, path))} for i, item in enumerate(value)]
+            for i, item in enumerate(value):
+                key = str(_find_reply(path, item))
+                named = {"response" if name == key else str(name): own for name, own in item.items()}
+                replies.append({REPLY: i, **dict(_walk(named, path))})
         elif isinstance(value, list):
             for who, own in _read_annotations(path, value):
                 (people.setdefault(who, {}) if who else flat).update(own)
@@ -110,7 +113,7 @@ def _walk(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any
     elif isinstance(value, list | tuple):
         value = list(value)
         if value and all(isinstance(item, Mapping) for item in value):
-            if _is_annotation(path, value[0]) or (len(value) > 1 and all(map(_is_reply, value))):
+            if _is_annotation(path, value[0]) or (len(value) > 1 and all(_find_reply(path, own) for own in value)):
                 yield path, value
             elif len(value) == 1:
                 yield from _walk(value[0], f"{path}[0]", depth + 1)
@@ -124,9 +127,13 @@ def _walk(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any
         yield path, value
 
 
-def _is_reply(item: Mapping[str, Any]) -> bool:
-    """Return whether an item of a list is one of several replies to the same request."""
-    return any(_SIDES.get(name_of_path(str(key))) == "assistant" and isinstance(v, str) for key, v in item.items())
+def _find_reply(path: str, item: Mapping[str, Any]) -> str | None:
+    """Return the key of the reply in an item of a list that is one of several replies to the same request."""
+    is_listed = _SIDES.get(name_of_path(path).removesuffix("s")) == "assistant"
+    texts = [str(key) for key, value in item.items() if isinstance(value, str)]
+    named = (key for key in texts if _SIDES.get(name_of_path(key)) == "assistant")
+    plain = (key for key in texts if is_listed and name_of_path(key) in WORDS["messages"]["content"])
+    return next(named, None) or next(plain, None)
 
 
 def _parse(value: Any) -> Any:
@@ -152,7 +159,7 @@ def read_conversation(value: Any) -> Conversation | None:
         value = _read_tree(value)
     value = list(value) if isinstance(value, tuple) else value
     if isinstance(value, list):
-        value = [_name_pair(item) for item in value]
+        value = [_name_parts(item) for item in value]
     if not isinstance(value, list) or not value or not all(isinstance(item, Mapping) for item in value):
         return None
     names = {name_of_path(str(key)): key for item in reversed(value) for key in item}
@@ -180,10 +187,13 @@ def read_conversation(value: Any) -> Conversation | None:
     return Conversation(tuple(messages), user=next(ids, "")) if messages else None
 
 
-def _name_pair(item: Any) -> Any:
-    """Return a message that is written as [role, text] with the names of its parts."""
-    is_pair = isinstance(item, list | tuple) and len(item) == 2 and all(isinstance(part, str) for part in item)
-    return {"role": item[0], "content": item[1]} if is_pair and item[0].lower() in ROLES else item
+def _name_parts(item: Any) -> Any:
+    """Return a message written as [role, text] or {role: text} with the names of its parts, and LangChain's with its content."""
+    pair = next(iter(item.items())) if isinstance(item, Mapping) and len(item) == 1 else item
+    if isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(part, str) for part in pair):
+        return {"role": pair[0], "content": pair[1]} if pair[0].lower() in ROLES else item
+    inner = item.get("kwargs", item.get("data")) if isinstance(item, Mapping) else None
+    return {**item, **inner} if isinstance(inner, Mapping) and "content" in inner and "type" in item else item
 
 
 def find_roles(given: Sequence[str]) -> dict[str, str | None]:
@@ -231,7 +241,7 @@ def _read_tree(nodes: Mapping[str, Any]) -> list[Any] | None:
 
 
 def _plain_role(value: Any) -> Any:
-    return value.get("role", "") if isinstance(value, Mapping) else value
+    return value.get("role") or value.get("type", "") if isinstance(value, Mapping) else value
 
 
 def _read_pairs(value: list[Mapping[str, Any]]) -> Conversation | None:
@@ -286,15 +296,20 @@ def _is_annotation(path: str, item: Mapping[str, Any]) -> bool:
 def _read_annotations(path: str, items: list[Mapping[str, Any]]) -> Iterator[tuple[str, Flat]]:
     """Yield who annotated ("" for nobody that is named) and what: those of people alone, where there are some."""
     words = WORDS["annotations"]
+    about_people = {word.removesuffix("s") for word in words_of(path)[-1:]} & {*WORDS["people"]["words"]}
     found = []
     for item in items:
         leaves = {" ".join(words_of(at)): value for at, value in _leaves(item)}
-        who = next((str(leaves[name]) for name in words["who"] if leaves.get(name) not in (None, "")), "")
+        names = [*words["who"], *(("id", "name") if about_people else ())]
+        who = next((str(leaves[name]) for name in names if leaves.get(name) not in (None, "")), "")
         source = next((str(v).lower() for at, v in leaves.items() if at.endswith(("source", "source type"))), "")
         found.append((item, leaves, who, any(word in source for word in words["human"])))
     has_people = any(is_human for *_, is_human in found)
     for item, leaves, who, is_human in found:
-        about = next((str(leaves[name]) for name in words["about"] if leaves.get(name) not in (None, "")), "")
+        about = next(
+            (str(leaves[name]) for name in words["about"] if name not in names and leaves.get(name) not in (None, "")),
+            "",
+        )
         own: Flat = {}
         results = item.get("result")
         if isinstance(results, list):  # Label Studio's
