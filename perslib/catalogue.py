@@ -176,10 +176,10 @@ def translate_code(source: str) -> str:
 
 def make_catalogue() -> Catalog:
     """Return all messages, without translations."""
-    found = Catalog(project="perslib", charset="utf-8")
+    catalog = Catalog(project="perslib", charset="utf-8")
     for message, file in list_messages():
-        found.add(message, locations=[(file, None)])  # type: ignore[list-item]
-    return found
+        catalog.add(message, locations=[(file, None)])  # type: ignore[list-item]
+    return catalog
 
 
 def update(language: str) -> dict[str, int]:

@@ -144,8 +144,8 @@ def _work(
             from distributed import Semaphore
 
             opened.enter_context(Semaphore(max_leases=seats[1], name=seats[0]))
-        found = _function(function)(_read(chunk))
-    write_value(result.parent, found, result.stem)
+        results = _function(function)(_read(chunk))
+    write_value(result.parent, results, result.stem)
 
 
 def write_value(folder: Path, value: Any, name: str | None = None) -> Path:

@@ -65,13 +65,13 @@ class System:
 @cache
 def find_systems() -> dict[str, System]:
     """Find the systems that are installed, by name; one that cannot be loaded says why."""
-    found = {}
+    systems = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
-            found[entry.name] = entry.load()
+            systems[entry.name] = entry.load()
         except Exception as error:  # whatever a stranger's code raises
-            found[entry.name] = System(entry.name, "", broken=f"{type(error).__name__}: {error}")
-    return found
+            systems[entry.name] = System(entry.name, "", broken=f"{type(error).__name__}: {error}")
+    return systems
 
 
 class Registry(Generic[T]):

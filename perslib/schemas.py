@@ -75,15 +75,15 @@ def check(record: Any, schema: Schema, place: str, unknown: Callable[[str], None
         return check(json.loads(named), schema, place, unknown)
     if is_valid:
         return []
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for error in schema.validator.iter_errors(record):
         if unknown and error.kind.name == "additionalProperties":
             for name in error.kind.as_dict()["unexpected"]:
                 unknown(name)
         else:
             for field, message in _messages(error, record, schema):
-                found.setdefault(field, message)
-    return [Problem(place, message) for message in found.values()]
+                problems.setdefault(field, message)
+    return [Problem(place, message) for message in problems.values()]
 
 
 def _messages(error: ValidationError, record: Any, schema: Schema) -> Iterator[tuple[str, str]]:
@@ -109,19 +109,19 @@ def _messages(error: ValidationError, record: Any, schema: Schema) -> Iterator[t
         yield field, f"{field} is missing{_describe_expected(part, keyword, ', expected ')}".lstrip()
     else:
         is_count = keyword in ("minItems", "maxItems")
-        said = f"holds {len(value)} items" if is_count else f"is {_format_value(value, part)}"
-        yield field, f"{field} {said}{_describe_expected(part, keyword, ', expected ')}".lstrip()
+        size = f"holds {len(value)} items" if is_count else f"is {_format_value(value, part)}"
+        yield field, f"{field} {size}{_describe_expected(part, keyword, ', expected ')}".lstrip()
 
 
 def _describe_expected(part: Mapping[str, Any], keyword: str, before: str) -> str:
     """Return what a part of a schema asks for; nothing where it does not say."""
-    if said := part.get("description"):
-        return f"{before}{said}"
+    if expected := part.get("description"):
+        return f"{before}{expected}"
     asked = part.get(keyword)
     if keyword == "type":
         names = [asked] if isinstance(asked, str) else asked or []
-        said = " or ".join(_WORDS["type"][name] for name in names if name in _WORDS["type"])
-        return before + said if said else ""
+        expected = " or ".join(_WORDS["type"][name] for name in names if name in _WORDS["type"])
+        return before + expected if expected else ""
     listed = ", ".join(map(show, asked)) if isinstance(asked, list) else asked
     return before + _WORDS["keyword"].get(keyword, "something else").format(listed)
 

@@ -124,9 +124,9 @@ def _texts(language: str, own: Path) -> dict[str, str]:
         if not file.is_file():
             continue
         with file.open("rb") as opened:
-            found = [m for m in read_po(opened, language) if m.id and m.string and not m.fuzzy]
+            messages = [m for m in read_po(opened, language) if m.id and m.string and not m.fuzzy]
         # A message with a plural has two ids; a language without plurals, such as Chinese, has one text for both.
-        for m in found:
+        for m in messages:
             ids = m.id if isinstance(m.id, (tuple, list)) else [m.id]
             forms = [m.string] if isinstance(m.string, str) else m.string or ()
             texts |= dict.fromkeys(map(str, ids), str(forms[0]))

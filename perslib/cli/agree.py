@@ -65,11 +65,11 @@ def agree(
     if demo == (verdicts is not None):
         raise click.UsageError("give a file of verdicts, or --demo")
     given: Any = study.make_demo() if demo else verdicts
-    found = study.agree(given, labels, **how)
-    click.echo(escape_for_terminal("\n".join([found.answer, "", study.show_table(found).to_string(index=False), ""])))
-    click.echo(escape_for_terminal("\n".join(found.notes)))
+    result = study.agree(given, labels, **how)
+    click.echo(escape_for_terminal("\n".join([result.answer, "", study.show_table(result).to_string(index=False), ""])))
+    click.echo(escape_for_terminal("\n".join(result.notes)))
     if out:
-        click.echo(f"Written to {study.write_page(found, out)}")
-    if at_least and (below := study.find_below(found, *at_least)):
+        click.echo(f"Written to {study.write_page(result, out)}")
+    if at_least and (below := study.find_below(result, *at_least)):
         click.echo(escape_for_terminal(f"below {at_least[0]} = {at_least[1]:g}: {', '.join(below)}"), err=True)
         raise click.exceptions.Exit(1)

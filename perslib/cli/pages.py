@@ -167,8 +167,8 @@ def compare_pages(
     if len(runs) == 2 and all(map(_is_log, runs)):
         from perslib.studies.compare_logs import compare_logs, show_table
 
-        found = compare_logs(runs[0], runs[1], item=item, by=by, metrics=metrics)
-        shown = [found.answer, "", show_table(found).to_string(index=False), "", *found.notes]
+        comparison = compare_logs(runs[0], runs[1], item=item, by=by, metrics=metrics)
+        shown = [comparison.answer, "", show_table(comparison).to_string(index=False), "", *comparison.notes]
         click.echo(escape_for_terminal("\n".join(shown)))
         return
     if item or by or metrics:
@@ -201,18 +201,20 @@ def verify(runs: tuple[str, ...], corpus: str | None) -> None:
 
     differs = False
     for page in find_pages(runs):
-        found = verify(page, corpus)
-        wrong = found[~found["result"].isin([SAME, DRAWN])]
-        for _, row in found[found["result"] != SAME].iterrows():
+        differences = verify(page, corpus)
+        wrong = differences[~differences["result"].isin([SAME, DRAWN])]
+        for _, row in differences[differences["result"] != SAME].iterrows():
             what = " ".join(filter(None, (row["kind"], row["file"])))
             click.echo(escape_for_terminal(f"  {what}: {row['result']}{'; ' if row['detail'] else ''}{row['detail']}"))
         if len(wrong) and (others := list_other_versions(page)):
             shown = ", ".join(f"{name} {then} → {here}" for name, (then, here) in others.items())
             click.echo(f"  other versions here: {shown}")
-        said = (
-            f"{len(wrong)} of {len(found)} parts differ" if len(wrong) else f"all {len(found)} parts come out the same"
+        summary = (
+            f"{len(wrong)} of {len(differences)} parts differ"
+            if len(wrong)
+            else f"all {len(differences)} parts come out the same"
         )
-        click.echo(f"{page.folder / page.name}: {said}")
+        click.echo(f"{page.folder / page.name}: {summary}")
         differs |= len(wrong) > 0
     if differs:
         raise SystemExit(1)

@@ -181,9 +181,9 @@ class Cutter:
             if len(self._kept) >= KEPT:
                 self._kept.clear()
             self._kept[key] = self._cut(user, scenario, profile)
-        kept = self._kept[key]
+        own_frames = self._kept[key]
         frames = ("evidence", "sessions", "targets", "events")
-        return replace(kept, **{name: getattr(kept, name).copy(deep=False) for name in frames})
+        return replace(own_frames, **{name: getattr(own_frames, name).copy(deep=False) for name in frames})
 
     def _cut(self, user: str, scenario: str, profile: dict[str, object]) -> Block:
         own = self._session_rows.get(user, _NONE)
@@ -209,8 +209,8 @@ class Cutter:
 
     def _turns_of(self, sessions: np.ndarray) -> np.ndarray:
         order, begin = self._by_session
-        found = [order[begin[i] : begin[i + 1]] for i in sessions]
-        return np.concatenate(found) if found else _NONE
+        positions = [order[begin[i] : begin[i + 1]] for i in sessions]
+        return np.concatenate(positions) if positions else _NONE
 
     def _evidence(self, rows: np.ndarray) -> pd.DataFrame:
         rows = rows[~self._leads[rows]]

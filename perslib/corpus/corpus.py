@@ -96,8 +96,8 @@ class Corpus:
             meta |= {"families": meta.pop("scenarios")} if "scenarios" in meta else {}
         elif "families" in self.meta:
             meta["scenarios"] = self.meta["families"]
-        kept = {name: frames.pop(name) for name in ("sessions", "turns", "events")}
-        return Corpus(self.name, self.language, self.users, **kept, extras=frames, meta=meta)
+        frames_by_name = {name: frames.pop(name) for name in ("sessions", "turns", "events")}
+        return Corpus(self.name, self.language, self.users, **frames_by_name, extras=frames, meta=meta)
 
     @property
     def evidence(self) -> str:

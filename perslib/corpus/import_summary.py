@@ -23,8 +23,8 @@ def describe_import(reading: ImportResult, kind: str, missing: bool = False) -> 
         yield from statistics(corpus)
     else:
         yield corpus.statistics().dropna().to_string(index=False, header=False, float_format=_figure)
-    if kept := [c for c in corpus.turns if c not in SCHEMA["turns"] and c not in ("family", "leads")]:
-        yield f"further columns, kept as they are: {', '.join(kept)}"
+    if others := [c for c in corpus.turns if c not in SCHEMA["turns"] and c not in ("family", "leads")]:
+        yield f"further columns, kept as they are: {', '.join(others)}"
     if not corpus.scale.is_five:
         rated = corpus.gold if corpus.gold.notna().any() else corpus.sessions["satisfaction"]
         mean = corpus.scale.from_five(rated.astype(float).mean())

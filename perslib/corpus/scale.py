@@ -49,9 +49,9 @@ class Scale:
     @classmethod
     def parse(cls, text: str, dissatisfied: float | None = None) -> Scale:
         """Parse `1-100`, `0..10`, `thumbs` (0 or 1), `stars` (1-5) or `percent` (0-100)."""
-        if not (found := _FORM.fullmatch(NAMED.get(text.strip().lower(), text))):
+        if not (match := _FORM.fullmatch(NAMED.get(text.strip().lower(), text))):
             raise DataError(f"{text!r} is no scale", f"Write it as 1-10, or one of {', '.join(NAMED)}.")
-        return cls(float(found[1]), float(found[2]), dissatisfied)
+        return cls(float(match[1]), float(match[2]), dissatisfied)
 
     @classmethod
     def guess(cls, ratings: Iterable[float]) -> Scale | None:

@@ -80,27 +80,27 @@ def candidates(where: Record, turn: int, rows: list[Row], rated: Any) -> Iterato
     """Yield the rows of the frame `candidates` for a turn; none if it has one reply without a candidate."""
     for _, row in rows:
         if row.get("candidate") is not None:
-            kept = {c: row.get(c) for c in ("candidate", "response", "chosen")}
-            yield {**{c: where[c] for c in SESSION}, "turn": turn, **kept, **rated(row.get("score"))}
+            reply = {c: row.get(c) for c in ("candidate", "response", "chosen")}
+            yield {**{c: where[c] for c in SESSION}, "turn": turn, **reply, **rated(row.get("score"))}
 
 
 def problems_of(turns: list[list[Row]]) -> list[Problem]:
     """Return the turn numbers that stand twice or are missing, and two chosen replies to one request."""
     seen: dict[int, str] = {}
-    found = []
+    problems = []
     for rows in turns:
         place, row = rows[0]
         if row.get("turn") is not None:
             number = int(row["turn"])
             if number in seen:
-                found.append(Problem(place, f"turn {number} of this session stands already at {seen[number]}"))
+                problems.append(Problem(place, f"turn {number} of this session stands already at {seen[number]}"))
             seen.setdefault(number, place)
         chosen = [at for at, own in rows if own.get("chosen")]
-        found += [
+        problems += [
             Problem(at, f"is chosen, but so is the reply at {chosen[0]} to the same request") for at in chosen[1:]
         ]
-    if found or not seen or len(seen) == len(turns):
-        return found
+    if problems or not seen or len(seen) == len(turns):
+        return problems
     place = next(rows[0][0] for rows in turns if rows[0][1].get("turn") is None)
     return [Problem(place, "has no turn number, while other rows of its session have one")]
 
@@ -188,13 +188,13 @@ def by_reply(corpus: Corpus) -> Corpus:
         return corpus
     held = pd.MultiIndex.from_frame(given[SESSION].drop_duplicates())
     inside = pd.MultiIndex.from_frame(corpus.turns[SESSION]).isin(held)
-    kept, path = corpus.turns[~inside], corpus.turns[inside]
+    rest, path = corpus.turns[~inside], corpus.turns[inside]
     alone = path.merge(given[TURN].drop_duplicates(), on=TURN, how="left", indicator=True)
     single = alone[(alone["_merge"] == "left_only") & alone["score"].notna()][[*TURN, "response", "score", "given"]]
     rated = pd.concat([given[[*TURN, "candidate", "response", "score", "given"]], single.assign(candidate=None)])
     rated = rated.assign(own=reply_sessions(rated))
-    said = rated.rename(columns={"turn": "judged", **{c: f"own_{c}" for c in ("response", "score", "given")}})
-    turns = path.merge(said, on=SESSION).query("turn <= judged")
+    judged = rated.rename(columns={"turn": "judged", **{c: f"own_{c}" for c in ("response", "score", "given")}})
+    turns = path.merge(judged, on=SESSION).query("turn <= judged")
     is_judged = turns["turn"] == turns["judged"]
     turns["response"] = turns["own_response"].where(is_judged, turns["response"])
     for column in ("score", "given"):
@@ -205,8 +205,8 @@ def by_reply(corpus: Corpus) -> Corpus:
     model = about["candidate"].str.replace(r"#\d+$", "", regex=True)
     about = about.assign(session=about["own"], assistant=model.fillna(about["assistant"]))
     about["trailing"], about["satisfaction"] = [()] * len(about), pd.array([None] * len(about), "Float64")
-    apart = pd.MultiIndex.from_frame(corpus.sessions[SESSION]).isin(held)
-    sessions = pd.concat([corpus.sessions[~apart], about[[*corpus.sessions]]], ignore_index=True)
-    turns = pd.concat([kept.assign(leads=False), turns], ignore_index=True)
+    is_split = pd.MultiIndex.from_frame(corpus.sessions[SESSION]).isin(held)
+    sessions = pd.concat([corpus.sessions[~is_split], about[[*corpus.sessions]]], ignore_index=True)
+    turns = pd.concat([rest.assign(leads=False), turns], ignore_index=True)
     extras = {name: frame for name, frame in corpus.extras.items() if name != "candidates"}
     return replace(corpus, sessions=sessions, turns=turns, extras=extras)

@@ -180,18 +180,18 @@ def _put(files: Mapping[str, bytes], folder: Path) -> Path:
     If the disk is full, the old corpus stays. After a kill between two moves, the card does not fit the files, and
     loading says so.
     """
-    beside = {name: folder / f"{name}.new" for name in files}
+    written = {name: folder / f"{name}.new" for name in files}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            beside[name].write_bytes(content)
+            written[name].write_bytes(content)
     except OSError as error:
-        for file in beside.values():
+        for file in written.values():
             with contextlib.suppress(OSError):
                 file.unlink()
         why = f"cannot be written: {error.strerror}"
         raise DataError(Problem(str(folder), why), "What was there before is as it was.") from error
-    for name, file in beside.items():
+    for name, file in written.items():
         file.replace(folder / name)
     return folder
 

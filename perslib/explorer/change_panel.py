@@ -115,8 +115,8 @@ class EditPanel(widgets.VBox):
             error = next((v[0].error for v in found if v[0].error), "")
             self.effects.value = render_macro("effects", rows=rows, error=error)
 
-        said = translate("Requesting {n} scores …", n=len(memories))
-        self.asking.start(judge_memories, show_effects, said)
+        waiting = translate("Requesting {n} scores …", n=len(memories))
+        self.asking.start(judge_memories, show_effects, waiting)
 
     def _mislead(self) -> None:
         """Judge some rated replies of the open scenario; say how wrong verdicts are that cite each statement."""
@@ -142,8 +142,8 @@ class EditPanel(widgets.VBox):
             rows.sort(key=lambda row: (row["error"] != row["error"], -row["error"]))
             self.effects.value = render_macro("misleading", rows=rows, replies=int(wrong.count()), error=wrong.mean())
 
-        said = translate("The judge reads {n} replies …", n=len(targets))
-        self.asking.start(partial(state.judge(memory, written=True).judge, block), show_effects, said)
+        waiting = translate("The judge reads {n} replies …", n=len(targets))
+        self.asking.start(partial(state.judge(memory, written=True).judge, block), show_effects, waiting)
 
     def _forget(self, change: Any) -> None:
         self.asking.clear()
@@ -161,8 +161,8 @@ class EditPanel(widgets.VBox):
             self.saved.value = div("nowhere", error, "alert")
             return
         where, how = path.relative_to(workspace()).as_posix(), f"judges='edited: {name}'"
-        said = translate("Saved as {where}. In a study: {how}", where=where, how=how)
-        self.saved.value = div("small", said, "status")
+        message = translate("Saved as {where}. In a study: {how}", where=where, how=how)
+        self.saved.value = div("small", message, "status")
 
 
 # -- the statements ------------------------------------------------------------------------------------------

@@ -245,22 +245,22 @@ class CandidatesPanel(SidesPanel):
 
     def _take(self, file: str) -> None:
         """Take replies from a file; without one, those that the corpus comes with."""
-        corpus, said = self.state.corpus, ""
-        found = corpus.extras.get("candidates", pd.DataFrame()).reindex(columns=_COLUMNS)
+        corpus, message = self.state.corpus, ""
+        replies = corpus.extras.get("candidates", pd.DataFrame()).reindex(columns=_COLUMNS)
         if file:
             try:
-                found = read_replies(Path(file).expanduser(), corpus)
+                replies = read_replies(Path(file).expanduser(), corpus)
             except (PerslibError, OSError) as error:
                 self.loaded.value = line(translate("The file was not loaded: {what}", what=error), "failed")
                 return
-            said = translate(
+            message = translate(
                 "{n} replies of {candidates} candidates in {path}.",
-                n=len(found),
-                candidates=found["candidate"].nunique(),
+                n=len(replies),
+                candidates=replies["candidate"].nunique(),
                 path=Path(file).name,
             )
-        self.loaded.value = line(said) if said else ""
-        given = found.loc[found["response"].notna(), _COLUMNS].drop_duplicates(["candidate", *TURN], keep="last")
+        self.loaded.value = line(message) if message else ""
+        given = replies.loc[replies["response"].notna(), _COLUMNS].drop_duplicates(["candidate", *TURN], keep="last")
         self.replies = given.reset_index(drop=True)
         self._on_block()
 
@@ -274,7 +274,7 @@ class CandidatesPanel(SidesPanel):
         self.turn.layout.display = None if places else "none"
         n = len(select_by_keys(self.replies, [state.key]))
         self.score.disabled = self.write.disabled = not n
-        said = translate(
+        message = translate(
             "{n} candidates answered this turn, in addition to the recorded reply."
             if n
             else "No candidate answered this turn. {n} turns of this user and scenario were replayed; choose one of "
@@ -283,7 +283,7 @@ class CandidatesPanel(SidesPanel):
             else "This corpus has no candidates' replies. Enter a file of replies.",
             n=n or len(places),
         )
-        self.said.value = line(said)
+        self.said.value = line(message)
         self.clear()
 
     def _choose(self, place: tuple[str, int] | None) -> None:
@@ -309,9 +309,9 @@ class CandidatesPanel(SidesPanel):
         (side,), state = sides, self.state
         names = [name_of(ORIGINAL), *select_by_keys(self.replies, [state.key])["candidate"]]
         judged = zip(names, side.block.targets["response"], side.verdicts, (verdict.score for verdict in side.verdicts))
-        found = sorted(judged, key=lambda of: -(of[3] or 0))
+        ranked = sorted(judged, key=lambda of: -(of[3] or 0))
         memory = system_name(state.system)
         if state.draft is not None and state.draft.is_changed:
             memory = join([memory, side.name])
-        rows = [shares_of(name, verdict) for name, _, verdict, _ in found]
-        self.shown.value = render_macro("replayed", memory=memory, rows=rows, replies=found)
+        rows = [shares_of(name, verdict) for name, _, verdict, _ in ranked]
+        self.shown.value = render_macro("replayed", memory=memory, rows=rows, replies=ranked)

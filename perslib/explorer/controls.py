@@ -83,8 +83,8 @@ def button(
 
 def watch(state: ExplorerState, field: widgets.Widget, act: Callable[[Any], object]) -> None:
     """Do something with every value that a person gives a field; errors are shown at the top."""
-    told = state.report_errors(lambda change: act(change["new"]))
-    field.observe(lambda change: None if state.is_filling else told(change), "value")
+    reporting = state.report_errors(lambda change: act(change["new"]))
+    field.observe(lambda change: None if state.is_filling else reporting(change), "value")
 
 
 def failure(error: Exception | str) -> str:
@@ -154,13 +154,13 @@ class RequestStatus(widgets.HBox):
         try:
             done(future.result())
             what = cost()
-            kind, said = "asked", translate("Done: {what}", what=what) if what else ""
+            kind, message = "asked", translate("Done: {what}", what=what) if what else ""
         except CancelledError:
-            kind, said = "cancelled", _make_stop_note()
+            kind, message = "cancelled", _make_stop_note()
         except Exception as error:  # whatever it is, the researcher reads it here and can try again
-            kind, said = "failed", failure(error)
+            kind, message = "failed", failure(error)
         if future is self._future:  # what was done has not asked anew
-            self._show(kind, said)
+            self._show(kind, message)
             self._future, self.busy = None, False
 
     def _sum_spending(self) -> Spending:
@@ -171,7 +171,7 @@ class RequestStatus(widgets.HBox):
         calls = now.calls - before.calls
         if not calls:
             return translate("answer from the cache, no call (no cost)")
-        said = translate(
+        cost = translate(
             "calls: {calls}, tokens: {tokens:,} ({cached:,} of them from the model's prefix cache), {seconds:.1f} s.",
             calls=calls,
             tokens=now.tokens_in + now.tokens_out - before.tokens_in - before.tokens_out,
@@ -179,7 +179,7 @@ class RequestStatus(widgets.HBox):
             seconds=seconds,
         )
         money = None if now.cost is None or before.cost is None else now.cost - before.cost
-        return paragraph(said, translate("Cost: {money:.4f}.", money=money) if money else "")
+        return paragraph(cost, translate("Cost: {money:.4f}.", money=money) if money else "")
 
     def _show(self, kind: str, said: str) -> None:
         self._line.value = line(said, kind) if said else ""

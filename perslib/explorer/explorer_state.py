@@ -194,9 +194,9 @@ class ExplorerState(HasTraits):
         if scenario is not None and scenario not in own:
             raise UnknownName(f"scenario of user {user}", scenario, own)
         before, at, draft = self.opened, self.at, self.draft
-        kept = before[1] if before and before[1] in own else own[0]
+        chosen = before[1] if before and before[1] in own else own[0]
         try:
-            self.opened = (user, scenario or kept)
+            self.opened = (user, scenario or chosen)
         except Exception:
             if before:
                 self.opened, self.at, self.draft = before, at, draft
@@ -239,8 +239,8 @@ class ExplorerState(HasTraits):
         """The turn that is open, with the pasted reply if there is one."""
         if self.at is None:
             return None
-        found = self.block.target(*self.at)
-        return found if self.reply is None else replace(found, response=self.reply)
+        target = self.block.target(*self.at)
+        return target if self.reply is None else replace(target, response=self.reply)
 
     @cached_property
     def scenarios(self) -> dict[str, list[str]]:
@@ -272,9 +272,9 @@ class ExplorerState(HasTraits):
             memory = await Preferences(self.prompts, judge=judge).build(block, ask)
         judge.memory = FixedSystem(memory)
         (verdict,) = await judge.judge(block, ask)
-        said = [s for s in memory.statements if s.points is not None]
+        scored = [s for s in memory.statements if s.points is not None]
         verdict = replace(verdict, memory=memory.system)
-        return AtOnce(judge, block, verdict, memory, await take_apart(judge, block, ask, said))
+        return AtOnce(judge, block, verdict, memory, await take_apart(judge, block, ask, scored))
 
     async def teach(self, learner: L, user: str, ask: Ask) -> L:
         """Return the judge or memory once it has learned from the train users but this one; of one name, the first that
@@ -286,8 +286,8 @@ class ExplorerState(HasTraits):
                 warnings.simplefilter("ignore", FewTrainUsers)
                 await learner.fit(self.corpus.of_users(train), ask)
             self._taught[key] = learner
-        found: L = self._taught[key]
-        return found
+        result: L = self._taught[key]
+        return result
 
     def _lesson(self, learner: Judge | MemorySystem, user: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return who teaches it for this user, and by what it is known: of train users those of the other parts, so

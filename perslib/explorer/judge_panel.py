@@ -111,8 +111,8 @@ class JudgePanel(JudgeButtons):
             self.context.value = div("empty", translate("There is no reply to judge in this scenario."))
             return
         note = translate("pasted, to be judged" if self.state.reply is not None else "to be judged")
-        said = [*target.prefix, {"role": "assistant", "content": target.response, "note": note}]
-        self.context.value = conversation_html(said, target.task or "", recent=WINDOW + 1)
+        messages = [*target.prefix, {"role": "assistant", "content": target.response, "note": note}]
+        self.context.value = conversation_html(messages, target.task or "", recent=WINDOW + 1)
 
     def _show_gold(self, change: Any = None) -> None:
         state = self.state
@@ -164,8 +164,8 @@ class JudgePanel(JudgeButtons):
             self.shown.value = shown + (render_macro("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
         memory = draft.memory if draft else None
-        said = translate("The judge reads the reply …")
-        scoring = self.asking.start(partial(state.score_at_once, block, memory), show_verdicts, said, asks=False)
+        waiting = translate("The judge reads the reply …")
+        scoring = self.asking.start(partial(state.score_at_once, block, memory), show_verdicts, waiting, asks=False)
 
         async def would_change(ask: Ask) -> Changes:
             assert scoring is not None
@@ -253,5 +253,5 @@ def verdict_html(verdict: Verdict, block: Block, memory: UserMemory | None, coun
         shares_of(translate("as the judge gives it"), verdict),
         (translate("pooled with this user's past scores"), *pooled),
     ]
-    found = resolve_citations(verdict.evidence, block, memory)
-    return render_macro("verdict", verdict=verdict, score=verdict.score, rows=rows, found=found)
+    citations = resolve_citations(verdict.evidence, block, memory)
+    return render_macro("verdict", verdict=verdict, score=verdict.score, rows=rows, found=citations)

@@ -63,11 +63,11 @@ def by_scenario_html(state: ExplorerState) -> str:
 
 def past_html(state: ExplorerState, wanted: str = "") -> str:
     """Return past turns grouped by score, the best first; with words to search for, the turns that hold all of them."""
-    found, searched = rated_turns(state), bool(wanted.strip())
+    rows, searched = rated_turns(state), bool(wanted.strip())
     if searched:
-        read = found[["request", "response", "reason", "scenario"]].fillna("")
+        read = rows[["request", "response", "reason", "scenario"]].fillna("")
         shown = read.agg(" ".join, axis=1).str.casefold()
         holds = [shown.str.contains(word, regex=False) for word in wanted.casefold().split()]
-        found = found[np.logical_and.reduce(holds)]
-    groups = [(s, own.to_dict("records")) for s, own in sorted(found.groupby("score"), reverse=True)]
+        rows = rows[np.logical_and.reduce(holds)]
+    groups = [(s, own.to_dict("records")) for s, own in sorted(rows.groupby("score"), reverse=True)]
     return render_macro("past", groups=groups, searched=searched)

@@ -110,18 +110,18 @@ class RatePanel(widgets.VBox):
         """Look up what this rater has rated; False, and the file's error in place, where it cannot be read."""
         self.so_far.name = self.rater.value.strip()
         try:
-            found = read_ratings(self.path, blind=False)
+            ratings = read_ratings(self.path, blind=False)
         except (DataError, OSError) as error:
             self._tell(unreadable(error))
             return False
-        mine = found[found["judge"] == rater(self.so_far.name)]
+        mine = ratings[ratings["judge"] == rater(self.so_far.name)]
         self._own = dict(zip(keys_of(mine), mine.to_dict("records")))
-        torn = join(found.attrs["torn"])
-        said = paragraph(
+        torn = join(ratings.attrs["torn"])
+        message = paragraph(
             translate("Ratings are saved in {path}.", path=f"{self.path.parent.name}/{self.path.name}"),
             translate("Truncated by a crash, and not counted: {places}.", places=torn) if torn else "",
         )
-        self.file.value = f'<div class="pl-small" title="{escape(self.path)}">{escape(said)}</div>'
+        self.file.value = f'<div class="pl-small" title="{escape(self.path)}">{escape(message)}</div>'
         return True
 
     def _choose_turns(self) -> None:
@@ -281,8 +281,8 @@ class Form(widgets.VBox):
             description=translate("Score"),
             style=narrow,
         )
-        kept = REASONS.get(labels, REASONS["en"])
-        faults = [(name_of(label), label) for key, label in kept.items() if key != SATISFIED]
+        reasons = REASONS.get(labels, REASONS["en"])
+        faults = [(name_of(label), label) for key, label in reasons.items() if key != SATISFIED]
         self.reason = widgets.ToggleButtons(
             options=faults, value=None, description=translate("Main fault"), style=narrow
         )

@@ -99,11 +99,11 @@ class RaterAgreement(widgets.VBox):
     def _ratings(self) -> pd.DataFrame | None:
         """Return the rater's blind ratings of this corpus; None, and a word about it, where there are none."""
         try:
-            found = read_ratings(self.path)
+            ratings = read_ratings(self.path)
         except (DataError, OSError) as error:
             self.table.value = div("small", unreadable(error), "status")
             return None
-        mine = found[found["judge"] == rater(self.name)]
+        mine = ratings[ratings["judge"] == rater(self.name)]
         own = select_by_keys(mine, set(keys_of(self.state.corpus.turns))).reset_index(drop=True)
         if own.empty:
             none = translate("There is no blind rating by {name} yet.", name=self.name)
@@ -118,22 +118,22 @@ class RaterAgreement(widgets.VBox):
             "{n} ratings were made after the user's score or a verdict was shown; they are left out.", n=left_out
         )
         few = translate("Only {n} users: intervals need at least {least}.", n=users, least=FEWEST_USERS)
-        said = {message: left_out > 0, few: users < FEWEST_USERS}
-        return "\n".join(div("small", text, "status") for text, holds in said.items() if holds)
+        messages = {message: left_out > 0, few: users < FEWEST_USERS}
+        return "\n".join(div("small", text, "status") for text, holds in messages.items() if holds)
 
     def _agreement(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """Return the rater, the users and the judge, each against each."""
         corpus = self.state.corpus
         how: dict[str, Any] = {"metrics": list(METRICS)}
-        found = {translate("You and the users' own labels"): agreement(own, corpus, **how)}
+        frames = {translate("You and the users' own labels"): agreement(own, corpus, **how)}
         if judged is not None:
             both = pd.concat([own, judged], ignore_index=True)
             judge = (judged["judge"].iloc[0], judged["backbone"].iloc[0])
             between = agreement_between(both, judge, rater(self.name), **how)
-            found[translate("You and the judge")] = between
-            found[translate("The judge and the users' own labels")] = agreement(judged, corpus, **how)
+            frames[translate("You and the judge")] = between
+            frames[translate("The judge and the users' own labels")] = agreement(judged, corpus, **how)
         about = translate("between")
-        rows = pd.concat([table.assign(**{about: title}) for title, table in found.items()])
+        rows = pd.concat([table.assign(**{about: title}) for title, table in frames.items()])
         rows["metric"] = [translate(METRICS[metric]) for metric in rows["metric"]]
         return table_html(widen(rows, [about, "turns", "users"], "metric", digits=3, zero=False))
 
@@ -143,8 +143,8 @@ class RaterAgreement(widgets.VBox):
         if judged is not None:
             both = both.merge(judged[[*TURN, "raw"]].rename(columns={"raw": "said"}), on=TURN, how="left")
         opinions = [c for c in ("raw", "gold", "said") if c in both]
-        apart = both[opinions].max(axis=1) - both[opinions].min(axis=1)
-        both = both.loc[apart.sort_values(ascending=False, kind="stable").index, [*TURN, *opinions]]
+        difference = both[opinions].max(axis=1) - both[opinions].min(axis=1)
+        both = both.loc[difference.sort_values(ascending=False, kind="stable").index, [*TURN, *opinions]]
         both["turn"] = [reply_place(session, turn) for session, turn in zip(both["session"], both["turn"])]
         called = {"raw": translate("Your score"), "said": "judge_score"}
         shown = both.drop(columns="session").rename(columns=called)

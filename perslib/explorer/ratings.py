@@ -115,31 +115,31 @@ def read_ratings(path: str | Path, *, blind: bool = True) -> pd.DataFrame:
     verdict_shown. `attrs`: `not_blind` counts the ratings left out, `replaced` those that a later one replaced,
     `torn` names the lines that a crash has cut short. A file that is not there has no ratings.
     """
-    kept, torn = _read(Path(path))
-    heard = [r for r in kept if r.is_blind or not blind]
-    last = {(r.rater, r.user, r.scenario, r.session, r.turn): r for r in heard}
+    ratings, torn = _read(Path(path))
+    wanted = [r for r in ratings if r.is_blind or not blind]
+    last = {(r.rater, r.user, r.scenario, r.session, r.turn): r for r in wanted}
     rows = pd.DataFrame(map(asdict, last.values()), columns=[f.name for f in fields(Rating)])
     named = rows.assign(judge=[rater(r.rater) for r in last.values()]).rename(columns={"score": "raw"})
     named = named.astype(dict.fromkeys((*_TEXTS, "judge"), "str"))
     verdicts = coerce(named.assign(satisfied=named["raw"] >= 4).drop(columns="rater"), "verdicts")
-    verdicts.attrs.update(not_blind=len(kept) - len(heard), replaced=len(heard) - len(last), torn=torn)
+    verdicts.attrs.update(not_blind=len(ratings) - len(wanted), replaced=len(wanted) - len(last), torn=torn)
     return verdicts
 
 
 def _read(path: Path) -> tuple[list[Rating], list[str]]:
     """Return the ratings in their order, and the places of lines cut short; an error names all lines that say nothing."""
     ratings, problems, torn = [], [], []
-    for place, said, line in json_lines(path.read_bytes() if path.exists() else b"", path.name):
-        if isinstance(said, Problem):
-            is_cut = not line.strip().endswith(b"}") or "Unterminated string" in said.message
+    for place, record, line in json_lines(path.read_bytes() if path.exists() else b"", path.name):
+        if isinstance(record, Problem):
+            is_cut = not line.strip().endswith(b"}") or "Unterminated string" in record.message
             if line.strip().startswith(b"{") and is_cut:
                 torn.append(place)
             else:
-                problems.append(said)
-        elif faults := check(said, _SCHEMA, place):
+                problems.append(record)
+        elif faults := check(record, _SCHEMA, place):
             problems.append(faults[0])
         else:
-            rating = Rating(**{f.name: said[f.name] for f in fields(Rating) if f.name in said})
+            rating = Rating(**{f.name: record[f.name] for f in fields(Rating) if f.name in record})
             if rating.problem:
                 problems.append(Problem(place, rating.problem))
             ratings.append(rating)

@@ -141,9 +141,9 @@ def borrow(state: ExplorerState, user: str) -> UserMemory:
     there = state.scenarios[user]
     block = state.corpus.block(user, state.scenario if state.scenario in there else there[0])
     memory = compute(partial(state.memory_system("preferences").build, block))
-    said = tuple(replace(statement, turns=()) for statement in memory.statements)
+    statements = tuple(replace(statement, turns=()) for statement in memory.statements)
     name = f"{memory.system} ({user})"
-    return replace(memory, user=state.user, scenario=state.scenario, statements=said, system=name)
+    return replace(memory, user=state.user, scenario=state.scenario, statements=statements, system=name)
 
 
 def not_built(name: str) -> str:

@@ -89,21 +89,21 @@ class UsersPanel(widgets.VBox):
         state, words = self.state, self.search.value.casefold().split()
         statements, table = self._built.get(self.system), self.table
         counts = {user: len(own) for user, own in (statements or {}).items()}
-        found = {
+        columns = {
             user: [s for s in own if words and all(word in s.text.casefold() for word in words)]
             for user, own in (statements or {}).items()
         }
         errors = table["user"].map({} if self._errors is None else self._errors).astype(float)
         table = table.assign(statements=table["user"].map(counts), error=errors)
         if words:
-            table = table[table["user"].map(found).map(bool)]
+            table = table[table["user"].map(columns).map(bool)]
         table = table.sort_values(self.order.value, ascending=not ORDERS[self.order.value][1], kind="stable")
         unknown = {"statements": None} if statements is None else {}
         unknown |= {"error": None} if self._errors is None else {}
         self.rows.children = [
             bar(
                 button(state, "", partial(state.open, row["user"]), description=controls_shown(row["user"])),
-                widgets.HTML(render_macro("rater", row=row | unknown, statements=found.get(row["user"], []))),
+                widgets.HTML(render_macro("rater", row=row | unknown, statements=columns.get(row["user"], []))),
             )
             for row in table.to_dict("records")
         ]
@@ -120,17 +120,17 @@ class UsersPanel(widgets.VBox):
     async def _statements(self, name: str, ask: Ask) -> Statements:
         """Return what this memory says of every user, from all scenarios but the first that the user has."""
         state, system = self.state, self.state.memory_system(name)
-        found: Statements = dict.fromkeys(self.table["user"], ())
+        statements: Statements = dict.fromkeys(self.table["user"], ())
         for user, own in state.scenarios.items():
-            found[user] = (await system.build(state.corpus.block(user, own[0]), ask)).statements
-        return found
+            statements[user] = (await system.build(state.corpus.block(user, own[0]), ask)).statements
+        return statements
 
 
 def rater_table(corpus: Corpus) -> pd.DataFrame:
     """Describe users by how they rate. Columns: user, replies, mean, strictness."""
     rated = corpus.turns.dropna(subset=["score"]).astype({"score": float})
-    found = rated.groupby("user", sort=False)["score"].agg(replies="size", mean="mean")
-    table = corpus.users[["user"]].merge(found.reset_index(), "left", on="user")
+    means = rated.groupby("user", sort=False)["score"].agg(replies="size", mean="mean")
+    table = corpus.users[["user"]].merge(means.reset_index(), "left", on="user")
     return table.assign(strictness=population(corpus)[0] - table["mean"])
 
 

@@ -75,16 +75,16 @@ class Exchange(NamedTuple):
 
 def read_exchange(target: Target) -> Exchange:
     """Return a target as an exchange."""
-    said = [m for m in target.prefix if isinstance(m["content"], str)]
-    asked = [m["content"] for m in said if m["role"] == "user"]
-    replied = [m["content"] for m in said if m["role"] == "assistant"]
+    texts = [m for m in target.prefix if isinstance(m["content"], str)]
+    asked = [m["content"] for m in texts if m["role"] == "user"]
+    replied = [m["content"] for m in texts if m["role"] == "assistant"]
     return Exchange(
         target.response,
         (asked[-1] if asked else "")[:READ],
         "\n".join(asked[:-1])[-READ:],
         "\n".join(replied)[-READ:],
         (replied[-1] if replied else "")[-READ:],
-        "\n".join(m["content"] for m in said)[-2 * READ :],
+        "\n".join(m["content"] for m in texts)[-2 * READ :],
         target.response[:BEGINS],
     )
 
@@ -117,15 +117,15 @@ def swap_replies(
     reply is taken for another's since it is short; and nonsense, which fits none.
     """
     rng = np.random.default_rng(seed)
-    told = [(block, target) for block in blocks for target in block if target.response]
-    told = [told[i] for i in sorted(rng.permutation(len(told))[:most])]
-    users = np.array([block.user for block, _ in told], object)
-    tasks = np.array([target.task or block.scenario for block, target in told], object)
-    sessions = np.array([f"{b.user}\0{b.scenario}\0{t.session}" for b, t in told], object)
-    replies = np.array([target.response for _, target in told], object)
+    answered = [(block, target) for block in blocks for target in block if target.response]
+    answered = [answered[i] for i in sorted(rng.permutation(len(answered))[:most])]
+    users = np.array([block.user for block, _ in answered], object)
+    tasks = np.array([target.task or block.scenario for block, target in answered], object)
+    sessions = np.array([f"{b.user}\0{b.scenario}\0{t.session}" for b, t in answered], object)
+    replies = np.array([target.response for _, target in answered], object)
     phrases = _PHRASES.get(language or "", [])
-    found: list[tuple[Exchange, str]] = []
-    for place, (_, target) in enumerate(told):
+    pairs: list[tuple[Exchange, str]] = []
+    for place, (_, target) in enumerate(answered):
         fits = {
             "other task": (tasks != tasks[place]) & (sessions != sessions[place]),
             "other user": (tasks == tasks[place]) & (users != users[place]),
@@ -135,13 +135,13 @@ def swap_replies(
         others = [(kind, rng.choice(there)) for kind in kinds if len(there := np.flatnonzero(fits[kind]))]
         given = [("", target.response), *((kind, str(replies[other])) for kind, other in others)]
         own = read_exchange(target)
-        found += [(own.with_reply(reply), kind) for kind, reply in given]
+        pairs += [(own.with_reply(reply), kind) for kind, reply in given]
         if phrases and place % 4 == 0:
-            found += [(own.with_reply(reply[: int(rng.integers(20, BEGINS))]), kind or ANY) for kind, reply in given]
-            found.append((own.with_reply(phrases[rng.integers(len(phrases))]), ANY))
+            pairs += [(own.with_reply(reply[: int(rng.integers(20, BEGINS))]), kind or ANY) for kind, reply in given]
+            pairs.append((own.with_reply(phrases[rng.integers(len(phrases))]), ANY))
             letters = rng.permutation(list(target.response)) if place % 8 else [rng.choice(list("🎉😀.!?-*x0"))] * 40
-            found.append((own.with_reply("".join(letters)), NONSENSE))
-    return Swapped([exchange for exchange, _ in found], [kind for _, kind in found])
+            pairs.append((own.with_reply("".join(letters)), NONSENSE))
+    return Swapped([exchange for exchange, _ in pairs], [kind for _, kind in pairs])
 
 
 class Answering:
@@ -157,8 +157,8 @@ class Answering:
     def fit(self, corpus: Corpus, users: Iterable[str] | None = None, seed: int = SEED) -> Answering:
         """Learn from the train users' turns (from everybody's where there are none); labels are not looked at."""
         users = None if users is None else list(users)
-        kept = Kept(self, corpus, users, seed)
-        if kept.recall():
+        folds = Kept(self, corpus, users, seed)
+        if folds.recall():
             return self
         corpus = corpus.with_history("none")  # also who has a single scenario
         wanted = list(users if users is not None else corpus.split().get("train", [])) or list(corpus.users["user"])
@@ -166,14 +166,14 @@ class Answering:
         groups = pd.factorize(np.array([user for user, _ in pairs], object))[0]
         groups = groups if len(set(groups)) > 1 else np.arange(len(pairs))
         halves = [[corpus.block(*pairs[i]) for i in np.flatnonzero(groups % 2 == side)] for side in (0, 1)]
-        told = [swap_replies(blocks, seed, draws=DRAWS, language=corpus.language) for blocks in halves]
-        teach = [own for own in told if own.can_teach]
+        swapped = [swap_replies(blocks, seed, draws=DRAWS, language=corpus.language) for blocks in halves]
+        teach = [own for own in swapped if own.can_teach]
         if not teach:
             raise NotEnough(
                 "Whether a reply answers its request is learned from {least} replies or more of several conversations; there "
                 "are {n}.",
                 least=FEWEST,
-                n=sum(len(own.own_replies) for own in told),
+                n=sum(len(own.own_replies) for own in swapped),
             )
         self._models = [_Model(own, seed) for own in teach]
         unseen = zip(self._models, reversed(teach)) if len(teach) == 2 else ()
@@ -181,7 +181,7 @@ class Answering:
         self.limit = float(np.quantile(np.concatenate(own), MARKED)) if own else 0.0
         replies = [[exchange.reply for exchange in own.own_replies] for own in teach]
         self._wholeness = Wholeness().fit(replies, _PHRASES.get(corpus.language, []), seed)
-        kept.store()
+        folds.store()
         return self
 
     def chances(self, exchanges: Sequence[Exchange]) -> Floats:
@@ -189,8 +189,8 @@ class Answering:
         if not exchanges:
             return np.empty(0)
         read = _Read(exchanges)
-        found: Floats = np.mean([model.chances(read) for model in self._models], axis=0)
-        return found
+        chances: Floats = np.mean([model.chances(read) for model in self._models], axis=0)
+        return chances
 
     def find_broken(self, exchanges: Sequence[Exchange]) -> Bools:
         """Tell which replies are not whole: cut off, or out of order."""
@@ -242,9 +242,9 @@ class _Model:
 
     def __init__(self, swapped: Swapped, seed: int):
         read = _Read(swapped.exchanges)
-        told = np.unique(read.at[:2])
-        self._idf = {size: weigh_ngrams(read.counts[size][told]) for size in SIZES}
-        few = np.random.default_rng(seed).permutation(told)[:LATENT_TEXTS]
+        used = np.unique(read.at[:2])
+        self._idf = {size: weigh_ngrams(read.counts[size][used]) for size in SIZES}
+        few = np.random.default_rng(seed).permutation(used)[:LATENT_TEXTS]
         pairs = weigh_rows(read.counts[2][few], self._idf[2], sublinear=True)
         self._kept = np.flatnonzero(np.bincount(pairs.indices, minlength=COLUMNS) > 2)
         dimensions = min(DIMENSIONS, len(few) - 1, len(self._kept) - 1)
@@ -253,8 +253,8 @@ class _Model:
 
     def chances(self, read: _Read) -> Floats:
         """Return the chance that each reply belongs to its request."""
-        found: Floats = self._trees.predict_proba(self.compare(read))[:, 1]
-        return found
+        chances: Floats = self._trees.predict_proba(self.compare(read))[:, 1]
+        return chances
 
     def compare(self, read: _Read) -> Floats:
         """Return how alike each reply, and its beginning, is to the rest of its exchange, a row an exchange."""
@@ -282,5 +282,5 @@ class _Model:
 
 def _product(one: sparse.csr_array, other: sparse.csr_array) -> Floats:
     """Return the scalar product of each row with that of the other."""
-    found: Floats = np.asarray(one.multiply(other).sum(axis=1), float).ravel()
-    return found
+    products: Floats = np.asarray(one.multiply(other).sum(axis=1), float).ravel()
+    return products

@@ -178,8 +178,8 @@ def make_verdict_frame(
     """
     rows = VerdictRows(judge, corpus, backbone)
     whose = iter(candidates) if candidates is not None else RECORDED
-    for found in zip(blocks, verdicts, strict=True):
-        rows.add(found, whose)
+    for row in zip(blocks, verdicts, strict=True):
+        rows.add(row, whose)
     return rows.make_verdict_frame()
 
 

@@ -192,8 +192,8 @@ def _sample_targets(
         turns[f"place {len(by)}"] = random.permutation(number.max(initial=-1) + 1)[number]
     turns = turns.iloc[random.permutation(len(turns))].sort_values("place 2", kind="stable")
     turns["round"] = turns.groupby("user").cumcount()
-    kept = turns.sort_values(["round", "place 1"]).head(limit)
-    for pair, own in kept.groupby(BLOCK):
+    first = turns.sort_values(["round", "place 1"]).head(limit)
+    for pair, own in first.groupby(BLOCK):
         block = corpus.block(*pair)
         chosen = pd.MultiIndex.from_frame(block.targets[TURN]).isin(pd.MultiIndex.from_frame(own[TURN]))
         yield replace(block, targets=block.targets[chosen].reset_index(drop=True))

@@ -255,8 +255,8 @@ class NoTextControl(Computed):
         """Return one prediction a target."""
         if self.model is None:
             return [None] * len(block)
-        found: Sequence[float] = np.clip(self.model.predict(self._facts(block, block)), 1, 5) if len(block) else []
-        return found
+        scores: Sequence[float] = np.clip(self.model.predict(self._facts(block, block)), 1, 5) if len(block) else []
+        return scores
 
     def _facts(self, block: Block, targets: Iterable[Target]) -> list[dict[str, Any]]:
         history = history_scores(block)

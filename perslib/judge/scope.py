@@ -92,8 +92,8 @@ def name_judges(named: str, model: Backbone | None, usual: str) -> str:
     """
     if named or model is None or not model.abilities.decisions:
         return named or usual
-    kept = [name for name in split_names(usual) if model.writes_texts or not asks_model(name)]
-    return ", ".join([*kept, *TYPED])
+    names = [name for name in split_names(usual) if model.writes_texts or not asks_model(name)]
+    return ", ".join([*names, *TYPED])
 
 
 def require_model(model: Backbone | None) -> Backbone:
@@ -122,7 +122,7 @@ def split_names(text: str) -> list[str]:
 
 def whole_numbers(text: str, parameter: str, remedy: str = "") -> list[int]:
     """Return the numbers, 1 or more, that a parameter's text lists, in order, each once."""
-    found = split_names(text)
-    if not found or not all(part.isdecimal() and int(part) for part in found):
+    names = split_names(text)
+    if not names or not all(part.isdecimal() and int(part) for part in names):
         raise DataError(Problem(parameter, f"is {text!r}, expected whole numbers such as 5, 10, 20"), remedy)
-    return sorted({int(part) for part in found})
+    return sorted({int(part) for part in names})

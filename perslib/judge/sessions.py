@@ -53,14 +53,14 @@ def by_session(corpus: Corpus) -> Corpus:
     turns = opening.merge(own[[*SESSION, "score", "given"]], on=SESSION, how="left", sort=False)
     asked = turns["earlier"].map(len) + turns["request"].notna()
     keys = turns[SESSION].itertuples(index=False, name=None)
-    said = [corpus.messages(*key)[first:] for key, first in zip(keys, asked)]
+    conversations = [corpus.messages(*key)[first:] for key, first in zip(keys, asked)]
     sessions = corpus.sessions.assign(trailing=pd.Series([()] * len(own), index=own.index, dtype=object))
     return Corpus(
         f"{corpus.name} by session",
         corpus.language,
         corpus.users,
         sessions,
-        turns.assign(response=[format_conversation(messages, corpus.language) for messages in said]),
+        turns.assign(response=[format_conversation(messages, corpus.language) for messages in conversations]),
         corpus.events,
         meta=corpus.meta | ({"scale": asdict(scale)} if "session_scale" in corpus.meta else {}),
     )
@@ -91,16 +91,16 @@ def format_conversation(messages: Sequence[dict[str, str]], language: str) -> st
 
 def conversation(target: Target) -> list[dict[str, str]]:
     """Return the messages of a session that `by_session` made a target; of any other target, those up to its reply."""
-    found: list[tuple[str, list[str]]] = []
+    messages: list[tuple[str, list[str]]] = []
     roles = {heading: role for language in LANGUAGES for role, heading in read_phrases("speakers", language).items()}
     for line in target.response.split("\n"):
         if line in roles:
-            found.append((roles[line], []))
-        elif found and line.startswith("  "):
-            found[-1][1].append(line[2:])
+            messages.append((roles[line], []))
+        elif messages and line.startswith("  "):
+            messages[-1][1].append(line[2:])
         else:  # not written by `format_conversation`
             return [*target.prefix, {"role": "assistant", "content": target.response}]
-    return [*target.prefix, *({"role": role, "content": "\n".join(lines)} for role, lines in found)]
+    return [*target.prefix, *({"role": role, "content": "\n".join(lines)} for role, lines in messages)]
 
 
 class SessionJudge(AskingJudge):

@@ -181,8 +181,8 @@ def _form(rung: ReplyFormat, schema: Mapping[str, Any]) -> str:
 
 def read_refused(endpoint: str, model: str) -> set[str]:
     """Read the fields of requests that a model at an endpoint was found not to take."""
-    found = _read().get(f"{endpoint} {model} without")
-    return set(found) if isinstance(found, list) else set()
+    refused = _read().get(f"{endpoint} {model} without")
+    return set(refused) if isinstance(refused, list) else set()
 
 
 def _write_refused(entry: BackboneEntry, names: Sequence[str] | set[str]) -> None:

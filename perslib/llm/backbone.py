@@ -253,12 +253,12 @@ class Backbone:
             work = partial(_map, method, part, self.cache, self.patience, self._forced)
             rest = iter(items)
             chunks = iter(lambda: list(islice(rest, AT_A_TIME)), [])
-            for found, spent in spread(client, work, chunks, seats=(f"perslib {self.entry.address}", seats)):
-                for result in found:
+            for results, spent in spread(client, work, chunks, seats=(f"perslib {self.entry.address}", seats)):
+                for result in results:
                     sink(result)
                 took = Ledger.from_dict(spent)
                 self.ledger.add(took)
-                shown.move(len(found), took.total.calls)
+                shown.move(len(results), took.total.calls)
 
     def digest(self, question: Asked) -> str:
         """Return the content address of a question put to this backbone: all that can change the answer, and no more."""
@@ -284,16 +284,16 @@ class Backbone:
             await client.transport.open()
             where = self.name, self.entry.address, self.model
             if self.entry.kind == "decisions":
-                found = probe.describe_deciding(*where)
+                abilities = probe.describe_deciding(*where)
             else:
-                found = await probe.probe_endpoint(*where, send, models)
+                abilities = await probe.probe_endpoint(*where, send, models)
             form, refusal = await probe.probe_decisions(client.transport)
-            return replace(found, decisions=form, no_decisions=refusal)
+            return replace(abilities, decisions=form, no_decisions=refusal)
 
-        found = event_loop.run_on_loop(ask_all())
-        self.abilities.probe, self.abilities.thinks = found, fresh.thinks
-        save_probe(found)
-        return found
+        abilities = event_loop.run_on_loop(ask_all())
+        self.abilities.probe, self.abilities.thinks = abilities, fresh.thinks
+        save_probe(abilities)
+        return abilities
 
     def rung(self, schema: Mapping[str, Any]) -> ReplyFormat:
         """Return the form in which a reply with this schema is asked for first."""

@@ -171,10 +171,10 @@ class CachedEmbedder:
         texts = _check_texts(texts)
         about = {"embedding": self.name, "at": self._address, "kind": kind}
         keys = [digest({**about, "text": text}) for text in texts]
-        found = self._cache.get_vectors(dict.fromkeys(keys))
-        missing = {key: text for key, text in zip(keys, texts) if key not in found}
-        found |= self._encode_missing(missing, kind)
-        return np.stack([found[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+        vectors = self._cache.get_vectors(dict.fromkeys(keys))
+        missing = {key: text for key, text in zip(keys, texts) if key not in vectors}
+        vectors |= self._encode_missing(missing, kind)
+        return np.stack([vectors[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
 
     def _encode_missing(self, missing: Mapping[str, str], kind: Kind) -> dict[str, Vectors]:
         """Encode the texts that the cache does not have, by content address, and keep the vectors."""
@@ -230,8 +230,8 @@ class CharacterTfidf:
             return np.zeros((0, 0), np.float32)
         if self._vectorizer is None:
             self._vectorizer = _fit_characters(texts)
-        found = self._vectorizer.transform(texts)
-        return unit(found if isinstance(found, np.ndarray) else found.toarray())
+        vectors = self._vectorizer.transform(texts)
+        return unit(vectors if isinstance(vectors, np.ndarray) else vectors.toarray())
 
 
 def _fit_characters(texts: list[str]) -> Any:

@@ -147,14 +147,14 @@ def entry(name: str, **overrides: Any) -> BackboneEntry:
     place = f"backbone({name!r})"
     problems: list[Problem] = []
     checked = _check_entry(overrides, place, problems)
-    found = replace(known[name], **checked) if not problems else known[name]
-    if not found.model:
+    entry = replace(known[name], **checked) if not problems else known[name]
+    if not entry.model:
         problems.append(Problem(place, "has no model; give one: " + f"backbone({name!r}, model=…)"))
-    if found.kind != "embedded" and not found.base_url:
+    if entry.kind != "embedded" and not entry.base_url:
         problems.append(Problem(place, "has no base_url, the address of its endpoint"))
     if problems:
         raise DataError(problems)
-    return found
+    return entry
 
 
 def restore_entry(record: Any, place: str) -> BackboneEntry:
@@ -216,11 +216,11 @@ def _check_entry(table: Mapping[str, Any], place: str, problems: list[Problem]) 
     if isinstance(prices, Prices):
         del plain["prices"]
     try:
-        found = check(plain, ENTRY, place) or _unsendable(table.get("extra_body"), f"{place} extra_body")
+        faults = check(plain, ENTRY, place) or _unsendable(table.get("extra_body"), f"{place} extra_body")
     except (RecursionError, TypeError, ValueError) as error:
-        found = [Problem(place, f"holds what no request can: {error}")]
-    if found:
-        problems += found
+        faults = [Problem(place, f"holds what no request can: {error}")]
+    if faults:
+        problems += faults
         return {}
     good = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items()}
     good |= {name: int(value) for name, value in good.items() if isinstance(value, float) and value.is_integer()}

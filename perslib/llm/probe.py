@@ -45,7 +45,7 @@ Listing = Callable[[], Awaitable[Mapping[str, Any]]]
 
 async def probe_decisions(transport: Transport) -> tuple[DecisionForm, str]:
     """Return the form in which an endpoint takes typed questions, or no form and what it says; one try of each."""
-    said = ""
+    words_of_server = ""
     asked: tuple[DecisionForm, ...] = (transport.entry.decisions,) if transport.entry.decisions else FORMS
     for form in asked:
         abilities = Abilities(replace(transport.entry, decisions=form))
@@ -54,12 +54,12 @@ async def probe_decisions(transport: Transport) -> tuple[DecisionForm, str]:
             answer = read_decisions(form, _TYPED.questions, reply)
         except (Refused, TransportError) as no:
             words = no.words if isinstance(no, TransportError) else str(no).partition("): ")[2].partition(" — ")[0]
-            said = said if getattr(no, "status", 0) == 404 and said else words
+            words_of_server = words_of_server if getattr(no, "status", 0) == 404 and words_of_server else words
         else:
             if answer.error is None:
                 return form, ""
-            said = answer.error
-    return "", said
+            words_of_server = answer.error
+    return "", words_of_server
 
 
 def describe_deciding(backbone: str, endpoint: str, model: str) -> Probe:
@@ -139,8 +139,8 @@ def estimate_seconds(entry: BackboneEntry, tokens_in: int, tokens_out: int, call
     """
     cache = Cache(policy="only")
     records = cache.latest(entry.name, LATEST) if cache.path.is_file() else []
-    found = read_probe(entry)
-    pace = pace_of([Answer.from_record(record) for record in records]) or (found and found.pace)
+    measured = read_probe(entry)
+    pace = pace_of([Answer.from_record(record) for record in records]) or (measured and measured.pace)
     if not pace:
         return None
     return float(np.dot(pace, [tokens_in, tokens_out])) / max(1, min(entry.at_once, calls))
@@ -148,8 +148,8 @@ def estimate_seconds(entry: BackboneEntry, tokens_in: int, tokens_out: int, call
 
 def _object(reply: Answer | None) -> dict[str, Any] | None:
     """Return the JSON object that a reply is."""
-    found = json_or(reply.text, None) if reply else None
-    return found if isinstance(found, dict) else None
+    value = json_or(reply.text, None) if reply else None
+    return value if isinstance(value, dict) else None
 
 
 def _is_cut_json(reply: Answer | None) -> bool:

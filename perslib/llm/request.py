@@ -76,8 +76,8 @@ class Request:
 
     def __post_init__(self) -> None:
         if isinstance(self.messages, str):
-            said = [{"role": "user", "content": self.messages}] if self.messages.strip() else []
-            object.__setattr__(self, "messages", said)
+            messages = [{"role": "user", "content": self.messages}] if self.messages.strip() else []
+            object.__setattr__(self, "messages", messages)
         check_questions(self.questions)
         if not self.messages:
             raise ValueError("Request.messages is empty: give a text, or a list of {role, content}")

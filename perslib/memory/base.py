@@ -194,17 +194,17 @@ def resolve_citations(cited: Iterable[str], block: Block, memory: UserMemory | N
     """Return what these names stand for in the block's evidence and the memory; ids of statements in either case."""
     statements = {s.id: s for s in memory.statements} if memory else {}
     turns = turns_by_id(block)
-    said: list[Statement | str] = []
+    citations: list[Statement | str] = []
     behind: list[str] = []
     for name in dict.fromkeys(cited):
         if statement := statements.get(name.strip().upper()):
-            said.append(statement)
+            citations.append(statement)
             behind += statement.turns
         elif name in turns:
             behind.append(name)
         else:
-            said.append(name)
-    return Citations(tuple(said), {name: turns[name] for name in dict.fromkeys(behind) if name in turns})
+            citations.append(name)
+    return Citations(tuple(citations), {name: turns[name] for name in dict.fromkeys(behind) if name in turns})
 
 
 #: User, scenario, and how many judged replies the memory was built with beside the evidence.

@@ -41,8 +41,8 @@ class Lender:
         self._parts = {"evidence": turns, "sessions": pool.sessions, "events": pool.events.dropna(subset="session")}
         scored = turns.dropna(subset="score")
         scores = scored["score"].astype(int).to_numpy()
-        found = scored[BLOCK].assign(**{f"s{k}": scores == k for k in range(1, 6)})
-        self._counts = found.groupby(BLOCK).sum()
+        shares = scored[BLOCK].assign(**{f"s{k}": scores == k for k in range(1, 6)})
+        self._counts = shares.groupby(BLOCK).sum()
         self._of_user = self._counts.groupby("user").sum()
 
     def lend(self, block: Block) -> Block:
@@ -104,8 +104,8 @@ def _as_own(block: Block, parts: Mapping[str, pd.DataFrame]) -> Block:
     for part, rows in parts.items():
         own = getattr(block, part)
         # What led up to the sessions that are judged is no memory of others, and stays.
-        kept = own[own["scenario"] == block.scenario] if part == "events" else own.iloc[:0]
-        joined = pd.concat([frame.astype(object) for frame in (kept, rows)], ignore_index=True)
+        events = own[own["scenario"] == block.scenario] if part == "events" else own.iloc[:0]
+        joined = pd.concat([frame.astype(object) for frame in (events, rows)], ignore_index=True)
         frames[part] = joined.reindex(columns=own.columns).assign(user=block.user).astype(own.dtypes.to_dict())
     return replace(block, **frames)
 

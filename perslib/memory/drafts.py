@@ -227,9 +227,9 @@ def save_draft(draft: Draft, name: str) -> Path:
         "lines": list(map(asdict, draft.lines)),
         "built": list(map(asdict, memory.statements)),
     }
-    beside = path.with_suffix(".part")
-    beside.write_text(json.dumps(record, ensure_ascii=False, indent=1), encoding="utf-8")
-    beside.replace(path)
+    partial = path.with_suffix(".part")
+    partial.write_text(json.dumps(record, ensure_ascii=False, indent=1), encoding="utf-8")
+    partial.replace(path)
     return path
 
 
@@ -272,18 +272,18 @@ def _path(name: str, user: str, scenario: str) -> Path:
 
 
 def _draft(record: dict[str, Any], block: Block) -> Draft:
-    said = {**record, "counts": record["built_counts"], "statements": record["built"]}
+    record_of_draft = {**record, "counts": record["built_counts"], "statements": record["built"]}
     built: UserMemory
     if record["trait_of"]:  # measured anew in the user's turns: a file keeps what is said, not what is counted
         again = MeasuredSystem(record["language"]).measure(block)
-        built = replace(make_value(MeasuredMemory, said), traits=again.traits)
+        built = replace(make_value(MeasuredMemory, record_of_draft), traits=again.traits)
     elif record.get("ranges"):
         ranges = {trait: (float(low), float(high)) for trait, (low, high) in record["ranges"].items()}
-        built = replace(make_value(PreferenceMemory, said), ranges=ranges)
+        built = replace(make_value(PreferenceMemory, record_of_draft), ranges=ranges)
     elif further := next((name for name in saved_memory if record.get(name)), ""):
-        built = saved_memory[further](make_value(UserMemory, said), record[further])
+        built = saved_memory[further](make_value(UserMemory, record_of_draft), record[further])
     else:
-        built = make_value(UserMemory, said)
+        built = make_value(UserMemory, record_of_draft)
     return Draft(built, make_value(tuple[DraftStatement, ...], record["lines"]), as_counts(record["counts"]))
 
 

@@ -72,8 +72,8 @@ def tokens(text: str) -> list[str]:
 @lru_cache(maxsize=2_000)
 def _pairs(text: str) -> frozenset[int]:
     """Return neighbouring tokens of a text, as hashes of themselves (ints are small to keep)."""
-    found = tokens(text)
-    return frozenset(map(hash, pairwise(found))) if len(found) > 1 else frozenset(map(hash, found))
+    words = tokens(text)
+    return frozenset(map(hash, pairwise(words))) if len(words) > 1 else frozenset(map(hash, words))
 
 
 def _share(part: frozenset[int], whole: frozenset[int]) -> float:
@@ -82,16 +82,16 @@ def _share(part: frozenset[int], whole: frozenset[int]) -> float:
 
 @lru_cache(maxsize=KEPT)
 def _reply(text: str) -> dict[str, float]:
-    found = tokens(text)
+    words = tokens(text)
     return {
-        "length": _log(len(found)),
-        "short": max(_log(60) - _log(len(found)), 0.0),
+        "length": _log(len(words)),
+        "short": max(_log(60) - _log(len(words)), 0.0),
         "lines": _log(text.count("\n")),
         "items": _times(_IN_REPLY["item"], text),
         "headings": _times(_IN_REPLY["heading"], text),
         "bold": _times(_BOLD, text),
         "table": _has(_TABLE, text),
-        "variety": len(set(found[:200])) / max(len(found[:200]), 1),
+        "variety": len(set(words[:200])) / max(len(words[:200]), 1),
         "numbers": _times(_NUMBER, text),
         "prices": _times(_IN_REPLY["price"], text),
         "links": _has(_IN_REPLY["link"], text),
@@ -157,8 +157,8 @@ class TurnContext:
 @lru_cache(maxsize=KEPT)
 def measure_traits(said: TurnContext) -> np.ndarray:
     """Return the features of one turn, in the order of `NAMES`."""
-    found = {**_reply(said.reply), **_request(said.request), **_between(said)}
-    return np.array([found[name] for name in NAMES])
+    traits = {**_reply(said.reply), **_request(said.request), **_between(said)}
+    return np.array([traits[name] for name in NAMES])
 
 
 def read_block_turns(block: Block) -> tuple[list[TurnContext], list[TurnContext]]:

@@ -64,7 +64,7 @@ class MeasuredMemory(UserMemory):
         if self.traits is None or not self.traits.told:
             return None
         words, values = read_phrases("measured", self.language), _measure_turns([read_target_turn(target)])[0]
-        said = [
+        sentences = [
             words["is"].format(
                 trait=read_phrases("traits", self.language)[name],
                 value=(words["yes"] if values[i] > 0.5 else words["no"])
@@ -74,7 +74,7 @@ class MeasuredMemory(UserMemory):
             for name, i in self.traits.told
         ]
         score = f"{self.traits.score(values):.1f}"
-        return words["here"].format(traits=words["join"].join(said), score=score)
+        return words["here"].format(traits=words["join"].join(sentences), score=score)
 
 
 class MeasuredSystem(MemorySystem):
@@ -101,26 +101,26 @@ class MeasuredSystem(MemorySystem):
         """Return the measured memory, with what another one says in front."""
         memory, known = make_counts_memory(MeasuredMemory, block, judged, self.name, language=self.language)
         rated = known[known["score"].notna()].reset_index(drop=True)
-        said = () if other is None else other.statements
+        statements = () if other is None else other.statements
         if other is not None:
-            memory = replace(memory, statements=said, error=other.error, prompt=other.prompt)
+            memory = replace(memory, statements=statements, error=other.error, prompt=other.prompt)
         if len(rated) < FEWEST or rated["score"].nunique() < 2:
             return memory
         # Replies that nobody rated are there all the same: the next is not the first, may repeat them, or outgrow them.
         said_there = [reply for reply, has in zip(read_evidence_turns(known), known["score"].notna()) if has]
         traits = Traits(said_there, rated["score"].to_numpy(float))
         ids = [turn_id(*row) for row in rated[["scenario", "session", "turn"]].itertuples(index=False)]
-        told = tuple(self._statements(traits, ids, first=len(said) + 1))
-        trait_of = {s.id: name for s, (name, _) in zip(told, traits.told)}
-        return replace(memory, statements=(*said, *told), turns=tuple(ids), traits=traits, trait_of=trait_of)
+        own = tuple(self._statements(traits, ids, first=len(statements) + 1))
+        trait_of = {s.id: name for s, (name, _) in zip(own, traits.told)}
+        return replace(memory, statements=(*statements, *own), turns=tuple(ids), traits=traits, trait_of=trait_of)
 
     def _statements(self, traits: Traits, ids: list[str], first: int) -> Iterator[Statement]:
         for name, i in traits.told:
             high, low, cut = traits.contrast(i, name)
             filled = {"high": _format_compared(name, high), "low": _format_compared(name, low), "cut": cut}
             cited = tuple(ids[k] for k in traits.find_extreme_turns(i))
-            said, named = read_phrases("measured", self.language), read_phrases("traits", self.language)
-            text = said[TRAITS[name]].format(trait=named[name], **filled)
+            phrases, named = read_phrases("measured", self.language), read_phrases("traits", self.language)
+            text = phrases[TRAITS[name]].format(trait=named[name], **filled)
             yield Statement(f"M{first}", "measured", text, cited)
             first += 1
 
@@ -156,10 +156,10 @@ class Traits:
 
     def without(self, names: Collection[str]) -> Traits:
         """Return the same with these traits neither told nor weighed."""
-        kept = copy(self)
-        kept.told = [(name, i) for name, i in self.told if name not in names]
-        kept.weights = np.where([name in names for name in TRAITS], 0.0, self.weights)
-        return kept
+        copied = copy(self)
+        copied.told = [(name, i) for name, i in self.told if name not in names]
+        copied.weights = np.where([name in names for name in TRAITS], 0.0, self.weights)
+        return copied
 
     def contrast(self, i: int, name: str) -> tuple[float, float, int]:
         """Return where a trait differs: for a mark, the mean score with and without it; else its mean in high and low."""

@@ -28,9 +28,9 @@ def count_ngrams(texts: Sequence[str], size: int) -> sparse.csr_array:
         column = ((mixed * _ODD) >> np.uint64(46)).astype(np.int64)
     within = text_of[: len(mixed)] == text_of[size - 1 :]
     shape = (len(texts), COLUMNS)
-    found = sparse.coo_array((np.ones(within.sum()), (text_of[: len(mixed)][within], column[within])), shape).tocsr()
-    found.sum_duplicates()
-    return found
+    counts = sparse.coo_array((np.ones(within.sum()), (text_of[: len(mixed)][within], column[within])), shape).tocsr()
+    counts.sum_duplicates()
+    return counts
 
 
 def weigh_ngrams(counts: sparse.csr_array) -> npt.NDArray[np.float64]:

@@ -88,8 +88,8 @@ class PreferenceMemory(UserMemory):
         """Return a statement of a preference whose trait and points are those of its words."""
         if statement.text == self.word(statement) or statement.field == "unknown":
             return statement
-        found = understand(statement.text, self.language)
-        trait, points = found or (None, None)
+        traits = understand(statement.text, self.language)
+        trait, points = traits or (None, None)
         return replace(statement, field="preference", trait=trait, points=points, points_low=None, points_high=None)
 
 
@@ -113,8 +113,8 @@ def understand(text: str, language: str = "en") -> tuple[str, float] | None:
     words the trait whose name means the most similar is taken, where the embedded model is at hand and sure.
     """
     sentence = text.lower()
-    found = find_traits(text)
-    trait_sign = found[0] if found else _most_similar(text, language)
+    traits = find_traits(text)
+    trait_sign = traits[0] if traits else _most_similar(text, language)
     if trait_sign is None:
         return None
     trait, sign = trait_sign
@@ -126,8 +126,8 @@ def find_traits(text: str) -> list[tuple[str, int]]:
     words.
     """
     sentence = text.lower()
-    found = [(match.start(), trait, sign) for trait, sign, cue in _cues() if (match := cue.search(sentence))]
-    return [(trait, sign) for _, trait, sign in sorted(found)]
+    matches = [(match.start(), trait, sign) for trait, sign, cue in _cues() if (match := cue.search(sentence))]
+    return [(trait, sign) for _, trait, sign in sorted(matches)]
 
 
 @cache

@@ -66,8 +66,8 @@ class DialogueTextForm(TextForm):
 
     def of_turns(self, turns: pd.DataFrame) -> list[str]:
         """Return the text of each turn of a history."""
-        said = zip(turns["task"].fillna(""), list_messages_before(turns, self.record))
-        tasks = ["\n".join([task, *(m["content"] for m in before)]) for task, before in said]
+        messages = zip(turns["task"].fillna(""), list_messages_before(turns, self.record))
+        tasks = ["\n".join([task, *(m["content"] for m in before)]) for task, before in messages]
         return super().of_turns(turns.assign(task=tasks))
 
     def of_target(self, target: Target) -> str:
@@ -117,16 +117,16 @@ def select_rated_turns(block: Block) -> pd.DataFrame:
 
 def list_messages_before(turns: pd.DataFrame, messages: int) -> list[tuple[Message, ...]]:
     """Return the last messages of its session before the reply of each turn, the request included."""
-    said: dict[tuple[str, str], list[Message]] = {}
-    found = []
+    messages_of: dict[tuple[str, str], list[Message]] = {}
+    rows = []
     columns = (turns[name].to_numpy(object) for name in ("scenario", "session", "earlier", "request", "response"))
     for scenario, name, earlier, request, response in zip(*columns):
-        session = said.setdefault((scenario, name), [])
+        session = messages_of.setdefault((scenario, name), [])
         asked = [*earlier, *([request] if isinstance(request, str) else [])]
         session += [{"role": "user", "content": text} for text in asked]
-        found.append(tuple(session[-messages:] if messages else ()))
+        rows.append(tuple(session[-messages:] if messages else ()))
         session.append({"role": "assistant", "content": response})
-    return found
+    return rows
 
 
 def turn_id(scenario: str, session: str, turn: int) -> str:
@@ -150,10 +150,10 @@ class Retrieval:
         """Return the cosine of each target (row) with each turn of `history(block)` (column)."""
         history, targets = self.form.of_turns(block.evidence), [self.form.of_target(t) for t in block]
         # Those that are not rated are counted all the same: they are targets of the user's other blocks.
-        kept = block.evidence["score"].notna() | (self.among == "all")
+        is_used = block.evidence["score"].notna() | (self.among == "all")
         if not self._ngrams.holds([*history, *targets]):
             self._ngrams = _Ngrams([*history, *targets], self.form.ngrams)
-        old = self._ngrams.counts([t for t, keep in zip(history, kept) if keep])
+        old = self._ngrams.counts([t for t, keep in zip(history, is_used) if keep])
         new = self._ngrams.counts(targets)
         idf = _idf(old, self.form.max_features)
         product = weigh_rows(new, idf, self.form.sublinear) @ weigh_rows(old, idf, self.form.sublinear).T
@@ -278,14 +278,14 @@ def _pack_digits(digits: Sequence[tuple[Places, int]]) -> Places:
 
 def _idf(counts: sparse.csr_array, max_features: int | None) -> Values:
     """Return ln((1 + n)/(1 + df)) + 1 for the n-grams of the history; 0 for those it lacks or that were cut."""
-    found = np.bincount(counts.indices, minlength=counts.shape[1])
-    kept = np.flatnonzero(found)
-    if max_features is not None and len(kept) > max_features:
-        total = np.bincount(counts.indices, counts.data, counts.shape[1]).astype(np.int64)[kept]
+    documents = np.bincount(counts.indices, minlength=counts.shape[1])
+    columns = np.flatnonzero(documents)
+    if max_features is not None and len(columns) > max_features:
+        total = np.bincount(counts.indices, counts.data, counts.shape[1]).astype(np.int64)[columns]
         # scikit-learn's own cut, unstable sort included: which of equally frequent n-grams stay is its choice.
-        kept = kept[(-total).argsort()[:max_features]]
+        columns = columns[(-total).argsort()[:max_features]]
     idf = np.zeros(counts.shape[1])
-    idf[kept] = np.log((1 + counts.shape[0]) / (1 + found[kept])) + 1
+    idf[columns] = np.log((1 + counts.shape[0]) / (1 + documents[columns])) + 1
     return idf
 
 

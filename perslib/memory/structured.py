@@ -82,7 +82,7 @@ def _cut(rated: pd.DataFrame, length: int, *, examples: bool = True) -> PromptTu
     sessions = [
         {
             "task_name": scenario,
-            "task": truncate_text(told, TASK) if isinstance(told := group[0][1]["task"], str) else "",
+            "task": truncate_text(task, TASK) if isinstance(task := group[0][1]["task"], str) else "",
             "turns": [_turn(*one, length, length) for one in group],
         }
         for (scenario, _), group in by_session.items()
@@ -182,15 +182,15 @@ def statements_of(answer: Answer, ids: Sequence[str]) -> list[Statement]:
     marked unfounded.
     """
     written = answer.data or {}
-    found: list[tuple[str, str | None, dict[str, Any]]] = []
+    statements: list[tuple[str, str | None, dict[str, Any]]] = []
     for name in (*_SINGLE, "user_specific_requirements", "preferred_response_format"):
-        said = written.get(name) or []
-        found += [(name, None, one) for one in (said if isinstance(said, list) else [said])]
+        items = written.get(name) or []
+        statements += [(name, None, one) for one in (items if isinstance(items, list) else [items])]
     for note in written.get("task_specific_observations", []):
-        said = {"statement": note["observation"], "turns": note["turns"]}
-        found.append(("task_specific_observations", note["task_name"], said))
-    kept = [(f, task, s) for f, task, s in found if s.get("statement", "").strip()]
-    return [_statement(f"M{i}", f, task, s, ids) for i, (f, task, s) in enumerate(kept, 1)]
+        items = {"statement": note["observation"], "turns": note["turns"]}
+        statements.append(("task_specific_observations", note["task_name"], items))
+    stated = [(f, task, s) for f, task, s in statements if s.get("statement", "").strip()]
+    return [_statement(f"M{i}", f, task, s, ids) for i, (f, task, s) in enumerate(stated, 1)]
 
 
 def _statement(id: str, field: str, task: str | None, said: dict[str, Any], ids: Sequence[str]) -> Statement:

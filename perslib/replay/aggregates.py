@@ -43,8 +43,8 @@ def summarize_candidates(
     With `inclusion`, the replay set the turns were drawn in, every mean and share weighs a turn by the inverse of
     its probability (Hájek): within groups, that is; users, scenarios and blocks count alike. n1 … n5 stay counts.
     """
-    found = _summaries(verdicts, score, inclusion)
-    return pd.DataFrame([row for _, rows in found for row in rows])
+    summaries = _summaries(verdicts, score, inclusion)
+    return pd.DataFrame([row for _, rows in summaries for row in rows])
 
 
 def _summaries(
@@ -76,8 +76,8 @@ def _row(of: CandidateScores, place: int) -> dict[str, Any]:
     bounds: dict[str, float] = {}
     for name, values in means.items():
         least, most = (0, 1) if (is_share := name in ("sat", "dsat")) else (1, 5)  # no mean lies outside the scale
-        found = estimate(drop_if_few(values, carriers) if is_share else values, name, "share" if is_share else "plain")
-        bounds |= {end: float(np.clip(bound, least, most)) for end, bound in found.items()}
+        row = estimate(drop_if_few(values, carriers) if is_share else values, name, "share" if is_share else "plain")
+        bounds |= {end: float(np.clip(bound, least, most)) for end, bound in row.items()}
     by_score = {s: whole == s for s in range(1, 6)}
     shares = {f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()}
     return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}

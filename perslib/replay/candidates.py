@@ -83,8 +83,8 @@ class Candidate:
             rows.append({**key, **settings, "context": self.shows.name, **vars(shown), "error": NO_REQUEST})
             if target.request is not None:
                 system = [{"role": "system", "content": shown.system}] if shown.system else []
-                said = target.prefix if self.window is None else target.window(self.window)
-                messages = [*system, *map(dict, said)]
+                prefix = target.prefix if self.window is None else target.window(self.window)
+                messages = [*system, *map(dict, prefix)]
                 # brief: a reply that was cut counts, for the user would have seen it
                 requests.append(Request(messages, **settings, prompt=shown.prompt, brief=True))
         answers = await ask(requests, "candidate") if requests else ()
@@ -105,9 +105,9 @@ def generate_replies(
     turns = known_turns(corpus, replay_turns)
     blocks = (block for block, _ in blocks_of(corpus, turns))
     display["totals"] = {"candidate": len(turns)}
-    found = backbone.map(candidate.reply, blocks, **display)
+    replies = backbone.map(candidate.reply, blocks, **display)
     columns = ["candidate", *TURN, "records"]
-    rows = pd.DataFrame([row for of_block in found for row in of_block], columns=None if found else columns)
+    rows = pd.DataFrame([row for of_block in replies for row in of_block], columns=None if replies else columns)
     rows = rows.assign(
         candidate=candidate.name_with(backbone.name),
         backbone=backbone.name,

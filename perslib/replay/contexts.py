@@ -140,14 +140,14 @@ class RetrievalContext(Context):
         history = retrieval.history(block)
         if history.empty:
             return [ContextMessage(memory=f"{self.name}, no history")] * len(block)
-        before, rows, found = list_messages_before(history, BEFORE), history.to_dict("records"), []
+        before, rows, shown = list_messages_before(history, BEFORE), history.to_dict("records"), []
         for near in retrieval.nearest(block, RECORDS, self.strategy):
             records = [_record(n, rows[i], before[i]) for n, (i, _) in enumerate(near, 1)]
             ids = tuple(turn_id(*(rows[i][c] for c in ("scenario", "session", "turn"))) for i, _ in near)
-            found.append(
+            shown.append(
                 replace(self.render_message("candidate_records", records=records), memory=self.name, records=ids)
             )
-        return found
+        return shown
 
 
 @context("diverse")
@@ -170,8 +170,8 @@ class MemoryContext(Context):
     async def show(self, block: Block, ask: Ask) -> list[ContextMessage]:
         """Build the memory; it sees none of the block's targets."""
         memory = await self.memory.build(replace(block, targets=block.targets.iloc[:0]), ask)
-        past, told = not block.evidence.empty, [memory.recall(target) for target in block]
-        if past and memory.error is None and not memory.statements and not any(told):
+        past, recalled = not block.evidence.empty, [memory.recall(target) for target in block]
+        if past and memory.error is None and not memory.statements and not any(recalled):
             raise _speechless(memory.system)
         lack = (memory.error or "nothing that bears on this turn") if past else "no history"
         nothing = ContextMessage(memory=f"{memory.system}, {lack}")
@@ -183,7 +183,7 @@ class MemoryContext(Context):
             )
             if of
             else nothing
-            for of, target in zip(told, block)
+            for of, target in zip(recalled, block)
         ]
 
 

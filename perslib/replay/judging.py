@@ -64,13 +64,13 @@ def judge_candidates(
         order += rows
     if fit and judge.inputs.train:
         fit_judge(judge, corpus, (block for block, _ in blocks_of(corpus, replies)), backbone, **work_options)
-    found = judge_blocks(judge, blocks, backbone, **work_options)
-    verdicts = make_verdict_frame(judge, corpus, backbone, blocks, found, list(replies.loc[order, "candidate"]))
+    judged = judge_blocks(judge, blocks, backbone, **work_options)
+    verdicts = make_verdict_frame(judge, corpus, backbone, blocks, judged, list(replies.loc[order, "candidate"]))
     every = replies[KEY].merge(verdicts, how="left", on=KEY, validate="1:1")
     missing: dict[str, Any] = {**make_judge_columns(judge, corpus, backbone), "mode": "unscored"}
     missing["error"] = "no reply: " + replies["error"].fillna("it is empty")
-    told = {name: every[name].where(is_given, value) for name, value in missing.items()}
-    return coerce(every.assign(**told), "verdicts")
+    columns = {name: every[name].where(is_given, value) for name, value in missing.items()}
+    return coerce(every.assign(**columns), "verdicts")
 
 
 def judge_recorded_replies(

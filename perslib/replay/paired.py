@@ -90,16 +90,16 @@ def _pair(of: CandidateScores, candidate: str, other: str, seed: int) -> dict[st
     delta[np.abs(delta) < EXACT] = 0.0
     groups = Groups(of, delta)
     counts = (common, groups.present, has & ~has_other, has_other & ~has, asked & ~has & ~has_other)
-    found: dict[str, Any] = {name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)}
+    row: dict[str, Any] = {name: int(counted.sum()) for name, counted in zip(_COUNTS, counts, strict=True)}
     for prefix, group in _GROUPS.items():
         changes = (lambda means: means > EXACT, lambda means: means < -EXACT, None)
-        win, lose, apart = (groups.over(group, change) for change in changes)
-        rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), apart)
+        win, lose, differing = (groups.over(group, change) for change in changes)
+        rates = (win, np.round(1 - win - lose, 12) + 0.0, lose, ratio(win, win + lose), differing)
         for rate, value in zip(_RATES, rates, strict=True):
-            found |= estimate(value, prefix + rate, "plain" if rate == _RATES[-1] else "share")
+            row |= estimate(value, prefix + rate, "plain" if rate == _RATES[-1] else "share")
     # One total a user: their sum over users is the mean difference times the number of turns.
     totals = groups.total.sum(axis=1)[groups.present]
-    return {**found, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_FLIPPED else np.nan}
+    return {**row, "mean_delta_p": sign_flip(totals, seed=seed) if len(totals) >= FEWEST_FLIPPED else np.nan}
 
 
 def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], score: str = SCORE) -> pd.DataFrame:
@@ -126,6 +126,8 @@ def self_preference(verdicts: pd.DataFrame, families: Mapping[str, str], score: 
         if name in families
     }
     made_by, users = (replies.index.get_level_values(name) for name in ("candidate", "user"))
-    found = own_family_preference(replies, made_by, users, families, judge_families=known)
+    preferred = own_family_preference(replies, made_by, users, families, judge_families=known)
     names = {"own_makers": "own_candidates", "other_makers": "other_candidates", "rows": "turns", "units": "users"}
-    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(found.drop(columns="judge").rename(columns=names))
+    return pd.DataFrame(judges, columns=["judge", "backbone"]).join(
+        preferred.drop(columns="judge").rename(columns=names)
+    )

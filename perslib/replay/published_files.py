@@ -55,9 +55,9 @@ def read_replies(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame
         error = (why if isinstance(why, str) and why else EMPTY) if missing else None
         about = {"candidate": candidate, "family": family_of(candidate), **_origin(line)}
         rows.append({**about, "response": None if missing else response, "error": error})
-    kept = keep_last(rows, lines, KEYS["replies"])
-    replies = coerce(kept, "replies", Path(path).name)
-    replies.attrs = kept.attrs
+    latest = keep_last(rows, lines, KEYS["replies"])
+    replies = coerce(latest, "replies", Path(path).name)
+    replies.attrs = latest.attrs
     return replies
 
 
@@ -73,8 +73,8 @@ def _candidate(name: str, context: str) -> str:
     Published files of one model in several contexts all name the model alone, and would be taken for one candidate. A
     name that says the context already stays (`model · tfidf`).
     """
-    said = context in ("prefix", "recorded") or name.endswith((f" ({context})", f" · {context}"))
-    return name if said else f"{name} ({context})"
+    has_context = context in ("prefix", "recorded") or name.endswith((f" ({context})", f" · {context}"))
+    return name if has_context else f"{name} ({context})"
 
 
 def _context(line: PublishedLine) -> str:
@@ -207,29 +207,33 @@ def _read_verdicts(path: Path | str, corpus: Corpus | None, kind: Literal["score
 
 
 def _verdict(line: PublishedLine) -> Record:
-    said = line.said
-    raw, method = said["raw"], line.record.get("calibration_method")
+    judgement = line.said
+    raw, method = judgement["raw"], line.record.get("calibration_method")
     error = NO_SCORE if raw is None else None
     if line.record.get("parse_ok") is False:
         error = UNREADABLE.format(score="" if raw is None else f"{raw:g}")
-    texts = {column: said.get(column) for column in ("reason", "rationale")}
+    texts = {column: judgement.get(column) for column in ("reason", "rationale")}
     texts = {column: text if isinstance(text, str) and text else None for column, text in texts.items()}
     verdict = {**_judge(line), **texts, "error": error, "method": method, "calibrated": None, "raw": None}
     if error:
         return {**verdict, "mode": "unscored"}
-    scores = {"raw": raw, "expected": said.get("expected"), "calibrated": said.get("given") if method else None}
+    scores = {
+        "raw": raw,
+        "expected": judgement.get("expected"),
+        "calibrated": judgement.get("given") if method else None,
+    }
     return {**verdict, **scores, "satisfied": round(raw) >= 4}
 
 
 def _judge(line: PublishedLine) -> Record:
     """Return which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
-    said = line.said
-    model, baseline, memory = said.get("model"), line.record.get("baseline_name"), said.get("memory_model")
+    judgement = line.said
+    model, baseline, memory = judgement.get("model"), line.record.get("baseline_name"), judgement.get("memory_model")
     remembers = bool(line.record.get("with_memory", memory not in (None, "none")))
-    version = said.get("memory_version") or "structured"
+    version = judgement.get("memory_version") or "structured"
     return {
         "judge": baseline or ("structured memory" if remembers else "no memory"),
         "backbone": str(model).removeprefix(_GENERIC) if model and model != baseline else None,
         "memory": f"{version} by {memory or 'a model not named'}" if remembers else None,
-        "prompt": said.get("prompt"),
+        "prompt": judgement.get("prompt"),
     }

@@ -64,25 +64,25 @@ def read_lines(
         whole = whole_characters(raw.decode("latin-1")).encode("latin-1") if kind in APPENDED else raw
         lines = json_lines(whole, path.name)
     targets = None if corpus is None else cache(partial(targets_of, corpus))  # blocks are cut once
-    found: list[PublishedLine] = []
+    parsed: list[PublishedLine] = []
     problems: list[Problem] = []
     value: Any
     for place, value, _ in lines:
-        said = _rename_fields(value) if isinstance(value, dict) else value
-        wrong = [value] if isinstance(value, Problem) else check(said, schema, place)
+        record = _rename_fields(value) if isinstance(value, dict) else value
+        wrong = [value] if isinstance(value, Problem) else check(record, schema, place)
         if not wrong:
-            turn = said["user"], said["scenario"], said["session"].removesuffix(".json"), int(said["turn"])
+            turn = record["user"], record["scenario"], record["session"].removesuffix(".json"), int(record["turn"])
             misfit = _other_turn(value, turn)
             if targets and not misfit:
                 misfit = _unlike(value, turn, targets(*turn[:2]).get(turn[2:]))
             wrong = [Problem(place, misfit)] if misfit else []
-            found.append(PublishedLine(place, dict(zip(TURN, turn)), said, value))
+            parsed.append(PublishedLine(place, dict(zip(TURN, turn)), record, value))
         problems += wrong
     if problems:
         raise DataError(problems, REMEDY)
-    if not found:
+    if not parsed:
         raise DataError(Problem(path.name, "holds no line"), "Not one line is left to read.")
-    return found
+    return parsed
 
 
 def keep_last(
@@ -105,18 +105,18 @@ def keep_last(
 
 def _rename_fields(record: Record) -> Record:
     """Return what a line says under our names, the parts of its turn as texts; what it has no key for is not there."""
-    said = {}
+    renamed = {}
     for column, names in NAMES.items():
         if there := [record[name] for name in names if name in record]:
-            said[column] = next((value for value in there if value is not None), None)
+            renamed[column] = next((value for value in there if value is not None), None)
     sample = record.get("sample_id")
     parts = _SAMPLE.fullmatch(sample) if isinstance(sample, str) else None
     for key in TURN:
-        value = parts[key] if parts and said.get(key) is None else said.get(key)
+        value = parts[key] if parts and renamed.get(key) is None else renamed.get(key)
         whole = isinstance(value, float) and value.is_integer()  # as data frames write a column with gaps
-        said[key] = None if value is None else str(int(value) if whole else value)
-    numbers = {key: number_in(said.get(key)) for key in ("inclusion", "score")}  # texts in a CSV file
-    return said | {key: number for key, number in numbers.items() if number is not None}
+        renamed[key] = None if value is None else str(int(value) if whole else value)
+    numbers = {key: number_in(renamed.get(key)) for key in ("inclusion", "score")}  # texts in a CSV file
+    return renamed | {key: number for key, number in numbers.items() if number is not None}
 
 
 def _other_turn(record: Record, turn: Turn) -> str | None:
@@ -130,8 +130,8 @@ def _unlike(record: Record, turn: Turn, target: Target | None) -> str | None:
     """Return how a line differs from the corpus that it claims to be about."""
     if target is None:
         return f"{sample_id(*turn)} is not in the corpus"
-    said, prefix = record.get("source_assistant_reply"), record.get("dialogue_prefix")
-    if isinstance(said, str) and said.strip() != target.response.strip():
+    reply, prefix = record.get("source_assistant_reply"), record.get("dialogue_prefix")
+    if isinstance(reply, str) and reply.strip() != target.response.strip():
         return f"source_assistant_reply is not the corpus's reply in {sample_id(*turn)}"
     if prefix is None:
         return None

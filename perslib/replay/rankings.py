@@ -60,15 +60,15 @@ def _views(
     verdicts: pd.DataFrame | Mapping[str, pd.DataFrame], scores: Sequence[str], inclusion: pd.DataFrame | None
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield each way to rank by its name, with the users' means of each candidate."""
-    found: list[tuple[dict[str, str], pd.DataFrame]] = []
+    views: list[tuple[dict[str, str], pd.DataFrame]] = []
     for label, frame in (verdicts if isinstance(verdicts, Mapping) else {"": verdicts}).items():
         for score in scores:
             for of in by_judge(frame, score, inclusion):
                 names = {k: "" if v is None else str(v) for k, v in of.judged_by.items()}
-                found.append(({"set": label, **names, "score": score}, of.user_means()))
+                views.append(({"set": label, **names, "score": score}, of.user_means()))
     keys = ("set", "judge", "backbone", "score")
-    telling = [k for k in keys if len({about.get(k) for about, _ in found}) > 1] or ["score"]
-    for about, means in found:
+    telling = [k for k in keys if len({about.get(k) for about, _ in views}) > 1] or ["score"]
+    for about, means in views:
         yield " · ".join(about[k] for k in telling if about.get(k)), means
 
 
@@ -117,12 +117,12 @@ def _compare(a: Floats, b: Floats, candidates: Sequence[str]) -> dict[str, Any]:
     """Return how alike two rankings are: τ, and who is first and last in each."""
     ranked = np.isfinite(a[:, 0]) & np.isfinite(b[:, 0])
     compared = int(ranked.sum())
-    found: dict[str, Any] = {"candidates": compared, **_bound(tau(*signs_of_pairs(a.T, b.T)))}
+    row: dict[str, Any] = {"candidates": compared, **_bound(tau(*signs_of_pairs(a.T, b.T)))}
     for end, sign in (("best", 1), ("worst", -1)):
         ours, theirs = (_first(sign * side[:, 0], ranked, candidates) for side in (a, b))
-        found |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs)}
-        found[f"{end}_agrees"] = compared > 1 and ours == theirs
-    return found
+        row |= {end: ", ".join(ours), f"true_{end}": ", ".join(theirs)}
+        row[f"{end}_agrees"] = compared > 1 and ours == theirs
+    return row
 
 
 def _first(means: Floats, ranked: np.ndarray, candidates: Sequence[str]) -> list[str]:
@@ -152,7 +152,7 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
     def name_members(which: pd.DataFrame) -> pd.Series:
         return pd.Series([tuple(which.columns[row]) for row in which.to_numpy()], which.index, dtype=object)
 
-    found = of.turns.assign(
+    spreads = of.turns.assign(
         spread=high - low,
         deviation=scores.std(axis=1, ddof=0),
         mean=scores.mean(axis=1),
@@ -163,10 +163,10 @@ def differing_turns(verdicts: pd.DataFrame, score: str = SCORE, most: int = 8) -
         scored=number,
         unscored=(scores.isna() & of.judged).sum(axis=1),
     )
-    apart = found[(number > 1) & (found["spread"] > EXACT)]
+    differing = spreads[(number > 1) & (spreads["spread"] > EXACT)]
     # Rounded, so that what is equal but for the machine's rounding is a tie.
-    order = apart.assign(spread=-apart["spread"].round(9), deviation=-apart["deviation"].round(9))
-    ordered = apart.loc[order.sort_values(["spread", "deviation", *TURN], kind="stable").index]
+    order = differing.assign(spread=-differing["spread"].round(9), deviation=-differing["deviation"].round(9))
+    ordered = differing.loc[order.sort_values(["spread", "deviation", *TURN], kind="stable").index]
     is_later = ordered.groupby(BLOCK).cumcount().to_numpy() > 0
     chosen = np.sort(np.argsort(is_later, kind="stable")[:most])
     return ordered.iloc[chosen].reset_index(drop=True)

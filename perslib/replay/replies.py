@@ -27,8 +27,8 @@ NAMED = 3
 def originals(corpus: Corpus, replay_turns: pd.DataFrame) -> pd.DataFrame:
     """Return the replies that the users were given, as the candidate `original`."""
     turns = known_turns(corpus, replay_turns)
-    said = turns[TURN].merge(corpus.turns[[*TURN, "response"]], on=TURN, how="left", validate="1:1")
-    return _blanks(coerce(said.assign(candidate=ORIGINAL, context="recorded"), "replies"))
+    replies = turns[TURN].merge(corpus.turns[[*TURN, "response"]], on=TURN, how="left", validate="1:1")
+    return _blanks(coerce(replies.assign(candidate=ORIGINAL, context="recorded"), "replies"))
 
 
 def select_recorded_replies(
@@ -49,10 +49,10 @@ def select_recorded_replies(
             Problem("replies", f"none of {len(frame)} answers one of {len(replay_turns)} replayed turns"),
             "Were the replies recorded for another corpus or replay set?",
         )
-    kept = frame[known].reset_index(drop=True)
-    kept = _blanks(kept.assign(context=kept["context"].fillna("recorded")))
-    kept.attrs["left_out"] = len(frame) - len(kept)
-    return kept
+    recorded = frame[known].reset_index(drop=True)
+    recorded = _blanks(recorded.assign(context=recorded["context"].fillna("recorded")))
+    recorded.attrs["left_out"] = len(frame) - len(recorded)
+    return recorded
 
 
 def align_replies(replies: pd.DataFrame, replay_turns: pd.DataFrame, *, common: bool = False) -> pd.DataFrame:

@@ -180,8 +180,8 @@ def _weights(turns: pd.DataFrame, inclusion: pd.DataFrame | None) -> Floats:
         raise DataError("A turn stands twice in the replay set", "Give it each turn once.")
     wanted = pd.MultiIndex.from_frame(turns)
     if unknown := wanted.difference(drawn.index, sort=False).tolist():
-        found = [Problem("verdicts", " / ".join(map(str, turn))) for turn in unknown]
-        raise DataError(found, "These judged turns are not in the replay set whose probabilities were given.")
+        problems = [Problem("verdicts", " / ".join(map(str, turn))) for turn in unknown]
+        raise DataError(problems, "These judged turns are not in the replay set whose probabilities were given.")
     chance = floats(drawn.reindex(wanted))
     if np.isnan(chance).all():
         return np.ones(len(turns))

@@ -213,10 +213,10 @@ def describe_turn_sets(corpus: Corpus, sets: Mapping[str, pd.DataFrame], split: 
     Σ y/π / Σ 1/π, which estimates the mean of all turns (missing where no chance was involved). "gold", "scenario" and
     "turn" have one row a value, with the share of turns (of the rated turns for gold); 0 where a set has no such turn.
     """
-    found = {"all": _profile(corpus, split_turns(corpus, split))}
-    found |= {name: _profile(corpus, chosen) for name, chosen in sets.items()}
-    order = pd.concat(found.values()).index.drop_duplicates()
-    table = pd.DataFrame({name: found[name].reindex(order) for name in (*sets, "all")})
+    profiles = {"all": _profile(corpus, split_turns(corpus, split))}
+    profiles |= {name: _profile(corpus, chosen) for name, chosen in sets.items()}
+    order = pd.concat(profiles.values()).index.drop_duplicates()
+    table = pd.DataFrame({name: profiles[name].reindex(order) for name in (*sets, "all")})
     listed = order.get_level_values("value") != ""
     return table.where(~listed[:, None] | table.notna(), 0.0)
 

@@ -29,8 +29,8 @@ def mark_unanswered(corpus: Corpus, replies: pd.DataFrame, guard: Answering | No
     given = replies[replies["response"].fillna("").str.strip() != ""]
     chances, broken = pd.Series(np.nan, replies.index), pd.Series(False, replies.index)
     for block, places in blocks_of(corpus, given):
-        said = given.loc[places, "response"]
-        exchanges = [read_exchange(target).with_reply(str(reply)) for target, reply in zip(block, said)]
+        originals = given.loc[places, "response"]
+        exchanges = [read_exchange(target).with_reply(str(reply)) for target, reply in zip(block, originals)]
         chances[places], broken[places] = guard.chances(exchanges), guard.find_broken(exchanges)
     recorded = replies[TURN].merge(corpus.turns[[*TURN, "response"]], "left", on=TURN)["response"]
     is_own = (replies["response"].to_numpy() == recorded.to_numpy()) | (replies["candidate"] == ORIGINAL).to_numpy()
@@ -47,18 +47,20 @@ def count_unanswered(
     marked = marked & verdicts["raw"].notna().to_numpy()
     if how == "ignore" or not marked.any():
         return verdicts
-    found = verdicts.copy()
+    counted = verdicts.copy()
     if how == "unscored":
-        found.loc[marked, ["raw", "expected"]] = np.nan
-        found.loc[marked, ["mode", "error"]] = ["unscored", "does not answer the request"]
-        return found
+        counted.loc[marked, ["raw", "expected"]] = np.nan
+        counted.loc[marked, ["mode", "error"]] = ["unscored", "does not answer the request"]
+        return counted
     rated = corpus.turns.dropna(subset="score")
     lowest = {
         key: float(floats(own).min())
-        for key in set(found.loc[marked, BLOCK].itertuples(index=False, name=None))
+        for key in set(counted.loc[marked, BLOCK].itertuples(index=False, name=None))
         if len(own := rated.loc[(rated["user"] == key[0]) & (rated["scenario"] != key[1]), "score"])
     }
-    least = [lowest.get(key, 1.0) for key in found.loc[marked, BLOCK].itertuples(index=False, name=None)]
-    found.loc[marked, "raw"] = least
-    found.loc[marked, "expected"] = found.loc[marked, "expected"].where(found.loc[marked, "expected"].isna(), least)
-    return found
+    least = [lowest.get(key, 1.0) for key in counted.loc[marked, BLOCK].itertuples(index=False, name=None)]
+    counted.loc[marked, "raw"] = least
+    counted.loc[marked, "expected"] = counted.loc[marked, "expected"].where(
+        counted.loc[marked, "expected"].isna(), least
+    )
+    return counted

@@ -39,7 +39,7 @@ def name_differences(corpus: Corpus, replies: pd.DataFrame) -> pd.Series:
     "" where it is not unlike them; missing where there is no reply, or too few replies to train users to know. A corpus
     without train users gives all of its own replies in their place.
     """
-    found = pd.Series(None, replies.index, dtype=object)
+    differences = pd.Series(None, replies.index, dtype=object)
     turns = corpus.turns.dropna(subset="response")
     train = turns[turns["user"].isin(corpus.split().get("train", []))]
     known = train if len(train) >= FEWEST else turns
@@ -48,7 +48,7 @@ def name_differences(corpus: Corpus, replies: pd.DataFrame) -> pd.Series:
     by_user = len({user for user, _ in usual}) > 1
     groups = np.array([user if by_user else f"{said.scenario}/{said.session}" for user, said in usual], object)
     if len(usual) < FEWEST or len(set(groups)) < 2:
-        return found
+        return differences
     spelled = _count_spellings(groups, [said.reply for _, said in usual])
     by_others = {three for three, count in spelled.items() if count > 1}
     rows = np.array([_measure(said, by_others) for _, said in usual])
@@ -62,8 +62,8 @@ def name_differences(corpus: Corpus, replies: pd.DataFrame) -> pd.Series:
         own = np.quantile(measure_distances(np.array(past))[0], WITHIN) if past else 0.0
         shown = replace(block, targets=block.targets.assign(response=given.loc[places, "response"].to_numpy()))
         distances, most = measure_distances(np.array([measure(read_target_turn(target)) for target in shown]))
-        found[places] = np.where(distances > FAR * max(reach, own), np.array(FEATURES, object)[most], "")
-    return found
+        differences[places] = np.where(distances > FAR * max(reach, own), np.array(FEATURES, object)[most], "")
+    return differences
 
 
 def _count_spellings(groups: Iterable[str], replies: Iterable[str]) -> Counter[str]:

@@ -142,10 +142,10 @@ def ppi_mean(
 
     few, rest = slice(n), slice(n, None)
     sums = (by_user(few, v) for v in (np.ones(n), y, f[few]))
-    found = ppi_of_sums(UserSums(*sums, *(by_user(rest, v) for v in (np.ones(len(f) - n), f[rest]))), lam)
-    value, half = float(found.value), float(found.half(level))
+    estimated = ppi_of_sums(UserSums(*sums, *(by_user(rest, v) for v in (np.ones(len(f) - n), f[rest]))), lam)
+    value, half = float(estimated.value), float(estimated.half(level))
     users = len(np.unique(user[few]))
-    return MeanEstimate(value, value - half, value + half, float(found.lam), n, len(f) - n, users)
+    return MeanEstimate(value, value - half, value + half, float(estimated.lam), n, len(f) - n, users)
 
 
 def classical_mean(gold: npt.ArrayLike, *, cluster: npt.ArrayLike | None = None, level: float = LEVEL) -> MeanEstimate:

@@ -242,9 +242,9 @@ def compare_best_ways(
             agreed = stats.agreement(both, corpus, scores=["best"], metrics=[metric], controls=["blind"]).set_index(
                 "judge"
             )
-            found = agreed.loc["reads", ["value", *name_bounds("gain")]].to_dict()
+            best = agreed.loc["reads", ["value", *name_bounds("gain")]].to_dict()
             rows.append(
-                {"metric": metric, "blind": agreed.at["blind", "value"], **found, "judges": list(dict.fromkeys(names))}
+                {"metric": metric, "blind": agreed.at["blind", "value"], **best, "judges": list(dict.fromkeys(names))}
             )
     return pd.DataFrame(rows, columns=["metric", "blind", "value", *name_bounds("gain"), "judges"])
 

@@ -185,9 +185,9 @@ def _measure_users(theirs: pd.DataFrame, everything: pd.DataFrame) -> dict[str, 
         return dict.fromkeys([*name_bounds("worse"), "spread"], np.nan)
     users = Resamples(both["user"])
     gain = (both["mean"] - both["gold"]).abs() - (both["raw"] - both["gold"]).abs()
-    found, error = (shrink_users(v.to_numpy(float), users.group) for v in (gain, both["raw"] - both["gold"]))
+    gains, error = (shrink_users(v.to_numpy(float), users.group) for v in (gain, both["raw"] - both["gold"]))
     each = Resamples(users.names)
-    return each.estimate(each.mean(norm.cdf(0, found["value"], found["se"])), "worse", "share") | {
+    return each.estimate(each.mean(norm.cdf(0, gains["value"], gains["se"])), "worse", "share") | {
         "spread": float(error["spread"])
     }
 

@@ -114,15 +114,15 @@ class Columns:
             if name is not None and name not in frame:
                 raise DataError(Problem(name, "is no column"), f"Found: {', '.join(map(str, frame))}")
         shared = [one for one in self._people.values() if one.path in self._own]
-        found = choose_field(shared, [ITEM_NAMES])
-        self.item = self.item or (found.path if found else None)
+        field = choose_field(shared, [ITEM_NAMES])
+        self.item = self.item or (field.path if field else None)
         if self.item is None and self.are_two:
             raise DataError(
                 Problem("item", "no column that both tables have names the item"), "Say which: --item COLUMN"
             )
         names = [one for one in self._people.values() if one.is_name and one.path != self.item and one.scale != "0-1"]
-        found = choose_field(names, [NAMES["user"][0]])
-        self.user = self.user or (found.path if found else None)
+        field = choose_field(names, [NAMES["user"][0]])
+        self.user = self.user or (field.path if field else None)
         self._wide = [] if self.label or self.user else self._find_annotators()
         if not self._wide:
             self.label = self.label or self._find_label()
@@ -133,14 +133,14 @@ class Columns:
 
     def _find_annotators(self) -> list[str]:
         rated = [one for one in self._people.values() if one.scale is not None and one.path != self.item]
-        found = [
+        annotators = [
             one.path
             for one in rated
             if {"annotator", "rater", "human", "labeler", "person"} & set(one.words) and one.words[-1].isdigit()
         ]
-        if len(found) > 1:
-            self.notes.append(f"labels: an annotator a column, {', '.join(found)}")
-            return found
+        if len(annotators) > 1:
+            self.notes.append(f"labels: an annotator a column, {', '.join(annotators)}")
+            return annotators
         return []
 
     def _find_label(self) -> str:
@@ -152,14 +152,14 @@ class Columns:
         of_people = [one for one in rated if _OF_PEOPLE & set(one.words)] or (
             [one for one in rated if not _OF_JUDGES & set(one.words)] if self.are_two or len(rated) < 3 else []
         )
-        found = choose_field(of_people, NAMES["score"]) or (of_people[0] if len(of_people) == 1 else None)
-        if found is None:
+        label = choose_field(of_people, NAMES["score"]) or (of_people[0] if len(of_people) == 1 else None)
+        if label is None:
             listed = ", ".join(one.path for one in rated) or "none that holds ratings"
             raise DataError(
                 Problem("label", f"no column is plainly what people said; with ratings: {listed}"),
                 "Say which: --label COLUMN",
             )
-        return found.path
+        return label.path
 
     def labels(self) -> pd.DataFrame:
         """Return item, user and label, a row a label."""
@@ -196,8 +196,8 @@ class Columns:
             )
             if not columns:
                 raise DataError(Problem("judge", "no column holds a judge's scores"), "Say which: --judge COLUMN")
-            kept = [*keys, *([self.time] if self.time else [])]
-            long = frame[[*kept, *columns]].melt(kept, columns, "judge", "\0").rename(columns={"\0": "score"})
+            names = [*keys, *([self.time] if self.time else [])]
+            long = frame[[*names, *columns]].melt(names, columns, "judge", "\0").rename(columns={"\0": "score"})
             self.notes.append(f"judges: {', '.join(columns)}")
         long = long.assign(when=long[self.time]) if self.time else long
         return (

@@ -47,10 +47,10 @@ def pick_cases(rationales: pd.DataFrame) -> pd.DataFrame:
     chosen = rows.iloc[:0]
     wanted = [(rows["pattern"] == pattern, by, 2) for pattern, by in CLEAREST_BY.items()]
     for is_wanted, by, most in [*wanted, (rows["rationale"].notna(), "apart", CASES)]:
-        found = rows[is_wanted & ~rows["user"].isin(chosen["user"])]
-        found = found.sort_values(["written", by], ascending=False, kind="stable").drop_duplicates("user")
-        found = found.head(min(most, CASES - len(chosen)))
-        chosen = pd.concat([chosen, found.assign(pattern=FARTHEST) if by == "apart" else found])
+        cases = rows[is_wanted & ~rows["user"].isin(chosen["user"])]
+        cases = cases.sort_values(["written", by], ascending=False, kind="stable").drop_duplicates("user")
+        cases = cases.head(min(most, CASES - len(chosen)))
+        chosen = pd.concat([chosen, cases.assign(pattern=FARTHEST) if by == "apart" else cases])
     return chosen.drop(columns=["written", "apart"]).reset_index(drop=True)
 
 

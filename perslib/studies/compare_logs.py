@@ -51,8 +51,8 @@ def compare_logs(
     for name in (item, by, *metrics):
         if name is not None and name not in shared:
             raise DataError(Problem(name, "is not a field of both logs"), f"In both: {', '.join(shared)}")
-    found = choose_field([fields[A][path] for path in shared], [ITEM_NAMES])
-    item = item or (found.path if found else None)
+    item_field = choose_field([fields[A][path] for path in shared], [ITEM_NAMES])
+    item = item or (item_field.path if item_field else None)
     if item is None:
         raise DataError(
             Problem("item", "no field that both logs have names the item"),

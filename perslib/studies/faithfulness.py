@@ -178,16 +178,16 @@ def compare_to_planted(judge: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
         return pd.DataFrame(columns=columns)
     known = columns_of(judge.population)
     names = [*known.traits, LEVEL]
-    found = []
+    errors = []
     for block in blocks:
         case = judge.read_case(block)
         weights, _, level = weigh_columns(judge.population, known, case.history, case.tied_history, case.scores)
-        found.append((block.user, *weights.sum(axis=1), level.weight))
-    said = pd.DataFrame(found, columns=["user", *names]).groupby("user").mean()
-    truth = truth.set_index("user").reindex(said.index)
+        errors.append((block.user, *weights.sum(axis=1), level.weight))
+    means = pd.DataFrame(errors, columns=["user", *names]).groupby("user").mean()
+    truth = truth.set_index("user").reindex(means.index)
     phrases, rows = read_phrases("traits", current_language()), []
     for planted, (traits, sign) in PLANTED.items():
-        true, own = ((sign * truth[planted]).rank(), said[[*traits]].sum(axis=1).rank())
+        true, own = ((sign * truth[planted]).rank(), means[[*traits]].sum(axis=1).rank())
         row = {"planted": planted, "traits": join(phrases.get(name) or name_of("part: level") for name in traits)}
-        rows.append(row | {"users": len(said)} | dict(zip(name_bounds("rho"), correlation(true, own, true.index))))
+        rows.append(row | {"users": len(means)} | dict(zip(name_bounds("rho"), correlation(true, own, true.index))))
     return pd.DataFrame(rows, columns=columns)

@@ -51,10 +51,10 @@ def compare_for_whom(verdicts: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFra
         shares, gold = counts / counts.sum(axis=1, keepdims=True), to_scale(floats(own["gold"]))
         level = pd.Series(gold).groupby(own["user"].to_numpy()).mean()
         for calibration, p in _calibrate(own, gold, shrunk):
-            found = measure_for_whom(p, gold, own["user"], shares)
+            table = measure_for_whom(p, gold, own["user"], shares)
             about = {"judge": who.judge, "backbone": who.backbone, "calibration": calibration}
-            rows.append({**about, **found.numbers})
-            each.append(found.users.assign(**about, user_level=found.users["user"].map(level)))
+            rows.append({**about, **table.numbers})
+            each.append(table.users.assign(**about, user_level=table.users["user"].map(level)))
     if not rows:
         raise NotEnough("No judge gave probabilities of 1 to 5 for {n} rated replies.", n=FEWEST_REPLIES)
     return pd.DataFrame(rows), pd.concat(each, ignore_index=True)

@@ -114,8 +114,8 @@ class Grounding:
     def trace_terms(self, rationale: str, block: Block, target: Target, memory: Iterable[str] = ()) -> Grounds:
         """Return the sources of the terms of a rationale on a reply; `memory` has the statements behind it."""
         messages = [message["content"] for message in target.prefix]
-        said = [target.scenario, target.task or "", *messages, target.response]
-        near = self._measured.union(*map(extract_terms, said))
+        texts = [target.scenario, target.task or "", *messages, target.response]
+        near = self._measured.union(*map(extract_terms, texts))
         remembered = frozenset().union(*map(extract_terms, memory))
         sources = {scenario: remembered | terms for scenario, terms in self._list_sources(block).items()}
         located = locate_terms(rationale)

@@ -234,8 +234,8 @@ def judge_replies(
         reference = replay.judge_recorded_replies(judge, corpus, turns, backbone, most=bound, fit=False)
         as_read = replay.calibrate_on_reference(verdicts, reference, corpus)
         counted = replay.count_unanswered(verdicts, marks, corpus, unanswered)
-        found = as_read if counted is verdicts else replay.calibrate_on_reference(counted, reference, corpus)
-        return found.assign(as_read=as_read[SCORE].to_numpy())
+        calibrated = as_read if counted is verdicts else replay.calibrate_on_reference(counted, reference, corpus)
+        return calibrated.assign(as_read=as_read[SCORE].to_numpy())
 
     verdicts, memories = collect_memories(judges, judge_all)
     about = replies[["candidate", *TURN, "unlike"]].merge(marks.drop(columns="chance"), on=["candidate", *TURN])

@@ -151,12 +151,12 @@ def measure_gains(sets: Mapping[str, pd.DataFrame], seed: int = 42) -> pd.DataFr
 
 def order_outcomes(compared: pd.DataFrame) -> pd.DataFrame:
     """Return comparisons by their difference, the greatest first; several scores or judges stay separate."""
-    apart = [c for c in ("score", "judge") if c in compared and compared[c].nunique() > 1]
-    order = [True] * len(apart) + [False]
-    ordered = compared.sort_values([*apart, "mean_delta"], ascending=order, kind="stable")
+    columns = [c for c in ("score", "judge") if c in compared and compared[c].nunique() > 1]
+    order = [True] * len(columns) + [False]
+    ordered = compared.sort_values([*columns, "mean_delta"], ascending=order, kind="stable")
     other = ["other"] if compared["other"].nunique() > 1 else []
     bounds = [f"{c}{end}" for c in ("win", "tie", "lose", "mean_delta") for end in ("", "_low", "_high")]
-    shown = [*apart, "candidate", *other, "n", *bounds, "mean_delta_p_holm"]
+    shown = [*columns, "candidate", *other, "n", *bounds, "mean_delta_p_holm"]
     return ordered[shown].rename(columns={"other": "against", "n": "turns"})
 
 

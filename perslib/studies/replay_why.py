@@ -41,7 +41,7 @@ def trace_candidates(judge: LearnedJudge, corpus: Corpus, replies: pd.DataFrame)
 
     Columns: candidate, user, group, everybody and own (what counts for all, and for this user alone). The judge was taught.
     """
-    found = []
+    traced = []
     given = replies[replies["response"].notna() & (replies["response"] != "")].reset_index(drop=True)
     for block, rows in blocks_of(corpus, given):
         own = given.loc[rows]
@@ -49,8 +49,8 @@ def trace_candidates(judge: LearnedJudge, corpus: Corpus, replies: pd.DataFrame)
         parts = compute(partial(judge.list_parts, written))
         for group, *sides in zip(GROUPS, parts.everybody, parts.own):
             points = dict(zip((EVERYBODY, OWN), (side.sum(axis=1) for side in sides)))
-            found.append(own[["candidate", "user"]].assign(group=group, **points))
-    every = pd.concat(found).groupby(["candidate", "user", "group"], sort=False)[[EVERYBODY, OWN]].mean().reset_index()
+            traced.append(own[["candidate", "user"]].assign(group=group, **points))
+    every = pd.concat(traced).groupby(["candidate", "user", "group"], sort=False)[[EVERYBODY, OWN]].mean().reset_index()
     order = {name: place for place, name in enumerate(given["candidate"].unique())}
     return every.sort_values("candidate", key=lambda names: names.map(order), kind="stable", ignore_index=True)
 
@@ -62,17 +62,17 @@ def compare_groups(traced: pd.DataFrame, first: str) -> pd.DataFrame:
     users, who have equal weight.
     """
     named, rows = read_phrases("groups", current_language()), []
-    for other, apart in _less_others(traced, first):
-        for group, own in apart.groupby("group", sort=False):
+    for other, differences in _less_others(traced, first):
+        for group, own in differences.groupby("group", sort=False):
             users = Resamples(own["user"])
             sides = own[[EVERYBODY, OWN]].mean()
             both = users.estimate(users.mean(own[[EVERYBODY, OWN]].sum(axis=1).to_numpy()), "points")
             rows.append({"candidate": other, "group": named[group], **sides, **both})
     table = pd.DataFrame(rows, columns=["candidate", "group", EVERYBODY, OWN, *name_bounds("points")])
     order = table["points"].abs().sort_values(ascending=False, kind="stable").index
-    told = table.loc[order].groupby("candidate", sort=False).head(GROUPS_SHOWN)
+    shown = table.loc[order].groupby("candidate", sort=False).head(GROUPS_SHOWN)
     place = {name: i for i, name in enumerate(table["candidate"].unique())}
-    return told.sort_values("candidate", key=lambda names: names.map(place), kind="stable", ignore_index=True)
+    return shown.sort_values("candidate", key=lambda names: names.map(place), kind="stable", ignore_index=True)
 
 
 def list_largest_gaps(by_group: pd.DataFrame) -> list[str]:
@@ -91,16 +91,16 @@ def find_turned_round(traced: pd.DataFrame, first: str, judge: LearnedJudge, cor
     Columns: candidate (the other one), user, points (the first's less the other's), own (of these, this user's own), users (for
     how many this candidate is better), statements.
     """
-    found = []
-    for other, apart in _less_others(traced, first):
-        by_user = apart.groupby("user")[[EVERYBODY, OWN]].sum()
+    turned = []
+    for other, differences in _less_others(traced, first):
+        by_user = differences.groupby("user")[[EVERYBODY, OWN]].sum()
         points = by_user.sum(axis=1)
         better = points[points < -LEAST]
-        found += [(other, user, less, by_user.loc[user, OWN], len(better)) for user, less in better.items()]
-    table = pd.DataFrame(found, columns=["candidate", "user", "points", OWN, "users"])
+        turned += [(other, user, less, by_user.loc[user, OWN], len(better)) for user, less in better.items()]
+    table = pd.DataFrame(turned, columns=["candidate", "user", "points", OWN, "users"])
     table = table.sort_values("points", kind="stable", ignore_index=True)
-    said = {user: _list_statements(str(user), judge, corpus) for user in table["user"].head(USERS_SHOWN).unique()}
-    return table.assign(statements=table["user"].map(said))
+    statements = {user: _list_statements(str(user), judge, corpus) for user in table["user"].head(USERS_SHOWN).unique()}
+    return table.assign(statements=table["user"].map(statements))
 
 
 def _list_statements(user: str, judge: LearnedJudge, corpus: Corpus) -> str:

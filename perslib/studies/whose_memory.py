@@ -57,16 +57,16 @@ def judge_without_model(corpus: Corpus, limit: int = REPLIES, seed: int = 42) ->
     fit_judge(learned, corpus, blocks)
     owners = _judge_as(_lend(learned, corpus, blocks, OTHERS, seed), corpus, blocks)
     read = {name: RecordingSystem(Preferences(judge=learned, most=most)) for name, most in STATEMENTS.items()}
-    told: dict[str, Judge] = {name: FromStatements.from_learned(learned, memory) for name, memory in read.items()}
+    judges: dict[str, Judge] = {name: FromStatements.from_learned(learned, memory) for name, memory in read.items()}
     nobody = _lend(learned, corpus, blocks, ["nothing"], seed)["nothing"]
     sizes, costs = [], []
-    for name, judge in ({NOTHING: nobody} | told | {NEAREST: Nearest(), ALL: learned}).items():
+    for name, judge in ({NOTHING: nobody} | judges | {NEAREST: Nearest(), ALL: learned}).items():
         began = process_time()
         sizes.append(_judge_as({name: judge}, corpus, blocks))
         took = 1000 * (process_time() - began) / len(sizes[-1])
         notes = read[name].notes.values() if name in read else ()
-        said = [sum(len(s.text) for s in note.memory.statements if s.points is not None) for note in notes]
-        characters = np.mean(said) if said else _count_characters(name, blocks, sizes[-1])
+        lengths = [sum(len(s.text) for s in note.memory.statements if s.points is not None) for note in notes]
+        characters = np.mean(lengths) if lengths else _count_characters(name, blocks, sizes[-1])
         costs.append({"memory": name, "characters": characters, "milliseconds": took})
     return FreeMemories(pd.concat(sizes, ignore_index=True), owners, pd.DataFrame(costs))
 
@@ -89,9 +89,9 @@ def compare_sizes(judged: FreeMemories, corpus: Corpus) -> pd.DataFrame:
     Columns: memory, metric, value, value_low, value_high, gain over knowing nothing with its bounds and gain_p_holm,
     turns, users, characters, milliseconds (a reply).
     """
-    found = agreement(judged.sizes, corpus, metrics=METRICS, controls=[NOTHING]).rename(columns={"judge": "memory"})
-    kept = ["memory", "metric", *name_bounds("value"), *name_bounds("gain"), "gain_p_holm", "turns", "users"]
-    return found[kept].merge(judged.costs, on="memory", how="left")
+    table = agreement(judged.sizes, corpus, metrics=METRICS, controls=[NOTHING]).rename(columns={"judge": "memory"})
+    columns = ["memory", "metric", *name_bounds("value"), *name_bounds("gain"), "gain_p_holm", "turns", "users"]
+    return table[columns].merge(judged.costs, on="memory", how="left")
 
 
 def judge_with_memories_of(
@@ -143,12 +143,12 @@ def compare_owners(verdicts: pd.DataFrame, corpus: Corpus, metrics: Sequence[str
     gains = []
     for owner in owners:
         both = verdicts[verdicts["judge"].isin([OWN, owner])]
-        found = measured(both, controls=[owner])
-        gains.append(found[found["judge"] == OWN].assign(whose=owner))
+        table = measured(both, controls=[owner])
+        gains.append(table[table["judge"] == OWN].assign(whose=owner))
     names = {f"gain{end}": f"less{end}" for end in ("", "_low", "_high", "_p")}
     of_others = pd.concat(gains).rename(columns=names)[["whose", "metric", *names.values()]]
-    kept = ["whose", "metric", "value", "value_low", "value_high", "turns", "users"]
-    return values[kept].merge(of_others, how="left", on=["whose", "metric"])
+    columns = ["whose", "metric", "value", "value_low", "value_high", "turns", "users"]
+    return values[columns].merge(of_others, how="left", on=["whose", "metric"])
 
 
 def describe_memories(sizes: pd.DataFrame, owners: pd.DataFrame) -> dict[str, Any]:

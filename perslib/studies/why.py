@@ -32,9 +32,9 @@ async def take_apart(
 
     `statements` are those that the judge goes by, if it goes by any: each is a part then, in place of all that is the user's own.
     """
-    found = await judge.explain(block, ask)
-    mean = float(found.parts.loc[found.parts["group"] == "mean", "points"].iloc[0])
-    return {"mean": mean, "parts": list_parts(found.parts, found.turns, statements)}
+    explanations = await judge.explain(block, ask)
+    mean = float(explanations.parts.loc[explanations.parts["group"] == "mean", "points"].iloc[0])
+    return {"mean": mean, "parts": list_parts(explanations.parts, explanations.turns, statements)}
 
 
 def list_parts(
@@ -53,11 +53,11 @@ def list_parts(
         about = named.get(group) or name_of(f"part: {group}")
         name = translate("{group}, for this user alone", group=about) if side == "this user" else about
         rows.append({"name": name, "points": float(points), "is_own": is_own, "turns": ()})
-    said = dict(zip(turns["evidence"], turns["points"]))
+    points_of = dict(zip(turns["evidence"], turns["points"]))
     rows += [
-        {"name": f"{s.id} {s.text}", "points": float(said[s.id]), "is_own": True, "turns": s.turns}
+        {"name": f"{s.id} {s.text}", "points": float(points_of[s.id]), "is_own": True, "turns": s.turns}
         for s in statements
-        if s.points is not None and s.id in said
+        if s.points is not None and s.id in points_of
     ]
     rows.sort(key=lambda row: -abs(row["points"]))
     shown = [row for row in rows[:SHOWN] if abs(row["points"]) >= LEAST]
@@ -108,7 +108,7 @@ async def find_edits(
         parts = say_statements(whole, columns, values, said, judge.width)
         return float(judge.expect(case, parts.prediction, given)[0])
 
-    now, found = score(statements), []
+    now, edits = score(statements), []
     for place, statement in enumerate(statements):
         points = statement.points or 0.0
         for what, by in EDITS.items() if points else ():
@@ -118,5 +118,5 @@ async def find_edits(
             if turns_round or abs(new - BORDER) < abs(now - BORDER) - 1e-9:
                 size = abs(points * (by - 1))
                 order = (0.0, size) if turns_round else (abs(new - BORDER), size)
-                found.append((order, {"id": statement.id, "what": what, "score": new, "turns_round": turns_round}))
-    return [edit for _, edit in sorted(found, key=lambda each: each[0])[:most]]
+                edits.append((order, {"id": statement.id, "what": what, "score": new, "turns_round": turns_round}))
+    return [edit for _, edit in sorted(edits, key=lambda each: each[0])[:most]]

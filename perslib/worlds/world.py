@@ -77,8 +77,8 @@ def _live(one: Life, number: int, seed: int, words: Book, share: float, rows: Ro
     year["events"] = [{**nowhere, **row} for row in events]
     # Sessions by scenario and number, as data sets list them; `position` keeps the order of time.
     for part in (year, *(talk for own in talks.values() for talk in own)):
-        for name, found in part.items():
-            rows[name] += [{"user": one.user, **row} for row in found]
+        for name, column in part.items():
+            rows[name] += [{"user": one.user, **row} for row in column]
 
 
 def _calendar(one: Life, dice: Dice) -> list[tuple[str, int]]:
@@ -118,10 +118,10 @@ def sample(language: str) -> Corpus:
     split = {"train": [*split["train"], *users[WHOLE:]], "test": split["test"]}
     sessions = corpus.sessions
     is_kept = sessions["user"].isin(users[:WHOLE]) | (sessions.groupby(BLOCK).cumcount() < CONVERSATIONS)
-    kept = sessions.loc[is_kept, SESSION]
+    sampled = sessions.loc[is_kept, SESSION]
 
     def cut(rows: pd.DataFrame) -> pd.DataFrame:
-        return rows.merge(kept, on=SESSION) if set(SESSION) <= set(rows) else rows
+        return rows.merge(sampled, on=SESSION) if set(SESSION) <= set(rows) else rows
 
     extras = {name: cut(rows) for name, rows in corpus.extras.items()}
     extras["candidates"] = extras["candidates"][extras["candidates"]["user"].isin(users[:WHOLE])].reset_index(drop=True)

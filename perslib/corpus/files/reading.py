@@ -250,10 +250,10 @@ def find_scale(
         return usual
     if FIVE.low <= min(ratings) and max(ratings) <= FIVE.high:
         return FIVE.with_step(ratings)
-    found = Scale.guess(ratings)
-    if found and found.high > 2 * FIVE.high - 1:
-        _check_one_scale(column, found, rows)
-    return found or usual
+    scale = Scale.guess(ratings)
+    if scale and scale.high > 2 * FIVE.high - 1:
+        _check_one_scale(column, scale, rows)
+    return scale or usual
 
 
 def _check_one_scale(column: str, scale: Scale, rows: Sequence[dict[str, Any]]) -> None:
@@ -341,8 +341,8 @@ def turns_of(
             about = more
         elif role == "assistant":
             asked = waiting.pop() if waiting else None
-            said = {"turn": len(rows), "request": asked, "earlier": tuple(waiting), "response": text}
-            rows.append(said | about | more)
+            row = {"turn": len(rows), "request": asked, "earlier": tuple(waiting), "response": text}
+            rows.append(row | about | more)
             waiting, about = [], nothing
     return rows, tuple(waiting)
 

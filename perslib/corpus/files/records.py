@@ -119,7 +119,7 @@ def read_each(
         Makes something of a record and its place. It raises `DataError` for what is wrong with the record; any other
         error in it rejects the record as well, by the name of the error and where in the code it arose.
     """
-    found: list[tuple[str, T | None]] = []
+    results: list[tuple[str, T | None]] = []
     for place, value, held in lines:
         problems = (
             [value] if isinstance(value, Problem) else check(value, schema, place, reading.unknown) if schema else []
@@ -135,8 +135,8 @@ def read_each(
             shown = value if not isinstance(value, Problem) else held
             shown = shown.decode("utf-8", "replace") if isinstance(shown, bytes) else shown
             reading.reject(problems, shown, sessions)
-        found.append((place, made))
-    return found
+        results.append((place, made))
+    return results
 
 
 @contextmanager

@@ -170,38 +170,38 @@ def _read_text(path: Path) -> tuple[Records, list[str]]:
     csv.field_size_limit(LONGEST)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     check_width(reader.fieldnames or [], f"{path.name}:1")
-    found: Records = []
+    records: Records = []
     line = reader.line_num + 1
     try:
         for row in reader:
             place, line = f"{path.name}:{line}", reader.line_num + 1
             if None in row or None in row.values():
-                found.append((place, Problem(place, "has another number of fields than the header"), row))
+                records.append((place, Problem(place, "has another number of fields than the header"), row))
             elif any(row.values()):
-                found.append((place, {key.strip(): value or None for key, value in row.items()}, row))
+                records.append((place, {key.strip(): value or None for key, value in row.items()}, row))
     except csv.Error as error:
         wrong = Problem(f"{path.name}:{line}", f"cannot be read as CSV: {error}")
         raise DataError(wrong, "Is a quote not closed?") from error
     shown = {"\t": "tabs", ";": "semicolons", "|": "bars"}
     notes = [f"encoding: {encoding}"] if encoding != "UTF-8" else []
-    if asked := _find_questions(found):
+    if asked := _find_questions(records):
         check_width(asked.values(), path.name)
-        found = [(place, {asked[key]: value for key, value in row.items()}, raw) for place, row, raw in found[2:]]
+        records = [(place, {asked[key]: value for key, value in row.items()}, raw) for place, row, raw in records[2:]]
         notes.append("fields are named by the questions in the second row, as Qualtrics writes them")
-    if found and _is_subheader(found[0][1]):
+    if records and _is_subheader(records[0][1]):
         notes.append("row 2 is left out: it says what kind of answer each column holds")
-        found = found[1:]
-    found = [(place, _split_results(row), raw) for place, row, raw in found]
-    return found, [*notes, *([f"fields are separated by {shown[delimiter]}"] if delimiter != "," else [])]
+        records = records[1:]
+    records = [(place, _split_results(row), raw) for place, row, raw in records]
+    return records, [*notes, *([f"fields are separated by {shown[delimiter]}"] if delimiter != "," else [])]
 
 
 def _split_results(row: Any) -> Any:
     """Return a row with its cells of promptfoo, `[PASS] a reply`, as a reply and its rating."""
     results = {key: _RESULT.match(str(value)) for key, value in row.items()} if isinstance(row, dict) else {}
-    for key, found in results.items():
-        if found is not None:
+    for key, match in results.items():
+        if match is not None:
             row = {k: v for k, v in row.items() if k != key}
-            row |= {f"{key}.response": str(found[2]), f"{key}.rating": str(found[1]).lower()}
+            row |= {f"{key}.response": str(match[2]), f"{key}.rating": str(match[1]).lower()}
     return row
 
 
@@ -251,12 +251,12 @@ def _read_rows(name: str, title: str, rows: Sequence[Sequence[Any]]) -> Records:
     start = next((i for i, row in enumerate(rows) if sum(cell is not None for cell in row) > 1), len(rows) - 1)
     header = [str(cell).strip() if cell is not None else "" for cell in rows[start]]
     check_width(header, name)
-    found: Records = []
+    records: Records = []
     for number, row in enumerate(rows[start + 1 :], start + 2):
         cells = {name: _plain(cell) for name, cell in zip(header, row) if name and cell not in (None, "")}
         if cells:
-            found.append((f"{name}:{title}:{number}", cells, cells))
-    return found
+            records.append((f"{name}:{title}:{number}", cells, cells))
+    return records
 
 
 def _plain(cell: Any) -> Any:

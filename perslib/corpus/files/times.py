@@ -150,8 +150,8 @@ def _readings(value: Any) -> Iterator[tuple[str, datetime]]:
         for unit, (low, parts) in _UNITS.items():
             if low <= number < low * 1000:
                 yield f"{unit} since 1970", _EPOCH.replace(tzinfo=UTC) + timedelta(seconds=number / parts)
-    elif found := _DATE.fullmatch(text):
-        a, b, c, clock = found.group(1, 3, 4, 5)
+    elif match := _DATE.fullmatch(text):
+        a, b, c, clock = match.group(1, 3, 4, 5)
         for form, (year, month, day_of_month) in {YEAR: (a, b, c), DAY: (c, b, a), MONTH: (c, a, b)}.items():
             if len(year) == 4 and _CLOCK.fullmatch(clock):
                 with suppress(ValueError):

@@ -76,19 +76,19 @@ def _read(
     skip_bad: bool,
     how: Mapping[str, Any],
 ) -> ImportResult:
-    found = recognise(records, place, columns)
+    recognised = recognise(records, place, columns)
     own = {
-        "language": found.language,
-        "scale": _parse(found.scales.get("score")),
-        "session_scale": _parse(found.scales.get("satisfaction")),
+        "language": recognised.language,
+        "scale": _parse(recognised.scales.get("score")),
+        "session_scale": _parse(recognised.scales.get("satisfaction")),
     }
     recipe = Recipe(kind=KIND).using(**own).using(**how)
     reading = recipe.begin(skip_bad)
     bad = {at: (at, value, held) for at, value, held in records if not isinstance(value, Mapping)}
-    lines = [bad.get(at, (at, row, row)) if row is None else (at, row, row) for at, row in found.rows]
+    lines = [bad.get(at, (at, row, row)) if row is None else (at, row, row) for at, row in recognised.rows]
     rows = read_each(lines, reading, None, _check_names, sessions=0)
     result = read_placed(rows, reading, name, recipe)
-    result.corpus.meta["taken"] = {"columns": found.taken, "notes": [*notes, *found.notes]}
+    result.corpus.meta["taken"] = {"columns": recognised.taken, "notes": [*notes, *recognised.notes]}
     return result
 
 

@@ -251,7 +251,7 @@ class _Making:
 
     def _messages(self, column: RecipeColumn, messages: Any, place: str) -> list[Record]:
         """Return messages as `{role, content}`, with their further columns."""
-        said = []
+        written = []
         for number, message in enumerate(_list_at(messages, column.theirs, place)):
             role, content = find_value(message, column.role), find_value(message, column.content)
             if MISSING in (role, content):
@@ -259,8 +259,8 @@ class _Making:
                 raise DataError(Problem(place, f"{column.theirs}[{number}].{lacking} is missing"))
             taken = ((name, self._value(own, message, place)) for name, own in column.columns.items())
             further = {name: value for name, value in taken if value is not MISSING}
-            said.append({"role": column.roles.get(in_words(role), role), "content": content, **further})
-        return said
+            written.append({"role": column.roles.get(in_words(role), role), "content": content, **further})
+        return written
 
     def check(self, path: Path) -> None:
         """Raise an error where a path is in no record; count the joined records that belong to none."""
@@ -274,9 +274,9 @@ class _Making:
             and all(find_value(record, path) is MISSING for record in read for path in paths)
         }
         if lacking:
-            found = dict.fromkeys(name for record in read for name in record if name not in ("this", "derived"))
+            columns = dict.fromkeys(name for record in read for name in record if name not in ("this", "derived"))
             remedy = (
-                f"Found: {', '.join(found)}. {self.recipe.file.name} takes {', '.join(dict.fromkeys(lacking.values()))} "
+                f"Found: {', '.join(columns)}. {self.recipe.file.name} takes {', '.join(dict.fromkeys(lacking.values()))} "
                 "from there: correct the path, or write { path = …, optional = true } where data may lack it."
             )
             raise DataError(Problem(path.name, f"has no column {', '.join(lacking)}"), remedy)

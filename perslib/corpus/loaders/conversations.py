@@ -43,14 +43,14 @@ def split_conversations(
         if about.get("session") is None:
             about["session"] = _name_session(number, names)
         try:
-            said = [_message(message) for message in messages]
+            parsed = [_message(message) for message in messages]
         except (TypeError, KeyError, AttributeError):
             wrong = "messages is no list of {role, content}"
             problem = messages if isinstance(messages, Problem) else Problem(place, wrong)
             reading.reject([problem], row, sessions=0)
             yield place, None
             continue
-        turns, trailing = turns_of(said)
+        turns, trailing = turns_of(parsed)
         if not turns:
             reading.note(unanswered or "conversations without a reply, left out")
         if not turns and unanswered:

@@ -111,10 +111,10 @@ def add_expected_answers(reading: ImportResult, folder: Path) -> ImportResult:
         return reading
     columns = ["text_id", "criterion", *_CHANCES]
     rows = read_each(csv_lines(read_bounded(file), file.name, columns, "\t"), reading, _EXPECTED, _read_chances)
-    told = pd.DataFrame([row for _, row in rows if row], columns=columns)
-    odds = told[_CHANCES].astype(float)
+    answers = pd.DataFrame([row for _, row in rows if row], columns=columns)
+    odds = answers[_CHANCES].astype(float)
     expected = odds.mul([1, 2, 3, 4]).sum(axis=1) / odds.sum(axis=1)
-    published = pd.DataFrame({"session": told["text_id"], "criterion": told["criterion"], "expected": expected})
+    published = pd.DataFrame({"session": answers["text_id"], "criterion": answers["criterion"], "expected": expected})
     corpus = reading.corpus
     published = published.merge(corpus.sessions[SESSION], on="session")
     reading.settle()

@@ -40,18 +40,18 @@ def choose_field(fields: Sequence[Field], names: list[list[str]]) -> Field | Non
     """Return the field with the plainest name: a whole path, the last part of one, its last words, then a word in it."""
     for listed, how in ((names[0], lambda one: " ".join(one.words)), (names[0], lambda one: one.name)):
         for name in listed:
-            if found := [one for one in fields if how(one) == name]:
-                return max(found, key=lambda one: len(one.values))
+            if matching := [one for one in fields if how(one) == name]:
+                return max(matching, key=lambda one: len(one.values))
     for name in names[0]:
         last = name.split()
-        if len(last) > 1 and (found := [one for one in fields if list(one.words[-len(last) :]) == last]):
-            return max(found, key=lambda one: (len(one.values), -len(one.words)))
+        if len(last) > 1 and (matching := [one for one in fields if list(one.words[-len(last) :]) == last]):
+            return max(matching, key=lambda one: (len(one.values), -len(one.words)))
     for name in names[1] if len(names) > 1 else ():
-        if found := [one for one in fields if name in one.words]:
-            return max(found, key=lambda one: (len(one.values), -len(one.words)))
+        if matching := [one for one in fields if name in one.words]:
+            return max(matching, key=lambda one: (len(one.values), -len(one.words)))
     for name in names[2] if len(names) > 2 else ():
-        if found := [one for one in fields if name in one.words and {*WORDS["texts"]["words"]} & {*one.words}]:
-            return max(found, key=lambda one: len(one.values))
+        if matching := [one for one in fields if name in one.words and {*WORDS["texts"]["words"]} & {*one.words}]:
+            return max(matching, key=lambda one: len(one.values))
     return None
 
 

@@ -34,8 +34,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "lamp-qa") -> Import
     files = _list_files(path)
     asked = [file for file in files if _is_questions(file)]
     if len(asked) != 1:
-        found = " and ".join(file.name for file in asked) or "no questions with rubric_aspects"
-        raise DataError(Problem(str(path), f"holds {found}, expected one file of questions"), REMEDY)
+        listed = " and ".join(file.name for file in asked) or "no questions with rubric_aspects"
+        raise DataError(Problem(str(path), f"holds {listed}, expected one file of questions"), REMEDY)
     reading = ImportResult(skip_bad, evidence="scenarios")
     systems = {file.stem: _read_replies(file) for file in files if file != asked[0]}
     placed: list[Row] = []

@@ -74,9 +74,9 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "personamem-v2") -> 
 
 def _read_literal(text: str) -> Any:
     """Return the value of a cell that was written as JSON or as Python writes its values."""
-    found = parse_json(text.encode(), "")
-    if not isinstance(found, Problem):
-        return found
+    value = parse_json(text.encode(), "")
+    if not isinstance(value, Problem):
+        return value
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -85,20 +85,20 @@ def _read_literal(text: str) -> Any:
 
 def _read_query(text: str, place: str) -> str:
     """Return the question in a cell that is a message, or the question itself."""
-    found = _read_literal(text)
-    if isinstance(found, dict):
-        if not isinstance(found.get("content"), str):
+    value = _read_literal(text)
+    if isinstance(value, dict):
+        if not isinstance(value.get("content"), str):
             raise DataError(Problem(place, f"user_query is {show(text)}, expected a message with role and content"))
-        return found["content"]
+        return value["content"]
     return text
 
 
 def _read_others(text: str, place: str) -> list[str]:
     """Return the replies that do not fit."""
-    found = _read_literal(text)
-    if not isinstance(found, list) or not found or not all(isinstance(own, str) for own in found) or len(found) > 25:
+    value = _read_literal(text)
+    if not isinstance(value, list) or not value or not all(isinstance(own, str) for own in value) or len(value) > 25:
         raise DataError(Problem(place, f"incorrect_answers is {show(text)}, expected a list of texts"))
-    return found
+    return value
 
 
 def _read_chat(folder: Path, link: str, place: str) -> tuple[list[dict[str, Any]], str]:

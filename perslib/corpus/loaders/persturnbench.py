@@ -78,8 +78,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "persturnbench") -> 
 def _files(path: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
     if path.is_dir():
         # The split lies beside data/, not in it.
-        beside = [path.parent / name for name in _SPLIT_FILES] if path.name == "data" else []
-        for file in [*sorted(path.rglob("*.json")), *(f for f in beside if f.is_file())]:
+        siblings = [path.parent / name for name in _SPLIT_FILES] if path.name == "data" else []
+        for file in [*sorted(path.rglob("*.json")), *(f for f in siblings if f.is_file())]:
             yield PurePosixPath(file.as_posix()), file.read_bytes()
         return
     try:
@@ -152,8 +152,8 @@ def _session(value: dict[str, Any], place: str, reading: ImportResult) -> None:
     if reading.profiles.setdefault(key[0], profile) != profile:
         row["profile_here"] = json.dumps(profile, ensure_ascii=False)
         reading.note("sessions with a profile unlike the user's first")
-    said = zip(value["history"], labels, strict=True)
-    messages = ((message["role"], message["content"], label) for message, label in said)
+    labelled = zip(value["history"], labels, strict=True)
+    messages = ((message["role"], message["content"], label) for message, label in labelled)
     turns, trailing = reading.add({**dict(zip(SESSION, key)), **row}, messages)
     reading.note(FOLLOWED, sum(len(turn["earlier"]) for turn in turns) + max(0, len(trailing) - 1))
     reading.note("sessions without any assistant message", not turns)

@@ -50,8 +50,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: s
     people = {person["user_id"]: {c: person[c] for c in PROFILE if person.get(c)} for _, person in survey}
     held = {own["conversation_id"]: own for _, own in conversations}
     long = defaultdict(list)
-    for place, said in utterances:
-        long[said["conversation_id"]].append((place, said))
+    for place, utterance in utterances:
+        long[utterance["conversation_id"]].append((place, utterance))
     for bad in reading.rejected:  # what is left of its conversation is not what the user saw
         if isinstance(bad.record, dict) and isinstance(key := bad.record.get("conversation_id"), str):
             long.pop(key, None)
@@ -149,11 +149,13 @@ def _select_columns(own: Record) -> Record:
 def _complete_sessions(reading: ImportResult, held: dict[str, Record]) -> ImportResult:
     """Return the corpus with the conversations' other columns, and its sizes next to the published ones."""
     corpus, replies = reading.corpus, reading.corpus.extras["candidates"]
-    kept = pd.DataFrame([{"session": key, **_select_columns(own)} for key, own in held.items()])
+    complete = pd.DataFrame([{"session": key, **_select_columns(own)} for key, own in held.items()])
     sizes = (len(corpus.users), len(corpus.sessions), len(corpus.turns), int(replies["score"].notna().sum()))
     pairs = zip(PUBLISHED.items(), sizes)
     differ = [f"{what} {found:,} ({published:,})" for (what, published), found in pairs if found != published]
-    said = "counts that differ from the published release: " + ", ".join(differ) if differ else "counts: as published"
-    sessions = corpus.sessions.merge(kept, on="session", how="left", validate="m:1")
-    reading.corpus = replace(corpus, sessions=sessions, meta={**corpus.meta, "said": [LICENCE, said]})
+    comparison = (
+        "counts that differ from the published release: " + ", ".join(differ) if differ else "counts: as published"
+    )
+    sessions = corpus.sessions.merge(complete, on="session", how="left", validate="m:1")
+    reading.corpus = replace(corpus, sessions=sessions, meta={**corpus.meta, "said": [LICENCE, comparison]})
     return reading

@@ -44,8 +44,8 @@ def find_scale_of(values: Sequence[Any]) -> str | None:
 
 def find_named_scale(name: str) -> str | None:
     """Return the scale that stands in the name of a field, as in "quality (1-7)"."""
-    found = re.search(r"[(\[]\s*(\d+)\s*(?:-|–|to)\s*(\d+)\s*[)\]]", name)
-    return f"{found[1]}-{found[2]}" if found and int(found[1]) < int(found[2]) else None
+    match = re.search(r"[(\[]\s*(\d+)\s*(?:-|–|to)\s*(\d+)\s*[)\]]", name)
+    return f"{match[1]}-{match[2]}" if match and int(match[1]) < int(match[2]) else None
 
 
 def find_words(values: Sequence[Any]) -> str | None:
@@ -82,8 +82,8 @@ def number_of(value: Any) -> float | None:
     text = str(value).strip()
     if _STARS.fullmatch(text):
         return float(text.count("★") + text.count("⭐"))
-    found = _NUMBER.fullmatch(text)
-    return float(found[1].replace(",", ".")) if found else None
+    match = _NUMBER.fullmatch(text)
+    return float(match[1].replace(",", ".")) if match else None
 
 
 def read_rating(value: Any, scale: str | None) -> Any:

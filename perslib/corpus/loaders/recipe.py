@@ -71,12 +71,12 @@ class RecipeColumn:
     @property
     def steps(self) -> str:
         """Return the words of `values`, lowest first; the first word if several mean one rating."""
-        said, last = "", None
+        text, last = "", None
         for word, value in self.values.items():
             if value != last:
-                said += word if last is None else f" {'<' if value > last else 'or'} {word}"
+                text += word if last is None else f" {'<' if value > last else 'or'} {word}"
             last = value
-        return said
+        return text
 
 
 def parse_columns(columns: Names) -> dict[str, RecipeColumn]:

@@ -78,15 +78,15 @@ def recognise(
         path for own in columns.values() for path in ([own] if own in fields else own.split("+")) if path not in fields
     ]:
         raise DataError(Problem(name, f"has no field {', '.join(unknown)}"), f"Found: {', '.join(fields)}")
-    found = _Recognising(fields, flat, name, columns).found
-    found.notes[:0] = pivoted
-    found.rows = make_rows(flat, found)
-    read = [row for _, row in found.rows[:200] if row]
+    recognised = _Recognising(fields, flat, name, columns).found
+    recognised.notes[:0] = pivoted
+    recognised.rows = make_rows(flat, recognised)
+    read = [row for _, row in recognised.rows[:200] if row]
     texts = [str(row.get("response") or row.get("response_a") or row.get("messages")) for row in read]
     chinese = sum(len(_CHINESE.findall(text)) for text in texts)
-    found.language = "zh" if chinese * 5 > sum(map(len, texts)) else "en"
-    found.rows += [(place, None) for place, record, _ in records if not isinstance(record, Mapping)]
-    return found
+    recognised.language = "zh" if chinese * 5 > sum(map(len, texts)) else "en"
+    recognised.rows += [(place, None) for place, record, _ in records if not isinstance(record, Mapping)]
+    return recognised
 
 
 def _keep_mixed_as_texts(flat: Sequence[tuple[str, Flat]], values: dict[str, list[Any]]) -> None:
@@ -131,8 +131,8 @@ class _Recognising:
         """Take the field whose name says most plainly that it is this column, and whose values can be it."""
         if column not in self.taken:
             fitting = [one for one in self._free(column) if FITS[column](one) and one.path not in besides]
-            if (found := choose_field(fitting, NAMES[column])) is not None:
-                self.taken[column] = found.path
+            if (chosen := choose_field(fitting, NAMES[column])) is not None:
+                self.taken[column] = chosen.path
 
     # -- what was asked and replied ------------------------------------------------------------------------------
 
@@ -190,8 +190,8 @@ class _Recognising:
 
     def _find_pair(self) -> bool:
         keys = ("response_a", "response_b", "candidate_a", "candidate_b", "preferred", "won_a", "won_b")
-        found = {column: choose_field([*self.fields.values()], [PAIRS[column]]) for column in keys}
-        paths = {column: one.path for column, one in found.items() if one is not None}
+        fields = {column: choose_field([*self.fields.values()], [PAIRS[column]]) for column in keys}
+        paths = {column: one.path for column, one in fields.items() if one is not None}
         own_words = [column for column in keys[5:] if column in self.taken]
         paths |= {column: self.taken.pop(column) for column in keys[5:] if column in self.taken}
         if not {"response_a", "response_b"} <= set(paths):

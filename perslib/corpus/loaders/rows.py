@@ -54,8 +54,8 @@ def read_placed(placed: Placed, reading: ImportResult, name: str, recipe: Recipe
     reading.lost += len(spoiled)
     replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled}, recipe)
     extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
-    said = [*(f"times: {note}" for note in times), *say_alone(alone), *notes]
-    meta = {"kind": recipe.kind} | ({"said": said} if said else {})
+    remarks = [*(f"times: {note}" for note in times), *say_alone(alone), *notes]
+    meta = {"kind": recipe.kind} | ({"said": remarks} if remarks else {})
     meta |= {"scenarios": list(recipe.scenarios)} if recipe.scenarios else {}
     nothing = Problem(name, recipe.nothing)
     return reading.finish(meta, name, recipe.language, nothing, recipe.remedy, extras=extras)
@@ -164,9 +164,9 @@ def _fill(reading: ImportResult, by_session: dict[Key, list[Row]], recipe: Recip
             number = i if row.get("turn") is None else int(row["turn"])
             replies += several.candidates(where, number, own, reading.make_rating_columns)
             reading.note("equal replies to one request, rated differently", several.rated_differently(own))
-            said = {k: v for k, v in row.items() if k not in (*of_session, *several.OF_REPLY, "profile")}
-            said |= {c: None if row.get(c) is None else pd.Timestamp(row[c]) for c in TIMES}
-            reading.turns.append({**said, **reading.make_rating_columns(row.get("score")), **where, "turn": number})
+            turn = {k: v for k, v in row.items() if k not in (*of_session, *several.OF_REPLY, "profile")}
+            turn |= {c: None if row.get(c) is None else pd.Timestamp(row[c]) for c in TIMES}
+            reading.turns.append({**turn, **reading.make_rating_columns(row.get("score")), **where, "turn": number})
             reading.profiles[key[0]] = reading.profiles.get(key[0]) or row.get("profile") or {}
             first.setdefault("assistant", row.get("candidate"))
         reading.profiles.setdefault(key[0], {})

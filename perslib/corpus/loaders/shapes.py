@@ -210,8 +210,8 @@ def _read_transcript(text: str) -> Conversation | None:
     _, *parts = _SPEAKER.split(start)
     given = [who.lower() for who in parts[::2]]
     roles = find_roles(given)
-    said = [{"role": roles[who], "content": content.strip()} for who, content in zip(given, parts[1::2])]
-    return Conversation(tuple(said), text) if "user" in roles.values() and None not in roles.values() else None
+    messages = [{"role": roles[who], "content": content.strip()} for who, content in zip(given, parts[1::2])]
+    return Conversation(tuple(messages), text) if "user" in roles.values() and None not in roles.values() else None
 
 
 def _read_turns(path: str, value: Any) -> Conversation | None:
@@ -222,8 +222,8 @@ def _read_turns(path: str, value: Any) -> Conversation | None:
     texts = [_read_content(part) for item in value for part in (item if is_paired else (item,))]
     if not all(isinstance(item, str | list | Mapping) for item in value) or not all(texts):
         return None
-    said = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
-    return Conversation(tuple(said), is_assumed=True)
+    messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
+    return Conversation(tuple(messages), is_assumed=True)
 
 
 def _read_tree(nodes: Mapping[str, Any]) -> list[Any] | None:
@@ -248,16 +248,16 @@ def _read_pairs(value: list[Mapping[str, Any]]) -> Conversation | None:
     """Return a conversation whose items hold a message of either side: [{"human": …, "ai": …}, …], each with its rating."""
     names = _SIDES if len(value) > 1 else {}
     sides = {key: ROLES.get(str(key).lower()) or names.get(name_of_path(str(key))) for key in value[0]}
-    found = {role: key for key, role in sides.items() if role}
-    if not {"user", "assistant"} <= set(found):
+    keys = {role: key for key, role in sides.items() if role}
+    if not {"user", "assistant"} <= set(keys):
         return None
-    said = [
-        {"role": role, "content": _read_content(item.get(found[role]))}
+    messages = [
+        {"role": role, "content": _read_content(item.get(keys[role]))}
         | ({"score": rating} if role == "assistant" and (rating := _find_rating(item)) is not None else {})
         for item in value
         for role in ("user", "assistant")
     ]
-    return Conversation(tuple(said))
+    return Conversation(tuple(messages))
 
 
 def _read_content(value: Any) -> str:
@@ -297,15 +297,15 @@ def _read_annotations(path: str, items: list[Mapping[str, Any]]) -> Iterator[tup
     """Yield who annotated ("" for nobody that is named) and what: those of people alone, where there are some."""
     words = WORDS["annotations"]
     about_people = {word.removesuffix("s") for word in words_of(path)[-1:]} & {*WORDS["people"]["words"]}
-    found = []
+    read = []
     for item in items:
         leaves = {" ".join(words_of(at)): value for at, value in _leaves(item)}
         names = [*words["who"], *(("id", "name") if about_people else ())]
         who = next((str(leaves[name]) for name in names if leaves.get(name) not in (None, "")), "")
         source = next((str(v).lower() for at, v in leaves.items() if at.endswith(("source", "source type"))), "")
-        found.append((item, leaves, who, any(word in source for word in words["human"])))
-    has_people = any(is_human for *_, is_human in found)
-    for item, leaves, who, is_human in found:
+        read.append((item, leaves, who, any(word in source for word in words["human"])))
+    has_people = any(is_human for *_, is_human in read)
+    for item, leaves, who, is_human in read:
         about = next(
             (str(leaves[name]) for name in words["about"] if name not in names and leaves.get(name) not in (None, "")),
             "",

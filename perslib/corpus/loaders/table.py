@@ -169,8 +169,8 @@ def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: s
 def _under_ours(row: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
     """Return the row under our names; one column may fill several of ours, and `user` stays as it is next to another."""
     renamed = {*columns, *columns.values()} - ({"user"} - columns.keys())
-    kept = {c: v for c, v in row.items() if c not in renamed}
-    return kept | {ours: row[own] for ours, own in columns.items() if own in row}
+    others = {c: v for c, v in row.items() if c not in renamed}
+    return others | {ours: row[own] for ours, own in columns.items() if own in row}
 
 
 def _rename(row: Any, place: str, columns: Mapping[str, str] = NOTHING) -> dict[str, Any]:

@@ -65,10 +65,10 @@ class Aspects(AskingJudge):
         """Return the verdict in an answer to `list_questions`; an aspect without a grade leaves the reply unscored."""
         grades = []
         for number in range(1, len(aspects) + 1):
-            found = (answer.data or {}).get(f"aspect {number}", {})
-            if answer.error is not None or not found.keys() & {"p", "choice"}:
-                return make_unscored_verdict(answer, str(found.get("error", f"no grade of aspect {number}")))
-            shares = found.get("p") or {found["choice"]: 1.0}
+            graded = (answer.data or {}).get(f"aspect {number}", {})
+            if answer.error is not None or not graded.keys() & {"p", "choice"}:
+                return make_unscored_verdict(answer, str(graded.get("error", f"no grade of aspect {number}")))
+            shares = graded.get("p") or {graded["choice"]: 1.0}
             grades.append(sum(int(level) * share for level, share in shares.items()))
         expected = 1 + 2 * sum(grades) / len(grades)
         words = read_phrases("aspects", self.settings.language)

@@ -80,8 +80,8 @@ class Decide(AskingJudge):
 
     def read(self, answer: Answer, statements: Sequence[Statement]) -> Verdict:
         """Return the verdict in an answer to `list_questions`."""
-        found: Mapping[str, Mapping[str, Any]] = answer.data or {}
-        score = found.get("score", {})
+        answers: Mapping[str, Mapping[str, Any]] = answer.data or {}
+        score = answers.get("score", {})
         if answer.error is not None or "error" in score or not score:
             return make_unscored_verdict(answer, str(score.get("error", "no score in the answer")))
         p = score.get("p")
@@ -90,13 +90,13 @@ class Decide(AskingJudge):
         if p is not None:
             shares = tuple(p.values())
             verdict = replace(verdict, p=shares, expected=sum(s * share for s, share in enumerate(shares, 1)))
-        against = {s: share for s in statements if (share := _share_of(YES, found.get(s.id, {}))) >= CITED_FROM}
+        against = {s: share for s in statements if (share := _share_of(YES, answers.get(s.id, {}))) >= CITED_FROM}
         cited = sorted(against, key=lambda s: -against[s])
         words = read_phrases("decide", self.settings.language)
         parts = words["join"].join(words["part"].format(text=s.text, share=against[s]) for s in cited)
         return replace(
             verdict,
-            reason=legal_reason(raw, _likeliest(found.get("reason", {})), self.settings.language),
+            reason=legal_reason(raw, _likeliest(answers.get("reason", {})), self.settings.language),
             rationale=words["because"].format(parts=parts) if parts else None,
             evidence=tuple(s.id for s in cited),
         )

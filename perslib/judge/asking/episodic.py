@@ -47,15 +47,15 @@ class Episodic(AskingJudge):
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Return one question a reply, all at once; none where the user has no rated history."""
-        found = self._retrieval.anchors(block, SHOWN, "boundary_paired")
-        if not any(found):
+        retrieved = self._retrieval.anchors(block, SHOWN, "boundary_paired")
+        if not any(retrieved):
             return [NO_HISTORY] * len(block)
 
         def reading(number: int, answer: Answer) -> Verdict:
-            return self._read(answer, [anchor.id for anchor in found[number]])
+            return self._read(answer, [anchor.id for anchor in retrieved[number]])
 
         name = "judge_episodic_boundary" if self.boundary_first else "judge_episodic"
-        questions = [self._fields(block, target, anchors) for target, anchors in zip(block, found)]
+        questions = [self._fields(block, target, anchors) for target, anchors in zip(block, retrieved)]
         return await self.settings.ask(name, questions, ask, reading)
 
     def _fields(self, block: Block, target: Target, anchors: Sequence[Anchor]) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def sample_examples(train: Corpus) -> list[dict[str, Any]]:
 
 
 def _example(row: dict[Any, Any], task: str | None) -> dict[str, Any]:
-    said = [text for text in (task, row["request"]) if isinstance(text, str)]
+    texts = [text for text in (task, row["request"]) if isinstance(text, str)]
     reason = row["reason"] if isinstance(row["reason"], str) else None
-    context = "\n".join(said)[:CONTEXT]
+    context = "\n".join(texts)[:CONTEXT]
     return {"context": context, "response": row["response"], "score": int(row["score"]), "reason": reason}

@@ -29,8 +29,8 @@ def read_object(answer: Answer, key: str) -> Mapping[str, Any] | None:
     """Read the object with this key: the answer's data, else the last one in its text."""
     if isinstance(answer.data, Mapping):
         return answer.data
-    found: Mapping[str, Any] | None = parse(answer.text, {"type": "object", "required": [key]})[0]
-    return found
+    parsed: Mapping[str, Any] | None = parse(answer.text, {"type": "object", "required": [key]})[0]
+    return parsed
 
 
 def read_label(answer: Answer, values: Sequence[float]) -> Verdict:
@@ -40,8 +40,8 @@ def read_label(answer: Answer, values: Sequence[float]) -> Verdict:
     """
     data = answer.data if isinstance(answer.data, dict) else {}
     stated = data.get("verdict")
-    said = answer.text if stated is None else str(stated)
-    label, rule = parse_verdict(said, neutral=SCORES[NEUTRAL] in values)
+    text = answer.text if stated is None else str(stated)
+    label, rule = parse_verdict(text, neutral=SCORES[NEUTRAL] in values)
     if label is None:
         return make_unscored_verdict(answer, f"no verdict in {answer.text[:40]!r}")
     mode = rule if stated is None else answer.mode
@@ -77,13 +77,13 @@ def parse_verdict(text: str, *, neutral: bool = False) -> ParsedLabel:
     """Return the verdict in a text: good (1) or bad (-1), with `neutral` also 0; what else numbers mean is never
     guessed.
     """
-    said = unicodedata.normalize("NFKC", split_reasoning(text[:LONGEST])[0]).strip()
-    if not said:
+    answer_text = unicodedata.normalize("NFKC", split_reasoning(text[:LONGEST])[0]).strip()
+    if not answer_text:
         return ParsedLabel(None, "none")
-    inner = _FENCE.sub(lambda match: match[1], said).strip()
-    found, _ = parse(inner, _OBJECT)
-    if found:
-        return ParsedLabel(_label(next(found[key] for key in KEYS if key in found), neutral), "json")
+    inner = _FENCE.sub(lambda match: match[1], answer_text).strip()
+    parsed, _ = parse(inner, _OBJECT)
+    if parsed:
+        return ParsedLabel(_label(next(parsed[key] for key in KEYS if key in parsed), neutral), "json")
     if stated := list(_STATED.finditer(inner)):
         return ParsedLabel(_label(stated[-1]["said"], neutral), "stated")
     if (label := _label(inner, neutral)) is not None:

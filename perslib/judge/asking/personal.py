@@ -51,9 +51,9 @@ class Personal(AskingJudge):
         judged: list[dict[str, Any]] = []
         for group in self._groups(block):
             memory = None if self.memory is None else await self.memory.build(block, ask, _frame(judged))
-            found = await self._judge_group(block, group, memory, ask)
-            verdicts += found
-            judged += [_make_evidence_row(target, verdict) for target, verdict in zip(group, found)]
+            answered = await self._judge_group(block, group, memory, ask)
+            verdicts += answered
+            judged += [_make_evidence_row(target, verdict) for target, verdict in zip(group, answered)]
         return verdicts
 
     def _groups(self, block: Block) -> Iterator[list[Target]]:
@@ -87,8 +87,8 @@ class Personal(AskingJudge):
                 for t in group
             ]
         verdicts = await self.settings.ask(name, questions, ask)
-        said = None if memory is None else memory.state
-        return [replace(verdict, memory=said) for verdict in verdicts]
+        text = None if memory is None else memory.state
+        return [replace(verdict, memory=text) for verdict in verdicts]
 
 
 def _make_evidence_row(target: Target, verdict: Verdict) -> dict[str, Any]:

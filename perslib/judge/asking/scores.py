@@ -34,10 +34,10 @@ def read_score_verdict(answer: Answer, language: str, *, keys: Mapping[str, str]
     An object that does not fit the schema (a reason in the other language, a long rationale) counts if its
     score does. `keys` renames fields of the answer, {"evidence": "key_evidence_ids"} say.
     """
-    said = answer.data if answer.data is not None else parse(answer.text, {"type": "object"})[0]
-    if isinstance(said, Mapping):
+    content = answer.data if answer.data is not None else parse(answer.text, {"type": "object"})[0]
+    if isinstance(content, Mapping):
         mode = answer.mode if answer.data is not None else "text"
-        return _of_object(answer, said, language, dict(keys or {}), mode)
+        return _of_object(answer, content, language, dict(keys or {}), mode)
     score = find_score(answer.text)
     if score is None:
         return make_unscored_verdict(answer, "no score in the answer")
@@ -50,11 +50,11 @@ def read_digit(answer: Answer, *, weighed: bool = False) -> Verdict:
     A very small model may write something else. With `weighed` the digit that it held likeliest is the score all
     the same (mode `weighed`); without, the reply is unscored, since what was written may have been a refusal.
     """
-    said = find_score(answer.text)
+    digit = find_score(answer.text)
     if answer.error is not None:
         return make_unscored_verdict(answer, answer.error)
-    if said is not None:
-        return replace(with_distribution(make_cost_verdict(answer), answer), raw=float(said), mode="digit")
+    if digit is not None:
+        return replace(with_distribution(make_cost_verdict(answer), answer), raw=float(digit), mode="digit")
     likeliest = digit_distribution(answer, weighed=True) if weighed else None
     if likeliest is None or likeliest.mass < LEAST_MASS:
         return make_unscored_verdict(answer, f"expected a digit from 1 to 5, found {answer.text[:40]!r}")
@@ -70,11 +70,11 @@ def find_score(text: str) -> int | None:
     text = _RANGE.sub("…", "".join(unicodedata.normalize("NFKC", piece) for piece in pieces))
     of_five = re.findall(rf"{_SAID['one']}\s*(?:/|out of)\s*(?:5|five)\b", text, re.IGNORECASE)
     rest = _SCALE.sub("", text)
-    said = [*of_five, *(m for saying in _SAYINGS for m in re.findall(saying, rest, re.IGNORECASE))]
-    if not said and (alone := re.fullmatch(rf"\W*{_SAID['one']}\W*", rest)):
-        said = [alone[1]]
-    found = {int(_SAID["digits"].get(one, one)) for one in said}
-    return found.pop() if len(found) == 1 else None
+    mentions = [*of_five, *(m for saying in _SAYINGS for m in re.findall(saying, rest, re.IGNORECASE))]
+    if not mentions and (alone := re.fullmatch(rf"\W*{_SAID['one']}\W*", rest)):
+        mentions = [alone[1]]
+    digits = {int(_SAID["digits"].get(one, one)) for one in mentions}
+    return digits.pop() if len(digits) == 1 else None
 
 
 def make_cost_verdict(answer: Answer) -> Verdict:
@@ -114,9 +114,9 @@ def with_distribution(
     verdict: Verdict, answer: Answer, names: Mapping[str, float] = DIGITS, key: str = "score"
 ) -> Verdict:
     """Add the probabilities of the scores that these names stand for, where the answer has them."""
-    found = digit_distribution(answer, tuple(names), key=key)
-    if found is None:
+    distribution = digit_distribution(answer, tuple(names), key=key)
+    if distribution is None:
         return verdict
-    p = {score: found[name] for name, score in names.items()}
+    p = {score: distribution[name] for name, score in names.items()}
     expected = sum(score * share for score, share in p.items())
     return replace(verdict, p=tuple(p.get(s, 0.0) for s in range(1, 6)), expected=expected)

@@ -62,8 +62,8 @@ class JudgeSettings(PromptSettings):
 
     def requests(self, name: str | Prompt, fields: Mapping[str, Any]) -> list[Request]:
         """Return the question of this prompt, as often as it is to be asked."""
-        found = self.find_prompt(name) if isinstance(name, str) else name
-        request = replace(found.render(**fields), top_logprobs=TOP_LOGPROBS)
+        prompt = self.find_prompt(name) if isinstance(name, str) else name
+        request = replace(prompt.render(**fields), top_logprobs=TOP_LOGPROBS)
         if not self.with_rationale:
             usual = 0.0 if self.samples == 1 else 1.0
             request = replace(request, schema=None, max_tokens=1, temperature=usual)
@@ -93,20 +93,20 @@ class JudgeSettings(PromptSettings):
         `reading` reads an answer that says more than score, reason and rationale; it is told the number of the
         question.
         """
-        found = self.find_prompt(name)
-        asked = [self.requests(found, fields) for fields in questions]
+        prompt = self.find_prompt(name)
+        asked = [self.requests(prompt, fields) for fields in questions]
         answers = iter(await ask([request for group in asked for request in group], "judge"))
         verdicts = []
         for number, group in enumerate(asked):
             given = [next(answers) for _ in group]
             drawn = [self.read(a) if reading is None else reading(number, a) for a in given]
-            verdicts.append(replace(drawn[0] if len(drawn) == 1 else pool_verdicts(drawn), prompt=found.label))
+            verdicts.append(replace(drawn[0] if len(drawn) == 1 else pool_verdicts(drawn), prompt=prompt.label))
         return verdicts
 
     def make_target_fields(self, target: Target) -> dict[str, Any]:
         """Return what every judge that reads the reply is shown of a target."""
-        said = target.prefix if self.window is None else target.window(self.window)
-        return {"task": target.task, "conversation": list(said), "reply": target.response}
+        messages = target.prefix if self.window is None else target.window(self.window)
+        return {"task": target.task, "conversation": list(messages), "reply": target.response}
 
 
 class AskingJudge(Judge):

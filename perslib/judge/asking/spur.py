@@ -77,14 +77,14 @@ class Spur(AskingJudge):
 
     def _sample_replies(self, train: Corpus) -> list[tuple[str, dict[str, Any]]]:
         """Return label and fields of the train replies to learn from."""
-        found: dict[str, list[tuple[Block, Target]]] = {label: [] for label in LABELS}
+        samples: dict[str, list[tuple[Block, Target]]] = {label: [] for label in LABELS}
         for block, targets, scores in list_training_blocks(train, has_history=False, min_sessions=0):
             for target, score in zip(targets, scores):
-                found["SAT" if score >= 4 else "DSAT"].append((block, target))
+                samples["SAT" if score >= 4 else "DSAT"].append((block, target))
         order = random.Random(SEED)
         return [
             (label, self._make_fields(*one))
-            for label, turns in found.items()
+            for label, turns in samples.items()
             for one in order.sample(turns, min(self.train_turns, len(turns)))
         ]
 
@@ -101,15 +101,15 @@ class Spur(AskingJudge):
 
     async def _merge_rules(self, parts: Sequence[tuple[str, list[str], int]], ask: Ask) -> dict[str, list[str]]:
         """Return lists of a label, each merged into at most so many rules; its first ones where the model gives none."""
-        found: dict[str, list[str]] = {label: [] for label, _, _ in parts}
+        merged: dict[str, list[str]] = {label: [] for label, _, _ in parts}
         requests = [
             self._request("spur_reduce", {"label": label, "limit": limit, "rules": rules})
             for label, rules, limit in parts
         ]
         answers = await ask(requests, "rules") if requests else ()
         for (label, rules, limit), answer in zip(parts, answers):
-            found[label] += (_rules(answer) or rules)[:limit]
-        return found
+            merged[label] += (_rules(answer) or rules)[:limit]
+        return merged
 
     # -- judging --------------------------------------------------------------------------------------------
 
@@ -125,19 +125,19 @@ class Spur(AskingJudge):
 
     def _read(self, answer: Answer) -> Verdict:
         # An answer counts, too, where all that is wrong with it is that it has no prediction.
-        found = parse(answer.raw, _MATCHES)[0] if answer.data is None else answer.data
-        if found is None:
+        matches = parse(answer.raw, _MATCHES)[0] if answer.data is None else answer.data
+        if matches is None:
             return make_unscored_verdict(answer, "no rules in the answer")
         verdict = replace(
             make_cost_verdict(answer),
             mode=answer.mode if answer.data else "text",
-            rationale=found.get("rationale") or None,
-            evidence=tuple(f"{label} {n}" for label in LABELS for n in found[f"{label.lower()}_matches"]),
+            rationale=matches.get("rationale") or None,
+            evidence=tuple(f"{label} {n}" for label in LABELS for n in matches[f"{label.lower()}_matches"]),
         )
-        prediction = str(found.get("prediction")).strip().upper()
+        prediction = str(matches.get("prediction")).strip().upper()
         if prediction in LABELS:
             return self._set_score(verdict, prediction == "SAT")
-        sat, dsat = len(found["sat_matches"]), len(found["dsat_matches"])
+        sat, dsat = len(matches["sat_matches"]), len(matches["dsat_matches"])
         if not sat and not dsat:
             return replace(verdict, mode="unscored", error="neither a prediction nor a rule in the answer")
         return self._set_score(verdict, sat >= dsat)

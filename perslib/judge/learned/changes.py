@@ -61,16 +61,16 @@ async def find_changes(judge: LearnedJudge, block: Block, ask: Ask, most: int = 
     changed[np.arange(len(every)), of_trait] = moved
     scores = judge.expect(case, now, given)
     new = judge.expect(case, await _predict(judge, case, every, changed, ask), given[every])
-    found = block.targets[TURN].iloc[every].reset_index(drop=True).assign(
+    changes = block.targets[TURN].iloc[every].reset_index(drop=True).assign(
         trait=np.tile(np.array(CHANGEABLE, object), len(block)), before=before, after=after,
         score=scores[every], new_score=new, turns_round=(scores[every] > BORDER) != (new > BORDER),
     )  # fmt: skip
     size = np.abs(moved - numbers[every, of_trait])
-    short_of = np.where(found["turns_round"], 0.0, np.abs(new - BORDER))
-    is_change = (size > 1e-9) & (np.abs(new - BORDER) < np.abs(scores[every] - BORDER)) | found["turns_round"]
+    short_of = np.where(changes["turns_round"], 0.0, np.abs(new - BORDER))
+    is_change = (size > 1e-9) & (np.abs(new - BORDER) < np.abs(scores[every] - BORDER)) | changes["turns_round"]
     order = np.lexsort((size, short_of, every))
-    kept = found.iloc[order][is_change.to_numpy()[order]]
-    return kept.groupby(every[kept.index], sort=False).head(most).reset_index(drop=True)
+    shown = changes.iloc[order][is_change.to_numpy()[order]]
+    return shown.groupby(every[shown.index], sort=False).head(most).reset_index(drop=True)
 
 
 async def _predict(judge: LearnedJudge, case: Case, rows: Array, numbers: Array, ask: Ask) -> Array:

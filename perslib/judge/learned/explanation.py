@@ -84,9 +84,9 @@ def _list_parts(case: Case, parts: Parts, stages: Mapping[str, Array]) -> pd.Dat
     points = np.column_stack([*whole.values(), *parts.everybody, *parts.own])
     value, high, low = ((np.full((n, len(labels)), np.nan)) for _ in range(3))
     values = np.array([measure_traits(said) for said in case.replies]).reshape(n, len(NAMES))
-    for shown, found in zip((value, high, low), (values, *_mean_values(case))):
+    for shown, means in zip((value, high, low), (values, *_mean_values(case))):
         for begin in (len(whole), len(whole) + len(TRAITS)):
-            shown[:, begin : begin + len(NAMES)] = found
+            shown[:, begin : begin + len(NAMES)] = means
     keys = case.block.targets[TURN]
     frame = keys.iloc[np.repeat(np.arange(n), len(labels))].reset_index(drop=True)
     group, trait, side = (np.tile(np.array(names, object), n) for names in zip(*labels))
@@ -114,7 +114,7 @@ class Wording:
         if not len(case.block):
             return []
         groups = dict(zip(GROUPS, (both + own for both, own in zip(parts.everybody, parts.own))))
-        usual, found, terms = _mean_values(case), [], parts.terms
+        usual, parts_of_text, terms = _mean_values(case), [], parts.terms
         said_terms = [(terms.indices[a:b], terms.data[a:b]) for a, b in pairwise(terms.indptr)]
         for i, (ids, rests) in enumerate(self._list_cited(case, parts)):
             points = {name: float(group[i].sum()) for name, group in groups.items()}
@@ -125,19 +125,19 @@ class Wording:
             }
             words = []
             for side in sorted(sides, key=lambda side: -abs(sum(points[name] for name in sides[side]))):
-                said = [
+                texts = [
                     self._describe_group(name, groups[name][i], case.replies[i], said_terms[i], usual)
                     for name in sides[side]
                 ]
-                words += [self._said[side].format(parts=self._said["join"].join(said))] if said else []
+                words += [self._said[side].format(parts=self._said["join"].join(texts))] if texts else []
             text = self._said["both"].join(words)
             sentences = [
                 self._describe_user(case, parts, i),
                 self._said["sentence"].format(text=text[:1].upper() + text[1:]) if text else "",
                 rests,
             ]
-            found.append((self._said["space"].join(filter(None, sentences)), ids))
-        return found
+            parts_of_text.append((self._said["space"].join(filter(None, sentences)), ids))
+        return parts_of_text
 
     def _describe_user(self, case: Case, parts: Parts, i: int) -> str:
         level, rated = parts.level[i], len(case.scores)
@@ -149,33 +149,33 @@ class Wording:
         self, name: str, parts: Array, reply: TurnContext, terms: tuple[Array, Array], usual: tuple[Array, Array]
     ) -> str:
         """Return a group of traits by the trait that says most of its points."""
-        said, sign, shown = self._said, np.sign(parts.sum()), f"{parts.sum():+.1f}".replace("-", "−")
+        words, sign, shown = self._said, np.sign(parts.sum()), f"{parts.sum():+.1f}".replace("-", "−")
         if name == "words":
             which, moved = terms
-            found = [self.terms[which[k]] for k in np.argsort(-sign * moved)[:3] if sign * moved[k] > 0]
-            quoted = said["comma"].join(said["quote"].format(term=shown_term(term)) for term in found)
-            return str(said["words"].format(terms=quoted, points=shown))
+            moving_terms = [self.terms[which[k]] for k in np.argsort(-sign * moved)[:3] if sign * moved[k] > 0]
+            quoted = words["comma"].join(words["quote"].format(term=shown_term(term)) for term in moving_terms)
+            return str(words["words"].format(terms=quoted, points=shown))
         trait = GROUPS[name][int(np.argmax(sign * parts))]
         if trait not in NAMES:
-            return str(said["alone"].format(trait=self._named[trait], value=getattr(reply, name), points=shown))
+            return str(words["alone"].format(trait=self._named[trait], value=getattr(reply, name), points=shown))
         k, values = NAMES.index(trait), measure_traits(reply)
         high, low = (_show(trait, end[k], is_mean=True) for end in usual)
-        value = said["yes" if values[k] > 0.5 else "no"] if KINDS[trait] == "mark" else _show(trait, values[k])
+        value = words["yes" if values[k] > 0.5 else "no"] if KINDS[trait] == "mark" else _show(trait, values[k])
         form = "compared" if np.isfinite(usual[0][k] + usual[1][k]) else "alone"
-        return str(said[form].format(trait=self._named[trait], value=value, points=shown, high=high, low=low))
+        return str(words[form].format(trait=self._named[trait], value=value, points=shown, high=high, low=low))
 
     def _list_cited(self, case: Case, parts: Parts) -> list[tuple[tuple[str, ...], str]]:
         """Return for each target the turns (or statements) that move it most, and a sentence on them."""
         ids = turn_ids(case) if parts.evidence is None else list(parts.evidence)
         order = np.argsort(-np.abs(parts.turns), axis=1, kind="stable")[:, :CITED]
-        found = []
+        cited = []
         for i, places in enumerate(order):
             places = [int(k) for k in places if parts.turns[i, k]]
             names = [f"{case.scores[k]:.0f}" if parts.evidence is None else ids[k] for k in places]
             form = "rests" if parts.evidence is None else "rests_on_statements"
             rests = self._said[form].format(names=self._said["comma"].join(names)) if places else ""
-            found.append((tuple(ids[k] for k in places), str(rests)))
-        return found
+            cited.append((tuple(ids[k] for k in places), str(rests)))
+        return cited
 
 
 def shown_term(term: str) -> str:

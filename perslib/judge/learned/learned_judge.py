@@ -93,20 +93,20 @@ class LearnedJudge(Judge):
                 corpus=train.name,
             )
         _warn_of_few(self.name, scored["user"].nunique())
-        kept = None if self.panel else Kept(self, train)  # a panel asks anew
-        if kept and kept.recall():
+        folds = None if self.panel else Kept(self, train)  # a panel asks anew
+        if folds and folds.recall():
             return
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         replies = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
         replies = replies.assign(said=[features.read_target_turn(target) for block in blocks for target in block])
         replies["panel"] = list(await self._teach_panel(train, blocks, ask))
-        found = replies.merge(scored, on=TURN)
-        said, gold = list(found["said"]), found["gold"].to_numpy(float)
-        given = np.stack(found["panel"])
+        merged = replies.merge(scored, on=TURN)
+        given_labels, gold = list(merged["said"]), merged["gold"].to_numpy(float)
+        given = np.stack(merged["panel"])
         counts = np.isfinite(given).sum(axis=0)
         self._usual = np.where(counts, np.nansum(given, axis=0) / counts.clip(1), gold.mean())
-        self.reading = TurnEncoder(said)
-        turns = self.reading(found["user"].to_numpy(object), said)
+        self.reading = TurnEncoder(given_labels)
+        turns = self.reading(merged["user"].to_numpy(object), given_labels)
         some = _some_users(turns.user)
         self._population = MixedModel(turns, gold, estimate_variances(turns.take(some), gold[some]))
         self._known: dict[TurnContext, Array] = {}
@@ -116,13 +116,13 @@ class LearnedJudge(Judge):
         self._thresholds, self._slopes = proportional_odds(x, gold.astype(int) - 1, rising=1 + len(self.panel))
         self._everybody = fit_population(train)
         past = self._everybody.shrink(histories(train))
-        shaped = _with_p(found.drop(columns=["said", "panel"]), self._predict_shape(x))
+        shaped = _with_p(merged.drop(columns=["said", "panel"]), self._predict_shape(x))
         self._tilt = fit_tilt(shaped, past)
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
         self._wording = Wording(train.language, self.reading.terms)
-        self._reasons = _learn_reasons(train, found, turns)
-        if kept:
-            kept.store()
+        self._reasons = _learn_reasons(train, merged, turns)
+        if folds:
+            folds.store()
 
     @property
     def population(self) -> MixedModel:
@@ -337,12 +337,12 @@ class TurnEncoder:
         """Return low and high value of each trait: a standard deviation below and above the mean; of a mark, absent and
         present.
         """
-        found = {}
+        ranges = {}
         for name, mean, spread in zip(NAMES, self._mean, self._spread):
             low = mean - spread if KINDS[name] == "times" else max(mean - spread, 0.0)
             high = min(mean + spread, 1.0) if KINDS[name] == "share" else mean + spread
-            found[name] = (0.0, 1.0) if KINDS[name] == "mark" else (float(low), float(high))
-        return found
+            ranges[name] = (0.0, 1.0) if KINDS[name] == "mark" else (float(low), float(high))
+        return ranges
 
     def width(self, trait: str) -> float:
         """Return how far a trait goes from low to high, as the model sees it; 1 for what is no number."""
@@ -365,8 +365,8 @@ class TurnEncoder:
 
 def _terms(text: str) -> list[str]:
     """Return tokens and neighbouring pairs of tokens."""
-    found = tokens(text)
-    return found + [f"{a} {b}" for a, b in pairwise(found)]
+    words = tokens(text)
+    return words + [f"{a} {b}" for a, b in pairwise(words)]
 
 
 def _some_users(user: Array) -> Array:

@@ -119,14 +119,14 @@ def _invert(lower: Array) -> Array:
 @one_thread
 def estimate_variances(turns: EncodedTurns, scores: Array) -> Variances:
     """Return variances of largest marginal likelihood (with a log-normal prior), μ by least squares."""
-    n, found = len(turns), np.stack(list(kernels(turns, turns))).reshape(-1, len(turns) ** 2)
+    n, products = len(turns), np.stack(list(kernels(turns, turns))).reshape(-1, len(turns) ** 2)
     # What is a user's own is seen in pairs of the user's turns alone, a few of all.
     same = np.flatnonzero(turns.user[:, None] == turns.user[None, :])
-    own_found, together = found[:, same], (turns.session[:, None] == turns.session[None, :]).ravel()[same]
+    own_found, together = products[:, same], (turns.session[:, None] == turns.session[None, :]).ravel()[same]
 
     def loss(log: Array) -> tuple[float, Array]:
         v = Variances.of(log)
-        covariance = v.shared @ found
+        covariance = v.shared @ products
         covariance[same] += v.own @ own_found + v.level + v.session * together
         covariance[:: n + 1] += v.noise
         lower = cholesky(covariance.reshape(n, n), lower=True)
@@ -136,14 +136,14 @@ def estimate_variances(turns: EncodedTurns, scores: Array) -> Variances:
         alpha = inverse @ residual
         slope = (inverse - np.outer(alpha, alpha)).ravel()
         of_user = slope[same]
-        d = np.r_[found @ slope, own_found @ of_user, of_user.sum(), of_user @ together, slope[:: n + 1].sum()]
+        d = np.r_[products @ slope, own_found @ of_user, of_user.sum(), of_user @ together, slope[:: n + 1].sum()]
         off = (log - prior) / PRIOR_SPREAD
         off[-1] = 0.0
         value = 0.5 * residual @ alpha + np.log(np.diag(lower)).sum() + 0.5 * off @ off
         return value, 0.5 * np.exp(log) * d + off / PRIOR_SPREAD
 
-    prior = np.full(2 * len(found) + 3, PRIOR_MEAN)
-    prior[-3], prior[len(found) - 1] = PRIOR_LEVEL, PRIOR_TEXT
+    prior = np.full(2 * len(products) + 3, PRIOR_MEAN)
+    prior[-3], prior[len(products) - 1] = PRIOR_LEVEL, PRIOR_TEXT
     start = np.r_[prior[:-1], START_NOISE]
     bounds = [(np.log(1e-6), np.log(10.0))] * len(start)
     bounds[-1] = (np.log(1e-2), np.log(10.0))
@@ -176,7 +176,7 @@ class MixedModel:
         self.turns = turns.take(np.linspace(0, len(turns) - 1, EXACT_TO).astype(int))
         shared = self.variances.everybody(kernels(self.turns, self.turns))
         self._lower = cholesky(shared + JITTER * np.eye(EXACT_TO), lower=True)
-        among, seen, told = np.eye(EXACT_TO), np.zeros((EXACT_TO, 2)), np.zeros((2, 2))
+        among, seen, information = np.eye(EXACT_TO), np.zeros((EXACT_TO, 2)), np.zeros((2, 2))
         for user in np.unique(turns.user):
             rows = np.flatnonzero(turns.user == user)
             own = turns.take(rows)
@@ -185,9 +185,9 @@ class MixedModel:
             tied, scaled = (solve_triangular(lower, v, lower=True) for v in (tied, known[rows]))
             among += tied.T @ tied
             seen += tied.T @ scaled
-            told += scaled.T @ scaled
+            information += scaled.T @ scaled
         inverse = _invert(cholesky(among, lower=True))
-        (ones, with_scores), _ = told - seen.T @ inverse @ seen
+        (ones, with_scores), _ = information - seen.T @ inverse @ seen
         self.mean = float(with_scores / ones) if mean is None else mean
         mixing = cholesky((1 + JITTER) * np.eye(EXACT_TO) - inverse, lower=True)
         self._weights = solve_triangular(mixing, inverse @ (seen @ [-self.mean, 1.0]), lower=True)
@@ -253,8 +253,8 @@ class MixedModel:
 
     def _between(self, targets: EncodedTurns, tied: Array, history: EncodedTurns, tied_history: Array) -> Array:
         """Return the covariance of the targets' scores with the history's, less what train users explain."""
-        found = list(kernels(targets, history))
-        return self.variances.covariance(targets, history, found) - tied @ tied_history.T
+        parts = list(kernels(targets, history))
+        return self.variances.covariance(targets, history, parts) - tied @ tied_history.T
 
 
 @dataclass(frozen=True)

@@ -172,19 +172,19 @@ def list_preferences(judge: LearnedJudge, case: Case, memory: PreferenceMemory, 
     statements: list[Statement] = []
     differences = find_differences(columns, weights, remaining, most)
     differences.sort(key=lambda d: -abs(d.weight) * judge.reading.width(d.trait))
-    for found in (level, *differences):
-        width = stretch * judge.reading.width(found.trait)
-        if found is not level and abs(width * found.weight) < LEAST_POINTS:
+    for one in (level, *differences):
+        width = stretch * judge.reading.width(one.trait)
+        if one is not level and abs(width * one.weight) < LEAST_POINTS:
             continue
-        low, high = sorted(width * (found.weight + side * Z95 * found.error) for side in (-1, 1))
-        telling = np.argsort(-np.sign(found.weight) * found.turns, kind="stable")[:CITED]
+        low, high = sorted(width * (one.weight + side * Z95 * one.error) for side in (-1, 1))
+        telling = np.argsort(-np.sign(one.weight) * one.turns, kind="stable")[:CITED]
         statement = Statement(
             f"M{len(statements) + 1}",
             "preference",
             "",
             tuple(ids[i] for i in telling),
-            trait=found.trait,
-            points=width * found.weight,
+            trait=one.trait,
+            points=width * one.weight,
             points_low=low,
             points_high=high,
         )
@@ -237,12 +237,12 @@ class FromStatements(LearnedJudge):
         """Return what everybody likes, and in place of all that the user's own weights say the statements."""
         if self.memory is None:
             blank = make_counts_memory(PreferenceMemory, case.block, None, "preferences", language=self.language)[0]
-            found: UserMemory = list_preferences(self, case, blank, self.most) if len(case.scores) else blank
+            memory: UserMemory = list_preferences(self, case, blank, self.most) if len(case.scores) else blank
         else:
-            found = await self.memory.build(case.block, ask)
+            memory = await self.memory.build(case.block, ask)
         parts = self.population.explain(*case.inputs)
         columns = columns_of(self.population)
-        return say_statements(parts, columns, columns(case.targets), found.statements, self.width)
+        return say_statements(parts, columns, columns(case.targets), memory.statements, self.width)
 
     def width(self, trait: str) -> float:
         """Return how many points of score a unit of a trait's weight is worth, from low to high."""
@@ -255,9 +255,9 @@ class FromStatements(LearnedJudge):
             return parts.prediction
         columns = columns_of(population)
         weights, remaining, level = weigh_columns(population, columns, history, tied, scores)
-        found = find_differences(columns, weights, remaining, self.most)
+        differences = find_differences(columns, weights, remaining, self.most)
         everybody = parts.prediction - sum(group.sum(axis=1) for group in parts.own) - parts.level
-        own = columns(targets)[:, [d.column for d in found]] @ np.array([d.weight for d in found])
+        own = columns(targets)[:, [d.column for d in differences]] @ np.array([d.weight for d in differences])
         return np.asarray(everybody + level.weight + own)
 
 
@@ -266,18 +266,18 @@ def say_statements(
 ) -> Parts:
     """Return the parts with what the statements say in place of the user's own weights and level."""
     own, level = np.hstack([np.zeros_like(group) for group in parts.own]), 0.0
-    said = np.zeros((len(values), len(statements)))
+    points = np.zeros((len(values), len(statements)))
     for number, statement in enumerate(statements):
         trait = statement.trait
         if trait is None or statement.points is None:
             continue
         weight = statement.points / width(trait)
         if trait == LEVEL:
-            said[:, number], level = weight, level + weight
+            points[:, number], level = weight, level + weight
         elif trait in columns.traits:
             column = columns.traits.index(trait)
-            said[:, number] = weight * values[:, column]
-            own[:, min(column, len(NAMES))] += said[:, number]
+            points[:, number] = weight * values[:, column]
+            own[:, min(column, len(NAMES))] += points[:, number]
     ends = np.cumsum([group.shape[1] for group in parts.own])[:-1]
     everybody = parts.mean + sum(group.sum(axis=1) for group in parts.everybody) + parts.session
     return replace(
@@ -285,6 +285,6 @@ def say_statements(
         own=np.split(own, ends, axis=1),
         level=np.full(len(values), level),
         population=everybody,
-        turns=said,
+        turns=points,
         evidence=[statement.id for statement in statements],
     )

@@ -65,8 +65,8 @@ class Supervised(Judge):
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn characters, scales and weights from the train users' blocks."""
-        kept = Kept(self, train)
-        if kept.recall():
+        folds = Kept(self, train)
+        if folds.recall():
             return
         taken = list(list_training_blocks(train))
         if not taken:
@@ -82,7 +82,7 @@ class Supervised(Judge):
         share = _learn(shared, scores, _choose_penalty(shared, scores, users))
         self._weights = inputs.T @ share
         self._usual = float(scores.mean() - inputs.mean(axis=0) @ self._weights)
-        kept.store()
+        folds.store()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Return one verdict a target; without a rated history, unscored."""
@@ -94,8 +94,8 @@ class Supervised(Judge):
         if not texts:
             return []
         counts = [count_ngrams(texts, size) for size in self._sizes]
-        found = self._inputs(counts, [summarize_history(history)] * len(texts)) @ self._weights + self._usual
-        return [Verdict(raw=float(score), mode="computed") for score in np.clip(found, 1, 5)]
+        scores = self._inputs(counts, [summarize_history(history)] * len(texts)) @ self._weights + self._usual
+        return [Verdict(raw=float(score), mode="computed") for score in np.clip(scores, 1, 5)]
 
     def _inputs(self, counts: Sequence[sparse.csr_array], numbers: list[list[float]]) -> sparse.csr_array:
         rows = [weigh_rows(own, idf, sublinear=True) for own, idf in zip(counts, self._idf)]
@@ -126,8 +126,8 @@ def _choose_penalty(shared: Scores, scores: Scores, users: Sequence[str]) -> flo
         own = shared[np.ix_(known, known)]
         other = shared[np.ix_(unseen, known)] - own.mean(axis=0)
         for place, penalty in enumerate(PENALTIES):
-            found = scores[known].mean() + other @ _learn(own, scores[known], penalty)
-            errors[place] += np.mean((found - scores[unseen]) ** 2)
+            predicted = scores[known].mean() + other @ _learn(own, scores[known], penalty)
+            errors[place] += np.mean((predicted - scores[unseen]) ** 2)
     return PENALTIES[int(errors.argmin())]
 
 

@@ -105,8 +105,8 @@ class Bert(Judge):
         return each.binary_cross_entropy_with_logits(logits, above, reduction="none").mean(dim=1)
 
     def _error(self, check: list[Any]) -> float:
-        said, _ = self._predict_scores([ids for ids, _ in check])
-        return float(np.abs(said - np.array([score for _, score in check])).mean())
+        predicted, _ = self._predict_scores([ids for ids, _ in check])
+        return float(np.abs(predicted - np.array([score for _, score in check])).mean())
 
     # -- judging -------------------------------------------------------------------------------------------
 
@@ -116,11 +116,11 @@ class Bert(Judge):
             raise make_unfitted_error(self)
         if not len(history_scores(block)):
             return [NO_HISTORY] * len(block)
-        said, p = self._predict_scores([self._encode_reply(block, target) for target in block])
+        predicted, p = self._predict_scores([self._encode_reply(block, target) for target in block])
         means = p @ np.arange(1, 6)
         return [
             Verdict(raw=float(s), expected=float(m), p=tuple(map(float, row)), mode="computed")
-            for s, m, row in zip(said, means, p)
+            for s, m, row in zip(predicted, means, p)
         ]
 
     def _predict_scores(self, encoded: list[list[int]]) -> tuple[Scores, np.ndarray]:
@@ -139,14 +139,16 @@ class Bert(Judge):
     # -- the text ------------------------------------------------------------------------------------------
 
     def _encode_reply(self, block: Block, target: Target) -> list[int]:
-        about, said = (
+        about, reply = (
             self._tokens(text, add_special_tokens=False, verbose=False)["input_ids"]
             for text in (_about(block, target, self._labels), _conversation(target, self._labels))
         )
         room = self.length - 2
-        about = about[: max(room // 2, room - len(said))]  # the conversation gets half of the room, or all that is left
-        said = said[max(0, len(said) - (room - len(about))) :]
-        return [self._tokens.cls_token_id, *about, *said, self._tokens.sep_token_id]
+        about = about[
+            : max(room // 2, room - len(reply))
+        ]  # the conversation gets half of the room, or all that is left
+        reply = reply[max(0, len(reply) - (room - len(about))) :]
+        return [self._tokens.cls_token_id, *about, *reply, self._tokens.sep_token_id]
 
 
 def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:
@@ -171,5 +173,5 @@ def _about(block: Block, target: Target, labels: Mapping[str, str]) -> str:
 
 def _conversation(target: Target, labels: Mapping[str, str]) -> str:
     """Return the last twelve messages, the reply at the end."""
-    said = [*target.window(MESSAGES - 1), {"role": "assistant", "content": target.response}]
-    return "\n".join(f"{labels[m['role']]}: {m['content']}" for m in said)
+    messages = [*target.window(MESSAGES - 1), {"role": "assistant", "content": target.response}]
+    return "\n".join(f"{labels[m['role']]}: {m['content']}" for m in messages)

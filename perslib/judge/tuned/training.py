@@ -90,7 +90,7 @@ def fine_tune(
     weight_mean = float(np.mean([weight for *_, weight in rows])) or 1.0
     trained = [p for p in net.parameters() if p.requires_grad]
     history: list[dict[str, float]] = []
-    kept: list[Any] = []
+    lightest: list[Any] = []
 
     class Trainer(transformers.Trainer):  # type: ignore[name-defined]
         def compute_loss(self, model: Any, inputs: Any, *_: Any, **__: Any) -> Any:
@@ -101,10 +101,10 @@ def fine_tune(
 
         def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
             assert error is not None
-            found = {"step": float(self.state.global_step), "error": error()}
-            if found["error"] < min((h["error"] for h in history), default=math.inf):
-                kept[:] = [p.detach().clone() for p in trained]
-            history.append(found)
+            result = {"step": float(self.state.global_step), "error": error()}
+            if result["error"] < min((h["error"] for h in history), default=math.inf):
+                lightest[:] = [p.detach().clone() for p in trained]
+            history.append(result)
             net.train()
             return {}
 
@@ -125,7 +125,7 @@ def fine_tune(
         if error is not None and (not history or history[-1]["step"] < trainer.state.global_step):
             trainer.evaluate()
     with torch.no_grad():
-        for now, best in zip(trained, kept):
+        for now, best in zip(trained, lightest):
             now.copy_(best)
     return history
 
@@ -159,5 +159,5 @@ def predict(net: Any, forward: Callable[[list[list[int]]], Any], encoded: Sequen
             forward([encoded[i] for i in order[at : at + batch]]).double().cpu().numpy()
             for at in range(0, len(order), batch)
         ]
-    found: Floats = np.concatenate(parts)
-    return found[np.argsort(order)]
+    scores: Floats = np.concatenate(parts)
+    return scores[np.argsort(order)]

@@ -65,18 +65,18 @@ class LoadedModel:
         if room < 1:
             raise Unsupported(f"the request exceeds the context size ({self.context} tokens)")
         result = self.pipe.generate(ov.Tensor(prompt), make_generation_config(body, room))
-        said, finish = result.tokens[0], result.finish_reasons[0]
+        token, finish = result.tokens[0], result.finish_reasons[0]
         top = body.get("top_logprobs")
         return {
             "model": self.name,
             "choices": [
                 {
-                    "message": {"content": self.tokenizer.decode(said)},
+                    "message": {"content": self.tokenizer.decode(token)},
                     "finish_reason": "length" if finish == genai.GenerationFinishReason.LENGTH else "stop",
-                    "logprobs": {"content": self.logprobs(prompt, said, top)} if top else None,
+                    "logprobs": {"content": self.logprobs(prompt, token, top)} if top else None,
                 }
             ],
-            "usage": {"prompt_tokens": prompt.shape[1], "completion_tokens": len(said)},
+            "usage": {"prompt_tokens": prompt.shape[1], "completion_tokens": len(token)},
         }
 
     def logprobs(self, prompt: np.ndarray, said: list[int], top: int) -> list[dict[str, Any]]:
@@ -84,15 +84,15 @@ class LoadedModel:
 
         A beam search over one token gives them; of other tokens they are not asked for, and are left out.
         """
-        found, before = [], ""
+        logprobs, before = [], ""
         for place, token in enumerate(said):
             text = self.decode_token(token)
             alternatives = self.alternatives(prompt, said[:place], top) if VALUE.search(before) else {}
             others = [{"token": self.decode_token(t), "logprob": p} for t, p in alternatives.items()]
             least = min(alternatives.values(), default=0.0)
-            found.append({"token": text, "logprob": alternatives.get(token, least), "top_logprobs": others})
+            logprobs.append({"token": text, "logprob": alternatives.get(token, least), "top_logprobs": others})
             before += text
-        return found
+        return logprobs
 
     def alternatives(self, prompt: np.ndarray, said: list[int], top: int) -> dict[int, float]:
         """Return the likeliest next tokens with their log probabilities."""

@@ -53,7 +53,7 @@ def _read(completion: Mapping[str, Any]) -> Answer:
         raise TransportError(f"the endpoint broke the reply off ({finish})")
     finish = _ENDS.get(finish, finish)
     raw, refusal = _text(message.get("content")), _text(message.get("refusal"))
-    apart = _text(message.get("reasoning_content") or message.get("reasoning"))
+    reasoning = _text(message.get("reasoning_content") or message.get("reasoning"))
     text, inside = split_reasoning(raw)
     error = f"the model refused: {refusal[:200]}" if refusal else None
     usage = _mapping(completion.get("usage"))
@@ -62,7 +62,7 @@ def _read(completion: Mapping[str, Any]) -> Answer:
     return Answer(
         text=text,
         raw=raw,
-        reasoning="\n".join(part for part in (apart.strip(), inside) if part),
+        reasoning="\n".join(part for part in (reasoning.strip(), inside) if part),
         error="stopped by the endpoint's content filter" if finish == "content_filter" else error,
         finish=finish,
         logprobs=_logprobs(choice.get("logprobs")),

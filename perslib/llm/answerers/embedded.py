@@ -113,8 +113,8 @@ def cache_folder() -> Path:
 
 def find_cached_model(repo: str, file: str) -> Path | None:
     """Return the newest copy of the file that was fetched before; a broken one does not count."""
-    found = [path for folder in _snapshots(repo).glob("*") if _is_model(path := folder / file)]
-    return max(found, key=lambda path: path.stat().st_mtime, default=None)
+    files = [path for folder in _snapshots(repo).glob("*") if _is_model(path := folder / file)]
+    return max(files, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def _snapshots(repo: str) -> Path:
@@ -187,9 +187,9 @@ class EngineProcess:
             self.process.kill()
             self.process.wait()
             self._log.seek(0)
-            said = [line for line in self._log.read().splitlines() if line.strip()]
+            lines = [line for line in self._log.read().splitlines() if line.strip()]
             self.close()
-        return said[-1].strip() if said else f"it ended with {self.process.returncode}"
+        return lines[-1].strip() if lines else f"it ended with {self.process.returncode}"
 
     def close(self) -> None:
         """Close our ends of its pipes, and the log."""
@@ -281,8 +281,8 @@ def _find_bundled() -> Path:
 def _fetch_file(reference: str) -> Path:
     """Return the file of a hub reference, from the cache or else from the hub."""
     repo, file = repository(reference)
-    if found := find_cached_model(repo, file):
-        return found
+    if path := find_cached_model(repo, file):
+        return path
     place = _snapshots(repo) / "main" / file
     print(f"perslib: fetching {file} of {repo} into {cache_folder()} (once)", file=sys.stderr, flush=True)
     hub = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")

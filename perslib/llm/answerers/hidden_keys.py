@@ -57,11 +57,11 @@ class _Level:
     def __init__(self, escaped: str, escapes: re.Pattern[str]):
         pieces: list[str] = []
         self.ends, self.ends_escaped = [0], [0]
-        for found in escapes.finditer(escaped):
-            plain, between = _meaning(found), escaped[self.ends_escaped[-1] : found.start()]
+        for match in escapes.finditer(escaped):
+            plain, between = _meaning(match), escaped[self.ends_escaped[-1] : match.start()]
             pieces += between, plain
             self.ends.append(self.ends[-1] + len(between) + len(plain))
-            self.ends_escaped.append(found.end())
+            self.ends_escaped.append(match.end())
         self.text = "".join([*pieces, escaped[self.ends_escaped[-1] :]])
 
 

@@ -113,10 +113,10 @@ class Transport:
                 raise Refused(words, backbone=self.entry.name, status=404) from None
             if self._of_user is None:
                 raise
-            said = f"{type(error).__name__}: {_clean(str(error))[:WORDS]}"
+            problem = f"{type(error).__name__}: {_clean(str(error))[:WORDS]}"
             remedy = "correct it where it is made, or leave `client` out"
             raise BackboneError(
-                f"The client of backbone {self.entry.name!r} failed ({said}): {remedy}.", backbone=self.entry.name
+                f"The client of backbone {self.entry.name!r} failed ({problem}): {remedy}.", backbone=self.entry.name
             ) from None
         if len(reply.content) > most:
             raise TransportError(f"the reply is larger than {most // 2**20} MB", hopeless=True)
@@ -255,14 +255,14 @@ def retry_after(headers: Headers) -> float | None:
 
     A date is compared with the server's own clock, where the answer tells it.
     """
-    told = headers.get("retry-after", "").strip()
+    delay = headers.get("retry-after", "").strip()
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(told)) if told else None
+        return max(0.0, float(delay)) if delay else None
     except ValueError:
         pass
-    until, now = _moment(told), _moment(headers.get("date", "")) or datetime.now(UTC)
+    until, now = _moment(delay), _moment(headers.get("date", "")) or datetime.now(UTC)
     try:
         return max(0.0, (until - now).total_seconds()) if until else None
     except OverflowError:  # an offset that no clock has
@@ -292,8 +292,8 @@ def refused_field(words: str, body: Mapping[str, Any]) -> str:
             named = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", words)
         else:  # words of their own, too: seed, stop, user
             word = re.escape(name)
-            said = rf"[`'\"]{word}[`'\"]|(?:parameter|argument|field):? {word}\b|(?<![\w-]){word}: extra inputs"
-            named = re.search(said, words, re.I)
+            pattern = rf"[`'\"]{word}[`'\"]|(?:parameter|argument|field):? {word}\b|(?<![\w-]){word}: extra inputs"
+            named = re.search(pattern, words, re.I)
         if named:
             return name
     return ""
@@ -302,13 +302,13 @@ def refused_field(words: str, body: Mapping[str, Any]) -> str:
 def server_words(text: str) -> tuple[str, str]:
     """Return what a server says is wrong, readable and short, and its error code if it gives one."""
     text, code = text[:LONGEST_PAGE], ""
-    found = json_or(text, text)
+    value = json_or(text, text)
     for name in ("error", "message", "detail", "msg"):
-        if isinstance(found, Mapping) and found.get(name):
-            found = found[name]
-            if isinstance(found, Mapping):
-                code = str(found.get("code") or found.get("type") or "")
-    words = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        if isinstance(value, Mapping) and value.get(name):
+            value = value[name]
+            if isinstance(value, Mapping):
+                code = str(value.get("code") or value.get("type") or "")
+    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if "<" in words:
         words = re.sub(r"(?is)<(script|style).*?(?:</\1>|\Z)|<[/!a-z][^<>]*(?:>|\Z)", " ", words)
     return _clean(words)[:WORDS] or "(no words)", code

@@ -100,8 +100,8 @@ class BoundedClient(httpx2.AsyncClient):
             raise openai.APIConnectionError(request=request) from error
         # How the content was packed, and how long it was then, is no longer so; the SDK would log the id as it came.
         gone = (b"content-", b"x-request-id")
-        kept = [pair for pair in response.raw_headers if not pair[0].lower().startswith(gone)]
-        return httpx2.Response(response.status, headers=kept, content=bytes(received), request=request)
+        kept_headers = [pair for pair in response.raw_headers if not pair[0].lower().startswith(gone)]
+        return httpx2.Response(response.status, headers=kept_headers, content=bytes(received), request=request)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -251,10 +251,10 @@ def _find_proxy(url: str) -> str | None:
     if host in ("127.0.0.1", "localhost", "::1") or proxy_bypass(host):
         return None
     known = getproxies()
-    found = known.get(place.scheme) or known.get("all")
-    if found and urlsplit(found).scheme.startswith("socks"):
+    proxy = known.get(place.scheme) or known.get("all")
+    if proxy and urlsplit(proxy).scheme.startswith("socks"):
         raise BackboneError(
             f"The environment names a SOCKS proxy for {host}, and only HTTP proxies are spoken to. Name one in HTTPS_PROXY, "
             f"put {host} into NO_PROXY, or give a client of your own: backbone(…, client=…)."
         )
-    return found if not found or "://" in found else f"http://{found}"
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"

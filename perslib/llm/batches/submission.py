@@ -112,10 +112,10 @@ class _Submission:
     async def make(self, file: str) -> str:
         """Make the batch and return its id; where a try before may have made it, look for it first."""
         if self.may_be_made:
-            found = await self.find()
+            batch = await self.find()
             self.check_doubt()
-            if found is not None:
-                return found
+            if batch is not None:
+                return batch
         asked = {"input_file_id": file, "endpoint": URL, "completion_window": "24h", **self.metadata}
         self.may_be_made = True
         try:

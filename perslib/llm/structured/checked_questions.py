@@ -48,8 +48,8 @@ class CheckedQuestion(Generic[T]):
 
     def repeat_with(self, answer: Answer, problems: Sequence[str]) -> Request:
         """Return the question once more, after the answer and what is wrong with it."""
-        said, problem = self.request.messages, "; ".join(problems)
-        words = make_retry_messages(said, answer.text, problem, self.request.schema or {}, language_of(said))
+        messages, problem = self.request.messages, "; ".join(problems)
+        words = make_retry_messages(messages, answer.text, problem, self.request.schema or {}, language_of(messages))
         return replace(self.request, messages=words)
 
 

@@ -115,8 +115,8 @@ def _read_answer(question: Question, answer: Any) -> dict[str, Any]:
 def _read_shares(question: Question, given: Any) -> dict[str, Any]:
     """Return probabilities by option, from a list of options with theirs, or from a table by option or by number of level."""
     if isinstance(given, list):
-        told = [one for one in given if isinstance(one, Mapping)]
-        return {str(one.get("label", one.get("value"))): one.get("probability") for one in told}
+        shares = [one for one in given if isinstance(one, Mapping)]
+        return {str(one.get("label", one.get("value"))): one.get("probability") for one in shares}
     if not isinstance(given, Mapping):
         return {}
     names = list(question.options)

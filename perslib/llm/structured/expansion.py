@@ -117,9 +117,9 @@ def _read_token(question: Question, answer: Answer) -> dict[str, Any]:
     if answer.error is not None:
         return _error(answer)
     labels = label_options(question)
-    found = digit_distribution(answer, tuple(labels), weighed=True)
-    if found is not None and found.mass >= LEAST_MASS:
-        return {"p": {option: found[label] for label, option in labels.items()}}
+    distribution = digit_distribution(answer, tuple(labels), weighed=True)
+    if distribution is not None and distribution.mass >= LEAST_MASS:
+        return {"p": {option: distribution[label] for label, option in labels.items()}}
     named = labels.get(answer.text.strip(" .:\"'"))
     return {"choice": named} if named else {"error": f"expected one of {', '.join(labels)}, found {answer.text[:40]!r}"}
 

@@ -178,11 +178,11 @@ class Fallbacks:
         """Return the last reply, with what all of them took; those that thoughts cut short were no replies."""
         counts = ("tokens_in", "tokens_cached", "tokens_out", "tokens_thought", "seconds", "retries")
         took = {name: sum(getattr(reply, name) for reply in replies) for name in counts}
-        told = [reply.cost for reply in replies if reply.cost is not None]
+        costs = [reply.cost for reply in replies if reply.cost is not None]
         # An endpoint that says what a call cost knows better than a price table; without any usage nobody knows.
         is_counted = all(reply.tokens_in + reply.tokens_out for reply in replies)
         table = self.abilities.entry.cost(*(took[name] for name in counts[:3])) if is_counted else None
-        took["cost"] = sum(told) if len(told) == len(replies) else table
+        took["cost"] = sum(costs) if len(costs) == len(replies) else table
         earlier = tuple(reply.raw for reply in replies[:-1] if reply.finish != "length")
         return replies[-1].with_(mode=mode, earlier=earlier, **took, **found)
 
@@ -242,12 +242,12 @@ def parameters(entry: BackboneEntry, request: Request) -> dict[str, Any]:
 
 def without_system(messages: Sequence[Message]) -> list[Message]:
     """Return the messages with what the system says at the head of the first message of the user."""
-    said = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
+    instructions = "\n\n".join(m["content"] for m in messages if m["role"] == "system")
     rest = [dict(m) for m in messages if m["role"] != "system"]
     first = next((m for m in rest if m["role"] == "user"), None)
     if first is None:
-        return [{"role": "user", "content": said}, *rest]
-    first["content"] = f"{said}\n\n{first['content']}" if said else first["content"]
+        return [{"role": "user", "content": instructions}, *rest]
+    first["content"] = f"{instructions}\n\n{first['content']}" if instructions else first["content"]
     return rest
 
 
@@ -279,8 +279,8 @@ def _read(reply: Answer, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
     """Return the object in a reply; servers with a reasoning parser now and then file it under the reasoning."""
     data, problem = parse(reply.text, schema)
     if problem is not None and not reply.text and reply.reasoning:
-        found, unread = parse(reply.reasoning, schema)
-        return (found, None) if unread is None else (data, problem)
+        parsed, unread = parse(reply.reasoning, schema)
+        return (parsed, None) if unread is None else (data, problem)
     return data, problem
 
 

@@ -56,10 +56,10 @@ def parse(text: str, schema: Mapping[str, Any]) -> tuple[Any, str | None]:
         if value is _UNREADABLE:
             continue
         data = _coerce_value(value, schema)
-        found = find_schema_faults(data, schema)
-        if found is None:
+        faults = find_schema_faults(data, schema)
+        if faults is None:
             return data, None
-        problem = problem or found
+        problem = problem or faults
     nothing = "the reply is empty" if not text.strip() else "the reply holds no complete JSON object"
     return None, problem or nothing
 
@@ -81,11 +81,11 @@ def find_schema_faults(data: Any, schema: Mapping[str, Any]) -> str | None:
 
 def _candidates(text: str, is_list: bool) -> Iterator[str]:
     """Yield stretches of the text that may be the object, the most likely first."""
-    said, _ = split_reasoning(text)
-    yield said
-    seen = {said}
-    stretches = [block.group(1).strip() for block in _FENCE.finditer(said)][: -MOST_OBJECTS - 1 : -1]
-    for source in (said, said.translate(_FULL_WIDTH)):
+    text_outside, _ = split_reasoning(text)
+    yield text_outside
+    seen = {text_outside}
+    stretches = [block.group(1).strip() for block in _FENCE.finditer(text_outside)][: -MOST_OBJECTS - 1 : -1]
+    for source in (text_outside, text_outside.translate(_FULL_WIDTH)):
         stretches += list(deque(_find_balanced(source, "[]" if is_list else "{}"), MOST_OBJECTS))[::-1]
     for stretch in stretches:
         if stretch not in seen:
@@ -157,10 +157,10 @@ def _repair_json(text: str) -> str:
     """Return the text without comments and trailing commas, Python's words in JSON's spelling; strings stay."""
 
     def mend_word(piece: re.Match[str]) -> str:
-        found = piece.group()
-        if found.startswith('"'):
-            return found
-        return _BARE.get(found, "")
+        word = piece.group()
+        if word.startswith('"'):
+            return word
+        return _BARE.get(word, "")
 
     # Twice: a comma may turn out to be trailing when the comment after it is gone.
     return _PIECES.sub(mend_word, _PIECES.sub(mend_word, text))
@@ -256,9 +256,9 @@ def make_retry_messages(
     """Return the messages with the unusable reply, what is wrong with it, and the form once more."""
     words = _WORDS[language]
     form = words["form"].format(schema=schema_text(schema))
-    said = reply[:QUOTED] if reply.strip() else words["empty"]
+    quote = reply[:QUOTED] if reply.strip() else words["empty"]
     again = words["again"].format(problem=problem, form=form)
-    return [*messages, {"role": "assistant", "content": said}, {"role": "user", "content": again}]
+    return [*messages, {"role": "assistant", "content": quote}, {"role": "user", "content": again}]
 
 
 def is_closed(schema: Any) -> bool:

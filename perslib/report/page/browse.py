@@ -75,13 +75,13 @@ def _list_sessions(verdicts: pd.DataFrame, turns: pd.DataFrame) -> dict[str, lis
             (user, piece) for user, pieces in zip(verdicts["user"], verdicts["evidence"]) for piece in _as_list(pieces)
         )
         wanted |= {f"{user}/{str(piece).rpartition('/')[0]}" for user, piece in set(cited)}
-    found: dict[str, list[list[Any]]] = {}
+    sessions: dict[str, list[list[Any]]] = {}
     for row in turns[[*TURN, "request", "response", "score"]].itertuples(index=False):
         if (key := f"{row.user}/{row.scenario}/{row.session}") in wanted:
-            found.setdefault(key, []).append(
+            sessions.setdefault(key, []).append(
                 [_plain(row.turn), _plain(row.request), _plain(row.response), _plain(row.score)]
             )
-    return found
+    return sessions
 
 
 def _read_answers(verdicts: pd.DataFrame) -> dict[str, list[str]]:

@@ -65,8 +65,8 @@ def _card(page: StoredPage) -> str:
 def _thumbnail(page: StoredPage) -> str:
     """Return the figure that the page opens with, small, as part of the index itself."""
     files = (page.folder / name for name in files_of(page.entry) if name.endswith(".png"))
-    found = (_small(file, file.stat().st_mtime_ns) for file in files if file.is_file())
-    return next(filter(None, found), "")
+    thumbnails = (_small(file, file.stat().st_mtime_ns) for file in files if file.is_file())
+    return next(filter(None, thumbnails), "")
 
 
 @cache  # the index is written anew with each page

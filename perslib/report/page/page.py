@@ -139,8 +139,8 @@ def answer(message: str, **values: object) -> None:
     if any(_UNDEFINED.search(str(value)) for name, value in values.items() if name in named):
         _show_missing(translate("Too few users or scores for this answer: a number that it needs is not defined."))
     else:
-        said = translate(message, **values)
-        _show(said, {"kind": "answer", "text": said})
+        text = translate(message, **values)
+        _show(text, {"kind": "answer", "text": text})
 
 
 def _show_missing(lacking: str) -> None:

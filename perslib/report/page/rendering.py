@@ -47,17 +47,17 @@ def _stream(text: str, name: str) -> str:
     if name == "stderr":
         return "".join(fill("warning", kind=kind, message=message) for kind, message in warnings_in(text))
     lines = (line.rstrip().rsplit("\r", 1)[-1] for line in without_ansi(text).replace("\r\n", "\n").split("\n"))
-    kept = "\n".join(line for line in lines if not _BAR.search(line)).strip("\n")
-    return fill("pre", kind="stream", text=kept) if kept.strip() else ""
+    without_bars = "\n".join(line for line in lines if not _BAR.search(line)).strip("\n")
+    return fill("pre", kind="stream", text=without_bars) if without_bars.strip() else ""
 
 
 def warnings_in(stderr: str) -> list[tuple[str, str]]:
     """Return the Python warnings in a standard error stream, each once: (category, message)."""
-    found: dict[tuple[str, str], None] = {}
+    warnings: dict[tuple[str, str], None] = {}
     lines = iter(without_ansi(stderr).replace("\r", "\n").split("\n"))
     for match in filter(None, map(_WARNING.match, lines)):
-        found[match["kind"], " ".join([match["text"], *_rest_of_message(lines)])] = None
-    return list(found)
+        warnings[match["kind"], " ".join([match["text"], *_rest_of_message(lines)])] = None
+    return list(warnings)
 
 
 def _rest_of_message(lines: Iterator[str]) -> Iterator[str]:
@@ -148,8 +148,8 @@ def _link_turns(piece: str, browser: str) -> str:
 def title_of(nb: Any) -> str:
     """Return the first top heading of the narrative."""
     for cell in nb.cells:
-        if cell.cell_type == "markdown" and (found := _H1.search(translate_markdown(cell.source))):
-            return found[1].strip()
+        if cell.cell_type == "markdown" and (match := _H1.search(translate_markdown(cell.source))):
+            return match[1].strip()
     return str(nb.metadata.get("title", ""))
 
 
@@ -180,10 +180,10 @@ def make_page_notebook(nb: Any) -> Any:
             label = translate("Parameters") if injected else translate("Code, cell {n}", n=n)
             shown: list[str] = []
             for output in cell.outputs:
-                said = _record(output)
-                place = answers if said.get("kind") == opens else leading if said.get("leads") else shown
+                recorded = _record(output)
+                place = answers if recorded.get("kind") == opens else leading if recorded.get("leads") else shown
                 piece = output_html(output, numbers)
-                if piece and not (said.get("kind") == "missing" and piece in stated):
+                if piece and not (recorded.get("kind") == "missing" and piece in stated):
                     place.append(piece)
                     stated.add(piece)
             anchor = "parameters" if injected else f"cell-{n}"

@@ -26,8 +26,8 @@ def become_kernel(arguments: list[str], environment: dict[str, str], folder: str
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
-    nothing, said = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    for own, taken in ((0, nothing), (1, said), (2, said)):
+    nothing, log_file = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    for own, taken in ((0, nothing), (1, log_file), (2, log_file)):
         os.dup2(taken, own)
     sys.modules["numpy"].random.seed()
     sys.argv = [

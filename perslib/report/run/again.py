@@ -59,8 +59,8 @@ def run_again(
         raise DataError(Problem(str(stored), "is missing"), remedy)
     with scratch("again") as folder:
         progress = RunProgress(folder / "progress.jsonl")
-        told = {**figures_of(page), **progress.environment(), taught.VARIABLE: "off", **environment}
-        run = execute(study, {**parameters, "out": str(folder)}, told)
+        variables = {**figures_of(page), **progress.environment(), taught.VARIABLE: "off", **environment}
+        run = execute(study, {**parameters, "out": str(folder)}, variables)
         if run.status == "cancelled":
             raise KeyboardInterrupt
         if run.failure:
@@ -115,8 +115,8 @@ def write_figures(page: StoredPage, out: Path, corpus: str | None = None, **form
     if form.get("style"):
         read_style(str(form["style"]))
     names = {"formats": FIGURES, "width": WIDTH, "style": STYLE_VARIABLE}
-    told = {names[name]: value for name, value in form.items() if value}
-    with run_again(page, {**CACHE_ALONE, **told}, corpus) as (made, _):
+    variables = {names[name]: value for name, value in form.items() if value}
+    with run_again(page, {**CACHE_ALONE, **variables}, corpus) as (made, _):
         out.mkdir(parents=True, exist_ok=True)
         return [Path(shutil.copy(file, out)) for file in sorted((made / "figures").glob("*"))]
 
@@ -145,10 +145,10 @@ def list_other_versions(page: StoredPage) -> dict[str, tuple[str, str]]:
 
 
 def _compare_answers(page: StoredPage, notebook: Any) -> tuple[str, str]:
-    found = find_answers(notebook)
-    if found == page.entry["answer"]:
+    answers = find_answers(notebook)
+    if answers == page.entry["answer"]:
         return SAME, ""
-    return OTHER, f"now: {' '.join(found)}"
+    return OTHER, f"now: {' '.join(answers)}"
 
 
 def compare_files(then: Path, now: Path) -> tuple[str, str]:

@@ -58,8 +58,8 @@ def estimate_page(page: Planned, *, whole: bool, questions: Path | None = None) 
         run = execute(study, page.parameters(folder), environment, stop_in_time)
         asked = describe_asked(progress.by_backbone())
     if run.status == "success":
-        said = f"about {asked}" if asked else "asks no model"
-        return _and_computing(said, progress.computing() + page.study.seconds(page.corpus["turns"]))
+        estimate = f"about {asked}" if asked else "asks no model"
+        return _and_computing(estimate, progress.computing() + page.study.seconds(page.corpus["turns"]))
     so_far = f"at least {asked or 'no calls'}"
     if time.monotonic() > late_at:
         return f"{so_far}; counting on took too long, `--dry-run` counts it all"

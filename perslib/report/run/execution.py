@@ -166,8 +166,8 @@ def _signal(client: Any, number: int) -> None:
 def _last_words(log: Path) -> str:
     """Return the last line that the kernel wrote outside of its cells: why it died, if it said so."""
     lines = log.read_text("utf-8", "replace").split("\n") if log.is_file() else []
-    said = [line.strip() for line in lines if line.strip() and not line.startswith("[IPKernelApp]")]
-    return controls_shown(without_ansi(said[-1]))[:300] if said else ""
+    words = [line.strip() for line in lines if line.strip() and not line.startswith("[IPKernelApp]")]
+    return controls_shown(without_ansi(words[-1]))[:300] if words else ""
 
 
 def _failure(nb: Any, reached: int, error: BaseException | None, last_words: str) -> Failure:
@@ -179,8 +179,8 @@ def _failure(nb: Any, reached: int, error: BaseException | None, last_words: str
         errors.append((name, getattr(error, "evalue", ""), []))
     for ename, evalue, trace in errors[:1]:
         line, code = _line_in_cell(without_ansi("\n".join(trace)))
-        said = without_ansi(f"{ename}: {evalue}").strip().rstrip(":")
-        return Failure(number, controls_shown(said), line, controls_shown(code))
+        message = without_ansi(f"{ename}: {evalue}").strip().rstrip(":")
+        return Failure(number, controls_shown(message), line, controls_shown(code))
     return Failure(number, f"the kernel stopped: {last_words}", kernel_died=True)
 
 

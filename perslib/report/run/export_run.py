@@ -92,23 +92,23 @@ def _write_inspect(page: StoredPage, out: Path | None, corpus: str | None) -> li
 
 
 def _read_turns(page: StoredPage, corpus: str | None) -> pd.DataFrame:
-    found = find_corpus(page, corpus)
-    if found is None:
+    loaded = find_corpus(page, corpus)
+    if loaded is None:
         raise NotEnough(f"Page {page.name} is of no corpus, so nothing says what its verdicts are of.")
-    turns: pd.DataFrame = found.turns.set_index(TURN)[["request", "response", "score"]]
+    turns: pd.DataFrame = loaded.turns.set_index(TURN)[["request", "response", "score"]]
     return turns
 
 
 def _samples(rows: pd.DataFrame, turns: pd.DataFrame, replies: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for (candidate, *turn), other, own in group_by_reply(rows, replies):
-        said = turns.loc[tuple(turn)] if tuple(turn) in turns.index else None
-        reply = other if other is not None else "" if said is None else said["response"]
-        request = "" if said is None else str(said["request"])
+        reply_of = turns.loc[tuple(turn)] if tuple(turn) in turns.index else None
+        reply = other if other is not None else "" if reply_of is None else reply_of["response"]
+        request = "" if reply_of is None else str(reply_of["request"])
         user, scenario, session, number = turn
         where = {"user": user, "scenario": scenario, "session": session, "turn": int(number)}
         name = "/".join(str(part) for part in (*turn, candidate) if part != "")
         yield {
-            "id": name, "epoch": 1, "input": request, "target": "" if said is None or pd.isna(said["score"]) or candidate not in ("", ORIGINAL) else str(said["score"]),
+            "id": name, "epoch": 1, "input": request, "target": "" if reply_of is None or pd.isna(reply_of["score"]) or candidate not in ("", ORIGINAL) else str(reply_of["score"]),
             "messages": [{"role": "user", "content": request}, {"role": "assistant", "content": str(reply)}],
             "output": {"model": candidate, "choices": [{"message": {"role": "assistant", "content": str(reply)}, "stop_reason": "stop"}]},
             "scores": dict(_scores(own)), "metadata": {**where, **({"candidate": candidate} if candidate else {})},
@@ -192,7 +192,7 @@ def _print_page(page: StoredPage, out: Path | None, _: str | None) -> list[Path]
     with scratch("pdf", page.folder) as folder:
         still = folder / html.name  # without the script, whose buttons a browser does not repeat in heads
         still.write_text(re.sub(r"<script\b.*?</script>", "", html.read_text("utf-8"), flags=re.S), "utf-8")
-        told = [
+        options = [
             browser,
             "--headless",
             "--no-sandbox",
@@ -201,7 +201,7 @@ def _print_page(page: StoredPage, out: Path | None, _: str | None) -> list[Path]
             "--no-pdf-header-footer",
         ]
         done = subprocess.run(
-            [*told, f"--print-to-pdf={file}", still.resolve().as_uri()],
+            [*options, f"--print-to-pdf={file}", still.resolve().as_uri()],
             capture_output=True,
             text=True,
             timeout=300,

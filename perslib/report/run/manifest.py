@@ -85,8 +85,8 @@ def backbone_facts(name: str) -> dict[str, Any]:
     entry = entries().get(name)
     if entry is None:
         return {"name": name}
-    found = abilities.read_probe(entry)
-    seen = asdict(found) if found else {}
+    probe = abilities.read_probe(entry)
+    seen = asdict(probe) if probe else {}
     facts = {
         "name": name,
         "kind": entry.kind,

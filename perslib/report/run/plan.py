@@ -173,8 +173,8 @@ def _named_by(choice: str) -> Iterable[str]:
     module, _, name = choice.partition(":")
     if not name:
         return [choice]
-    found = getattr(importlib.import_module(module), name)
-    return found() if inspect.isfunction(found) else found
+    named = getattr(importlib.import_module(module), name)
+    return named() if inspect.isfunction(named) else named
 
 
 def convert_parameter(value: Any, default: Any, place: str) -> Any:

@@ -78,9 +78,9 @@ class RunProgress:
             self._read += len(text)
             for line in text.splitlines():
                 with suppress(ValueError, KeyError, TypeError):
-                    said = json.loads(line)
-                    self._computing += said.get("computing", 0.0)
-                    self._stages[said["ledger"], said["stage"]] = self._last = said
+                    record = json.loads(line)
+                    self._computing += record.get("computing", 0.0)
+                    self._stages[record["ledger"], record["stage"]] = self._last = record
 
     def line(self) -> str:
         """Return the stage, time left, calls, hits and cost so far, in one line."""

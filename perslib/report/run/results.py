@@ -95,14 +95,14 @@ def group_by_reply(
     """
     keys = ["candidate", *TURN]
     is_placed = {*keys} <= {*replies.columns}  # a notebook may save replies that say less of where they are
-    said = replies.drop_duplicates(keys).set_index(keys)["response"].to_dict() if is_placed else {}
-    found: dict[Place, list[dict[str, Any]]] = {}
+    replies_of = replies.drop_duplicates(keys).set_index(keys)["response"].to_dict() if is_placed else {}
+    by_reply: dict[Place, list[dict[str, Any]]] = {}
     for row in verdicts.to_dict("records"):
         candidate = row.get("candidate")
         row["candidate"] = candidate if isinstance(candidate, str) else ""
-        found.setdefault(tuple(row[name] for name in (*by, *keys)), []).append(row)
-    for place, own in found.items():
-        yield place, said.get(place[len(by) :]), own
+        by_reply.setdefault(tuple(row[name] for name in (*by, *keys)), []).append(row)
+    for place, own in by_reply.items():
+        yield place, replies_of.get(place[len(by) :]), own
 
 
 def _files(page: StoredPage, kind: str) -> list[Path]:

@@ -94,8 +94,8 @@ def run_report(
     def one(n: int, page: Planned) -> Run | None:
         if stopped.is_set():
             return None
-        if not local and (said := estimate_page(page, whole=False)):
-            print(page.title, said, file=sys.stderr, flush=True)
+        if not local and (estimate := estimate_page(page, whole=False)):
+            print(page.title, estimate, file=sys.stderr, flush=True)
         with using_language(page.language):
             return render(page, f"{n}/{len(pages)}", stopped)
 
@@ -110,9 +110,9 @@ def run_report(
     if failed := [(page, run.failure) for page, run in zip(pages, runs) if run and run.failure]:
         raise _report_error(failed, len(pages))
     if len({page.backbone for page in pages}) > 1 or "," in str(parameters.get("judges", "")):
-        kept = [page.file(".json") for page in pages if find_page(page.file(".json")).entry["verdicts"]]
-        if kept:
-            compare_runs(kept, language=language, seed=seed)
+        saved = [page.file(".json") for page in pages if find_page(page.file(".json")).entry["verdicts"]]
+        if saved:
+            compare_runs(saved, language=language, seed=seed)
     return pages[0].root / "index.html"
 
 
@@ -165,8 +165,11 @@ def render(page: Planned, place: str, stopped: threading.Event) -> Run:
     page.folder.mkdir(parents=True, exist_ok=True)
     try:
         with scratch("page", page.folder) as folder, watch_run(page, place, stopped) as progress:
-            given, told = page.parameters(folder), {FIGURES: os.environ.get(FIGURES, "png"), **progress.environment()}
-            run = execute(page.study, given, told, progress, progress.cell_started)
+            given, variables = (
+                page.parameters(folder),
+                {FIGURES: os.environ.get(FIGURES, "png"), **progress.environment()},
+            )
+            run = execute(page.study, given, variables, progress, progress.cell_started)
             entry |= _known_after(run, progress)
             if keeps_good := good is not None and run.status != "success":
                 entry |= {kind: {} for kind in KINDS}
@@ -263,8 +266,8 @@ def _known_before(page: Planned) -> dict[str, Any]:
 
 def _known_after(run: Run, progress: RunProgress) -> dict[str, Any]:
     counted: Counter[str] = Counter()
-    for said in _records(run.notebook, "judgments"):
-        counted.update({name: n for name, n in said.items() if name != "kind"})
+    for record in _records(run.notebook, "judgments"):
+        counted.update({name: n for name, n in record.items() if name != "kind"})
     return {
         "status": run.status,
         "finished": now(),
@@ -303,7 +306,7 @@ def _report_error(failed: list[tuple[Planned, Failure]], pages: int) -> ReportEr
     lines = [f"{len(failed)} of {pages} page{'s' if pages > 1 else ''} failed."]
     for page, failure in failed:
         lines.append(f"{page.name} with {page.backbone}: {failure}")
-        beside = page.file(".failed.html")
-        lines.append(f"  the page up to there: {beside if beside.is_file() else page.file()}")
+        failed_page = page.file(".failed.html")
+        lines.append(f"  the page up to there: {failed_page if failed_page.is_file() else page.file()}")
     first, failure = failed[0]
     return ReportError(without_secrets("\n".join(lines)), notebook=first.name, cell=failure.cell)

@@ -42,8 +42,8 @@ def _set(character: str) -> str:
         return str(known["text"][character])
     if character in known["math"]:
         return f"${known['math'][character]}$"
-    apart = unicodedata.normalize("NFD", character)
-    base, marks = apart[0], apart[1:]
+    decomposed = unicodedata.normalize("NFD", character)
+    base, marks = decomposed[0], decomposed[1:]
     if not base.isascii() or not set(marks) <= set(known["accents"]):
         return character
     for mark in marks:

@@ -56,8 +56,8 @@ def stack(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 def estimates(frame: pd.DataFrame, x: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a column of estimates and its bounds; bounds are missing where the frame has none."""
-    found = frame.reindex(columns=[x, f"{x}_low", f"{x}_high"]).to_numpy(float, na_value=np.nan)
-    return found[:, 0], found[:, 1], found[:, 2]
+    bounds = frame.reindex(columns=[x, f"{x}_low", f"{x}_high"]).to_numpy(float, na_value=np.nan)
+    return bounds[:, 0], bounds[:, 1], bounds[:, 2]
 
 
 def values_of(frame: pd.DataFrame, column: str, order: Sequence[object] | None = None) -> list[Any]:

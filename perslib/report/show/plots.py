@@ -320,8 +320,8 @@ def heatmap(
         if center is not None:
             far = float((matrix.astype(float) - center).abs().max(axis=None))
             look |= {"vmin": center - far, "vmax": center + far}
-        said = texts[title] if isinstance(texts, Mapping) else texts
-        look |= {"annot": True, "fmt": said} if isinstance(said, str) else {"annot": said, "fmt": ""}
+        title_text = texts[title] if isinstance(texts, Mapping) else texts
+        look |= {"annot": True, "fmt": title_text} if isinstance(title_text, str) else {"annot": title_text, "fmt": ""}
         sns.heatmap(matrix.astype(float), ax=ax, **look)
         ax.set_xticklabels([literal_name(c) for c in matrix.columns], rotation=40, ha="right", rotation_mode="anchor")
         ax.set_yticklabels([literal_name(r) for r in matrix.index], rotation=0)

@@ -72,9 +72,13 @@ def measure_for_whom(p: npt.ArrayLike, gold: npt.ArrayLike, users: npt.ArrayLike
     )
     numbers |= {"spread": float(error["spread"]), "replies": float(len(given)), "users": float(len(each))}
     table = pd.DataFrame({"user": all_users.names, "replies": np.bincount(all_users.group)})
-    for name, found in (("error", error), ("gain", gain)):
-        reach = norm.ppf(0.975) * found["se"]
-        columns = {name: found["value"], f"{name}_low": found["value"] - reach, f"{name}_high": found["value"] + reach}
+    for name, values in (("error", error), ("gain", gain)):
+        reach = norm.ppf(0.975) * values["se"]
+        columns = {
+            name: values["value"],
+            f"{name}_low": values["value"] - reach,
+            f"{name}_high": values["value"] + reach,
+        }
         table = table.assign(**columns)
     return ForWhom(numbers, table.assign(p_worse=worse))
 
@@ -96,12 +100,12 @@ def _measure_bins(p: Floats, is_good: npt.NDArray[np.bool_], user: Ints) -> dict
     owner[of_user] = user
     rng = np.random.default_rng(SEED)
     drawn = rng.random((DRAWS, len(p))) < p
-    found = dict[str, float]()
+    measures = dict[str, float]()
     for name, bins, sizes in (("ece", whole, None), ("user_ece", of_user, np.bincount(user))):
         errors = [_sum_bins(p - good, bins) for good in (is_good, *drawn)]
         each = [e.sum() / len(p) if sizes is None else (np.bincount(owner, e) / sizes).mean() for e in errors]
-        found |= {name: float(each[0]), f"{name}_chance": float(np.mean(each[1:]))}
-    return found
+        measures |= {name: float(each[0]), f"{name}_chance": float(np.mean(each[1:]))}
+    return measures
 
 
 def _sum_bins(off: Floats, bins: Ints) -> Floats:

@@ -65,12 +65,12 @@ def of_turns(corpus: Corpus, column: str) -> pd.Series:
 
 def _refuse(frame: pd.DataFrame, wrong: pd.Series, what: str) -> None:
     if wrong.any():
-        found = [
+        problems = [
             Problem(f"verdicts row {i}", f"{row.judge} on {' / '.join(map(str, row[TURN]))} {what}")
             for i, row in frame[wrong].head(20).iterrows()
         ]
-        hidden = int(wrong.sum()) - len(found)
-        raise DataError(found, f"and {hidden} more" if hidden else "")
+        hidden = int(wrong.sum()) - len(problems)
+        raise DataError(problems, f"and {hidden} more" if hidden else "")
 
 
 def of_judges(frame: pd.DataFrame) -> Iterator[tuple[JudgeKey, pd.DataFrame]]:
@@ -83,12 +83,12 @@ def find_judge(rows: Iterable[JudgeKey], wanted: str | Sequence[str | None]) -> 
     """Return the row called so: by judge where that is enough, else by (judge, backbone)."""
     rows = list(rows)
     name, *further = [wanted] if isinstance(wanted, str) else wanted
-    found = [r for r in rows if r.judge == name and (not further or r.backbone == further[0])]
-    if not found:
+    rows_of_judge = [r for r in rows if r.judge == name and (not further or r.backbone == further[0])]
+    if not rows_of_judge:
         raise UnknownName("judge", str(JudgeKey(*map(str, (name, *further)))), map(str, rows))
-    if len(found) > 1:
-        raise DataError(f"{name!r} ran with several backbones; say which, for example {tuple(found[0])!r}")
-    return found[0]
+    if len(rows_of_judge) > 1:
+        raise DataError(f"{name!r} ran with several backbones; say which, for example {tuple(rows_of_judge[0])!r}")
+    return rows_of_judge[0]
 
 
 def disagreements(

@@ -107,8 +107,8 @@ def _measure_judges(
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
         for name, values in alone[row].items():
-            found = estimate(check_users(name, values, carriers), scale=interval_scale(name))
-            line: dict[str, Any] = {**about, "metric": name, **found}
+            estimated = estimate(check_users(name, values, carriers), scale=interval_scale(name))
+            line: dict[str, Any] = {**about, "metric": name, **estimated}
             sign = -1 if name in LOWER_IS_BETTER else 1
             reached = {r: sign * alone[r][name][0] for r in rivals if np.isfinite(alone[r][name][0])}
             if reached:
@@ -149,8 +149,10 @@ def agreement_between(
     carriers = count_carriers(to_scale(both["b"].to_numpy(float)) >= 4, both["user"])
     rows = []
     for name, values in drawn.items():
-        found = users.estimate(check_users(name, values, carriers), scale=interval_scale(name))
-        rows.append({"a": str(one), "b": str(other), "metric": name, **found, "turns": len(both), "users": len(users)})
+        interval = users.estimate(check_users(name, values, carriers), scale=interval_scale(name))
+        rows.append(
+            {"a": str(one), "b": str(other), "metric": name, **interval, "turns": len(both), "users": len(users)}
+        )
     return pd.DataFrame(rows).assign(only_a=len(left) - len(both), only_b=len(right) - len(both))
 
 

@@ -274,5 +274,5 @@ def measure(
     columns = {"gold": np.asarray(gold, float), "score": np.asarray(score, float)}
     frame = pd.DataFrame(columns).assign(**{k: 0 if v is None else np.asarray(v) for k, v in of.items()}).dropna()
     sums = AgreementSums.of(frame.assign(block=frame.groupby(list(of)).ngroup()))
-    found = measure_under(sums, metrics, np.ones((sums.users, 1)))
-    return pd.Series({name: float(v[0]) for name, v in found.items()})
+    measured = measure_under(sums, metrics, np.ones((sums.users, 1)))
+    return pd.Series({name: float(v[0]) for name, v in measured.items()})

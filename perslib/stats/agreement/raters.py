@@ -114,8 +114,8 @@ def krippendorff(ratings: pd.DataFrame, level: Level = "nominal") -> float:
             places = floats(names)
         except (TypeError, ValueError):
             raise DataError(Problem("ratings", "are no numbers"), 'Take level="nominal" or number them.') from None
-    apart = 1 - np.eye(len(names)) if level == "nominal" else np.subtract.outer(places, places) ** 2
-    return float(1 - (chosen.sum() - 1) * (pairs * apart).sum() / (chosen @ apart @ chosen))
+    distances = 1 - np.eye(len(names)) if level == "nominal" else np.subtract.outer(places, places) ** 2
+    return float(1 - (chosen.sum() - 1) * (pairs * distances).sum() / (chosen @ distances @ chosen))
 
 
 def raters_agreement(ratings: pd.DataFrame) -> dict[str, float]:

@@ -50,11 +50,11 @@ def _find_usual_reasons(corpus: Corpus, blocks: pd.DataFrame) -> tuple[list[str]
     of_train = given[given["user"].isin(corpus.split().get("train", []))]
     usual = (of_train if len(of_train) else given)["reason"].mode()
     common = str(usual.iloc[0]) if len(usual) else NO_REASON
-    found: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str], str] = {}
     for user, scenario in blocks.drop_duplicates().itertuples(index=False):
         elsewhere = given.loc[(given["user"] == user) & (given["scenario"] != scenario), "reason"].value_counts()
-        found[user, scenario] = str(elsewhere.index[0]) if len(elsewhere) else common
-    return [found[user, scenario] for user, scenario in blocks.itertuples(index=False)], common
+        reasons[user, scenario] = str(elsewhere.index[0]) if len(elsewhere) else common
+    return [reasons[user, scenario] for user, scenario in blocks.itertuples(index=False)], common
 
 
 def order_reasons(corpus: Corpus) -> list[str]:
@@ -107,19 +107,19 @@ def reason_agreement(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
             ("gain_common", both),
         ):
             users = Resamples(part["user"])
-            gold, said = (part[c].to_numpy(object) for c in ("gold_reason", "reason"))
+            gold, named = (part[c].to_numpy(object) for c in ("gold_reason", "reason"))
             controls = {of: part[f"{of}_reason"].to_numpy(object) for of in ("own", "common")}
             if name == "kappa":
-                found = users.estimate(cohen_under(gold, said, users), scale="correlation")
+                agreed = users.estimate(cohen_under(gold, named, users), scale="correlation")
                 reached = {of: cohen_under(gold, given, users)[0] for of, given in controls.items()}
             else:
-                right = (gold == said).astype(float)
+                right = (gold == named).astype(float)
                 reached = {of: (gold == given).mean() if len(gold) else np.nan for of, given in controls.items()}
                 if name.startswith("gain"):
                     gained = right - (gold == controls[name.removeprefix("gain_")])
-                    found = users.estimate(users.mean(gained))
+                    agreed = users.estimate(users.mean(gained))
                 else:
-                    found = users.estimate(users.mean(right), scale="share")
-            rows.append({**row._asdict(), "metric": name, **found, **reached, "turns": len(part), "users": len(users)})
+                    agreed = users.estimate(users.mean(right), scale="share")
+            rows.append({**row._asdict(), "metric": name, **agreed, **reached, "turns": len(part), "users": len(users)})
     columns = [*WHO, "metric", *name_bounds("value"), "own", "common", "turns", "users"]
     return pd.DataFrame(rows, columns=columns)

@@ -25,7 +25,9 @@ def reliability(verdicts: pd.DataFrame, corpus: Corpus, score: str = "raw", bins
         few = frame["predicted"].nunique() <= 2 * bins
         cut = frame["predicted"] if few else pd.qcut(frame["predicted"], bins, labels=False, duplicates="drop")
         predicted = frame["predicted"].groupby(cut).mean().to_numpy()
-        found = mean_by(frame.assign(group=cut), "gold", "group").rename(columns=lambda c: c.replace("mean", "gold"))
-        tables.append(found.assign(**row._asdict(), predicted=predicted))
+        residuals_of_bins = mean_by(frame.assign(group=cut), "gold", "group").rename(
+            columns=lambda c: c.replace("mean", "gold")
+        )
+        tables.append(residuals_of_bins.assign(**row._asdict(), predicted=predicted))
     columns = [*WHO, "predicted", *name_bounds("gold"), "turns", "users"]
     return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)

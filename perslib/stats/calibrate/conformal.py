@@ -99,5 +99,5 @@ def coverage(sets: pd.DataFrame) -> dict[str, float]:
     held = inside[np.arange(len(known)), to_scale(floats(known["gold"])).astype(np.int64) - 1]
     of_users = pd.Series(held, dtype=float).groupby(known["user"].to_numpy()).mean()
     users = Resamples(of_users.index)
-    found = users.estimate(users.mean(of_users), "covered", "share")
-    return found | {"turns": held.mean(), "lowest_user": of_users.min(), "size": inside.sum(axis=1).mean()}
+    covered = users.estimate(users.mean(of_users), "covered", "share")
+    return covered | {"turns": held.mean(), "lowest_user": of_users.min(), "size": inside.sum(axis=1).mean()}

@@ -72,8 +72,8 @@ def proportional_odds(x: Floats, gold: Ints, rising: int = 1) -> tuple[Floats, F
         # d log p / dη = upper + lower − 1, as σ' = σ(1 − σ); and each θ moves the two scores beside it.
         slope = z.T @ (upper + lower - 1)
         density = cumulative * (1 - cumulative) / p[:, None]
-        beside = (gold[:, None] == np.arange(4)) * 1.0 - (gold[:, None] == np.arange(1, 5))
-        theta_slope = (density * beside).sum(axis=0)
+        residuals = (gold[:, None] == np.arange(4)) * 1.0 - (gold[:, None] == np.arange(1, 5))
+        theta_slope = (density * residuals).sum(axis=0)
         further = [theta_slope[k + 1 :].sum() * gaps[k] for k in range(3)]
         gradient = np.r_[slope, theta_slope.sum(), further]
         penalty = np.r_[RIDGE * beta, np.zeros(4)]

@@ -115,8 +115,8 @@ def mean_shift(
 ) -> CalibratedScores:
     """Return raw + (history mean − mean raw of the block, or of its reference), rounded: PersTurnBench eq. (6) and (7)."""
     scores, codes, counts = _make_arrays(raw, block, history)
-    beside, of_block, n = _select_scored(reference or (scores, codes), len(counts))
-    level = np.bincount(of_block, weights=beside, minlength=len(counts)) / np.maximum(n, 1)
+    scored, of_block, n = _select_scored(reference or (scores, codes), len(counts))
+    level = np.bincount(of_block, weights=scored, minlength=len(counts)) / np.maximum(n, 1)
     shifted = to_scale(scores + (history_mean(counts) - level)[codes])
     return _or_raw(shifted, scores, *_obstacles(counts, codes, n, reference is not None, min_history))
 
@@ -147,8 +147,8 @@ def cdf(
     s, c = scores[scored], codes[scored]
     if by_turn:
         s = np.argsort(np.lexsort((np.asarray(turn)[scored], s))).astype(float)  # no two are equal any more
-    beside, of_block, n = _select_scored(reference or (s, c), len(counts))
-    low, high = below_and_upto(s, c, beside, of_block)
+    scored_ones, of_block, n = _select_scored(reference or (s, c), len(counts))
+    low, high = below_and_upto(s, c, scored_ones, of_block)
     calibrated = np.full(len(scores), np.nan)
     # In its own block a score is among those that it is ranked with.
     calibrated[scored] = read_off(low, high - is_own, n[c] + (not is_own), counts[c], "min" if by_turn else ties)

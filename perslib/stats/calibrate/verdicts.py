@@ -72,8 +72,8 @@ def calibrate_verdicts(
     n = len(verdicts)
     raw = np.round(scores_of(pooled, score), DECIMALS)
     block, of_block = _number_blocks(pooled, by)
-    beside = None if reference is None else (raw[n:], block[n:])
-    given = (raw[:n], block[:n], of_blocks(of_block, histories), beside)
+    reference_scores = None if reference is None else (raw[n:], block[n:])
+    given = (raw[:n], block[:n], of_blocks(of_block, histories), reference_scores)
     out: dict[str, Any] = {}
     for method in methods:
         if method == "mean_shift":
@@ -98,8 +98,8 @@ def fallbacks(calibrated: pd.DataFrame) -> pd.DataFrame:
     long = calibrated[[*who, *methods]].melt(who, methods, "method", "reason")
     long["method"] = long["method"].str.removesuffix("_fallback")
     of = long.groupby([*who, "method"], dropna=False, sort=False).size().rename("of").reset_index()
-    found = long.dropna(subset="reason").groupby([*who, "method", "reason"], dropna=False, sort=False)
-    return found.size().rename("n").reset_index().merge(of, on=[*who, "method"], how="left")
+    groups = long.dropna(subset="reason").groupby([*who, "method", "reason"], dropna=False, sort=False)
+    return groups.size().rename("n").reset_index().merge(of, on=[*who, "method"], how="left")
 
 
 def scores_of(verdicts: pd.DataFrame, score: str) -> Floats:

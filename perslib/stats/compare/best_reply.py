@@ -56,8 +56,8 @@ def signs_of_pairs(one: Floats, other: Floats) -> tuple[Floats, Floats]:
     known = np.isfinite(one) & np.isfinite(other)
     i, j = np.triu_indices(one.shape[1], 1)
     both = known[:, i] & known[:, j]
-    apart = (np.subtract(own[:, i], own[:, j], out=np.zeros(both.shape), where=both) for own in (one, other))
-    x, y = (np.sign(np.round(differences, DECIMALS)) for differences in apart)
+    gaps = (np.subtract(own[:, i], own[:, j], out=np.zeros(both.shape), where=both) for own in (one, other))
+    x, y = (np.sign(np.round(differences, DECIMALS)) for differences in gaps)
     return x, y
 
 

@@ -89,8 +89,8 @@ def _fit(terms: Mapping[tuple[str, str], Floats], outcome: Floats) -> tuple[Floa
     for _ in range(100):
         p = softmax(design @ at, axis=1)
         expected = won.sum(axis=1, keepdims=True) * p
-        apart = design - np.einsum("lo,lop->lp", p, design)[:, None]
-        information = np.einsum("lo,lop,loq->pq", expected, apart, apart) + np.diag(prior)
+        centred = design - np.einsum("lo,lop->lp", p, design)[:, None]
+        information = np.einsum("lo,lop,loq->pq", expected, centred, centred) + np.diag(prior)
         step = np.linalg.pinv(information) @ (np.einsum("lo,lop->p", won - expected, design) - prior * at)
         at = at + step
         if np.abs(step).max() < 1e-10:

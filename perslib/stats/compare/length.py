@@ -38,10 +38,10 @@ def length_audit(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
         x, s, g = (known[c].to_numpy(float) for c in ("length", "score", "gold"))
         of_score, of_gold = (_slopes(x, y, scenario, users) for y in (s, g))
         at_equal_gold = _slopes(x, s, np.hstack([scenario, gold[:, 1:]]), users)
-        found = {"of_score": of_score[0], "of_gold": of_gold[0]}
-        found |= estimate(at_equal_gold, "at_equal_gold", p=True) | estimate(of_score - of_gold, "excess")
+        audit = {"of_score": of_score[0], "of_gold": of_gold[0]}
+        audit |= estimate(at_equal_gold, "at_equal_gold", p=True) | estimate(of_score - of_gold, "excess")
         counts = {"turns": len(known), "users": len(users), "unscored": len(rated) - len(known)}
-        rows.append({**row._asdict(), **found, **counts})
+        rows.append({**row._asdict(), **audit, **counts})
     return pd.DataFrame(rows)
 
 

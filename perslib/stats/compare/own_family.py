@@ -80,8 +80,8 @@ def permutation_test(values: npt.ArrayLike, own: npt.ArrayLike, name: str = "gap
     one, other = rest / (1 + overlap), rest / (1 - overlap)
     reach = np.where(same, np.inf, np.maximum([-one, one], [other, -other]))
     below, above = map(float, np.sort(reach, axis=1)[:, -1 - rejected])
-    found = dict(zip(name_bounds(name, p=True), (gap, gap - below, gap + above, p)))
-    return found | {"permutations": len(chosen), "exact": exact}
+    result = dict(zip(name_bounds(name, p=True), (gap, gap - below, gap + above, p)))
+    return result | {"permutations": len(chosen), "exact": exact}
 
 
 def own_family_gaps(shares: pd.DataFrame, families: Mapping[str, str]) -> pd.DataFrame:
@@ -183,15 +183,15 @@ def own_family_preference(
     of_judge = families if judge_families is None else judge_families
     about = pd.DataFrame({"maker": list(made_by), "unit": np.asarray(unit, dtype=object)}, index=scores.index)
     about["family"] = about["maker"].map(lambda name: families.get(name))
-    found = []
+    rows = []
     for judge in scores:
         family = of_judge.get(judge)
         rivals = [other for other in scores if other != judge and of_judge.get(other) != family]
         common = scores[[judge, *rivals]].dropna()
         above = (common[judge] - common[rivals].mean(axis=1)).to_numpy(float)
         row = _preference(above, about.loc[common.index], family, len(rivals))
-        found.append({"judge": judge, "family": family, "judges": len(rivals), **row})
-    table = pd.DataFrame(found, columns=_COLUMNS)
+        rows.append({"judge": judge, "family": family, "judges": len(rivals), **row})
+    table = pd.DataFrame(rows, columns=_COLUMNS)
     return table.assign(preference_p_holm=holm(table["preference_p"]))
 
 

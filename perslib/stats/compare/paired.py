@@ -78,11 +78,16 @@ def compare_paired(
     )
     rows = []
     for i, j in pairs:
-        apart = values[:, i] - values[:, j]
-        about = {"a": columns[i], "b": columns[j], "rows": int(np.isfinite(apart).sum()), "units": drawn.count(apart)}
-        about |= {"ahead": int((apart > EXACT).sum()), "behind": int((apart < -EXACT).sum())}
-        means = drawn.mean(apart)
-        p = {_column(test, tests): _p(test, apart, means, drawn, seed) for test in tests}
+        differences = values[:, i] - values[:, j]
+        about = {
+            "a": columns[i],
+            "b": columns[j],
+            "rows": int(np.isfinite(differences).sum()),
+            "units": drawn.count(differences),
+        }
+        about |= {"ahead": int((differences > EXACT).sum()), "behind": int((differences < -EXACT).sum())}
+        means = drawn.mean(differences)
+        p = {_column(test, tests): _p(test, differences, means, drawn, seed) for test in tests}
         rows.append({**about, **drawn.estimate(means, "difference"), **p})
     kinds = [_column(test, tests) for test in tests]
     about_pair = ["a", "b", "rows", "units", "ahead", "behind"]
@@ -119,6 +124,6 @@ def compare_unpaired(
     a, n_a, b, n_b = (np.asarray(v, dtype=float) for v in (a, n_a, b, n_b))
     pooled = (a + b) / (n_a + n_b)
     spread = np.sqrt(pooled * (1 - pooled) * (1 / n_a + 1 / n_b))
-    apart = a / n_a - b / n_b
-    z = np.divide(apart, spread, out=np.zeros(np.shape(spread)), where=spread > 0)
+    differences = a / n_a - b / n_b
+    z = np.divide(differences, spread, out=np.zeros(np.shape(spread)), where=spread > 0)
     return z, 2 * norm.sf(np.abs(z))

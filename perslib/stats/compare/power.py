@@ -119,11 +119,11 @@ def users_needed(
     difference to find, or one so small that 10⁹ users would miss it), turns (of all users), power (reached with them), difference, between, within.
     """
     proper_share("power", power)
-    found = differences if isinstance(differences, Components) else estimate_components(differences)
-    target = found.difference if to_detect is None else to_detect
+    components = differences if isinstance(differences, Components) else estimate_components(differences)
+    target = components.difference if to_detect is None else to_detect
     rows = []
     for turns in turns_per_user:
-        about = {"difference": target, "between": found.between, "within": found.within}
+        about = {"difference": target, "between": components.between, "within": components.within}
         users = _fewest(turns, power, level, **about)
         reached = np.nan if users is None else power_of(users, turns, level=level, **about)
         total = None if users is None else users * turns

@@ -58,11 +58,11 @@ def rank_sets(
     better = np.zeros((k, k), dtype=bool)
     if k > 1 and len(names) >= FEWEST_FLIPPED:
         one, other = np.array(list(combinations(range(k), 2))).T
-        apart = unit_means(values[:, one] - values[:, other])
-        apart[np.abs(apart) < EXACT] = 0.0
-        sure = joint_sign_flip(apart, flips, seed) <= 1 - level + 1e-12
-        sure &= np.isfinite(apart).sum(axis=0) >= FEWEST_FLIPPED
-        up = np.nansum(apart, axis=0) > 0
+        differences = unit_means(values[:, one] - values[:, other])
+        differences[np.abs(differences) < EXACT] = 0.0
+        sure = joint_sign_flip(differences, flips, seed) <= 1 - level + 1e-12
+        sure &= np.isfinite(differences).sum(axis=0) >= FEWEST_FLIPPED
+        up = np.nansum(differences, axis=0) > 0
         better[one, other], better[other, one] = sure & up, sure & ~up
     means = pd.DataFrame(unit_means(values), columns=scores.columns).mean()
     return ranks_left_open(means, better).rename_axis("contender").reset_index()

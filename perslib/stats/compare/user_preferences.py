@@ -51,21 +51,21 @@ def compare_user_preferences(
     )
     common, within = _group_common(about.assign(models=[row.tobytes() for row in counts > 0]))
     place, rng = np.argsort(common, kind="stable"), np.random.default_rng(seed)
-    found, drawn = _liking(sums, counts, owner, len(names)), []
+    liking, drawn = _liking(sums, counts, owner, len(names)), []
     for _ in range(shuffles):
         shuffled = owner.copy()
         shuffled[place] = owner[np.lexsort((rng.random(len(owner)), common))]
         mean, others = _liking(sums, counts, shuffled, len(names))
         drawn.append((_differs(mean, others).sum(), kendall(mean, others)))
-    favourite, tau = _differs(*found), kendall(*found)
+    favourite, tau = _differs(*liking), kendall(*liking)
     taus = pd.DataFrame([own for _, own in drawn])
     known = np.array([number for number, _ in drawn], float)
-    comparable = int((np.isfinite(found[0]).sum(axis=1) > 1).sum())
+    comparable = int((np.isfinite(liking[0]).sum(axis=1) > 1).sum())
     rows = {
         "differing": {**_beside(float(favourite.sum()), known, 1), "users": comparable},
         "tau": {**_beside(float(pd.Series(tau).mean()), taus.mean(axis=1), -1), "users": int(np.isfinite(tau).sum())},
     }
-    best = [np.nanargmax(part, axis=1) for part in found]
+    best = [np.nanargmax(part, axis=1) for part in liking]
     each = pd.DataFrame({"user": names, "requests": rated.groupby("user")["turn_id"].nunique()[names].to_numpy()})
     p = np.where(np.isfinite(tau), (1 + (taus <= tau + 10.0**-DECIMALS).sum()) / (1 + taus.notna().sum()), np.nan)
     each = each.assign(tau=tau, tau_chance=taus.mean().to_numpy(), tau_p_holm=holm(p))

@@ -69,5 +69,5 @@ def fit_calibration(kind: Kind, logits: Floats, good: Bools, weight: Floats | No
         return float(w @ (np.logaddexp(0, z) - target * z)) / len(s), terms @ (w * (expit(z) - target)) / len(s)
 
     bounds = [(0.0, None), (None, None)][: len(terms)]
-    found = minimize(loss, [1.0, 0.0][: len(terms)], jac=True, bounds=bounds, method="L-BFGS-B").x
-    return Calibration(kind, *found.tolist())
+    solution = minimize(loss, [1.0, 0.0][: len(terms)], jac=True, bounds=bounds, method="L-BFGS-B").x
+    return Calibration(kind, *solution.tolist())

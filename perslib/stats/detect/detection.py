@@ -213,11 +213,11 @@ def measure_verdicts(
         about = {"cases": int(whole.sum()), "unread": int(whole[:, 3].sum()), "units": len(units)}
         for name in metrics:
             values = METRICS[name](drawn) if name in _OF_ANY_CLASS else drop_if_few(METRICS[name](drawn), carriers)
-            found = units.estimate(values, scale=_SCALES.get(name, "share"))
+            row = units.estimate(values, scale=_SCALES.get(name, "share"))
             n = whole[_COUNTED[name], :].sum() if name in _COUNTED else np.nan
-            low, high = wilson(found["value"] * n, n)
+            low, high = wilson(row["value"] * n, n)
             bounds = {"wilson_low": float(low), "wilson_high": float(high)}
-            rows.append({"judge": judge, "metric": name, **found, **bounds, **about})
+            rows.append({"judge": judge, "metric": name, **row, **bounds, **about})
     return pd.DataFrame(rows)
 
 
@@ -289,12 +289,12 @@ def auroc_under(good: Bools, p: Floats, user: Ints, weights: Floats) -> Floats:
     )
     if few := len(weights) <= FEW_USERS:
         pairs = above.T @ _below(below.toarray())
-    found = []
+    areas = []
     for begin in range(0, weights.shape[1], AT_ONCE):
         part = weights[:, begin : begin + AT_ONCE].astype(float)
         ordered = part * (pairs @ part) if few else (above @ part) * _below(below @ part)
-        found.append(ratio(ordered.sum(axis=0), (above.sum(axis=0) @ part) * (below.sum(axis=0) @ part)))
-    return np.concatenate(found)
+        areas.append(ratio(ordered.sum(axis=0), (above.sum(axis=0) @ part) * (below.sum(axis=0) @ part)))
+    return np.concatenate(areas)
 
 
 def _below(bad: Floats) -> Floats:

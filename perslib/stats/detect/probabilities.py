@@ -84,21 +84,21 @@ def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:
     `kept_bad_errors` are the shares of all good and of all bad cases that are called the other without abstaining: what
     alpha bounds.
     """
-    gold, said = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], place="said")
+    gold, labels = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], place="said")
     good, bad = gold == GOOD, gold == BAD
-    found, table = probability_metrics(verdicts["gold"], verdicts["p_good"]), count_verdicts(gold, said)
-    found |= {name: float(METRICS[name](table)[0]) for name in ("d_prime", "criterion", "balanced_accuracy")}
+    metrics, table = probability_metrics(verdicts["gold"], verdicts["p_good"]), count_verdicts(gold, labels)
+    metrics |= {name: float(METRICS[name](table)[0]) for name in ("d_prime", "criterion", "balanced_accuracy")}
     if "abstains" in verdicts:
-        kept = ~verdicts["abstains"].to_numpy(bool) & ~np.isnan(gold)
-        wrong = kept & (said != gold)
+        is_decided = ~verdicts["abstains"].to_numpy(bool) & ~np.isnan(gold)
+        wrong = is_decided & (labels != gold)
 
         def share(part: Bools, whole: Bools) -> float:
             return float(part.sum() / whole.sum()) if whole.any() else float("nan")
 
-        found["kept"] = float(kept.sum() / max(1, (good | bad).sum()))
-        found["kept_accuracy"] = 1 - share(wrong, kept)
-        found |= {"kept_good_errors": share(wrong & good, good), "kept_bad_errors": share(wrong & bad, bad)}
-    return pd.Series(found)
+        metrics["kept"] = float(is_decided.sum() / max(1, (good | bad).sum()))
+        metrics["kept_accuracy"] = 1 - share(wrong, is_decided)
+        metrics |= {"kept_good_errors": share(wrong & good, good), "kept_bad_errors": share(wrong & bad, bad)}
+    return pd.Series(metrics)
 
 
 def selective_risk(verdicts: pd.DataFrame, steps: int = 20) -> pd.DataFrame:
@@ -108,14 +108,14 @@ def selective_risk(verdicts: pd.DataFrame, steps: int = 20) -> pd.DataFrame:
     Sure is what is far from the threshold (`sure`, of a judge that has none: |p − ½|). The mean of `risk` over coverages is
     the area under the risk–coverage curve (El-Yaniv & Wiener 2010).
     """
-    gold, said = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], place="said")
+    gold, labels = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], place="said")
     p = floats(verdicts["p_good"])
     sure = floats(verdicts["sure"]) if "sure" in verdicts else np.abs(p - 0.5)
-    known = np.flatnonzero(~np.isnan(gold) & ~np.isnan(said) & ~np.isnan(p))
+    known = np.flatnonzero(~np.isnan(gold) & ~np.isnan(labels) & ~np.isnan(p))
     if not len(known):
         raise NotEnough("There is no case with a label, a verdict and a probability: label some of the judged replies.")
     order = known[np.argsort(-sure[known], kind="stable")]
-    wrong = pd.Series((said != gold)[order], dtype=float)
+    wrong = pd.Series((labels != gold)[order], dtype=float)
     rows = []
     for n in sorted({max(1, round(len(order) * i / steps)) for i in range(1, steps + 1)}):
         sides = wrong[:n].groupby(gold[order[:n]]).mean()

@@ -33,12 +33,12 @@ def at_learned_threshold(
     names = np.arange(len(g)) if groups is None else np.asarray(groups)
     known = ~np.isnan(g)
     good, p = g[known] == GOOD, p[known]
-    group, found = pd.factorize(names[known])
+    group, number = pd.factorize(names[known])
     read = ~np.isnan(p)
     if not 0 < good.sum() < len(good) or not read.any():
         return float("nan")
     p = misplace_unread(good, p)
-    fold = np.random.default_rng(seed).permutation(len(found))[group] % min(FOLDS, max(2, len(found)))
+    fold = np.random.default_rng(seed).permutation(len(number))[group] % min(FOLDS, max(2, len(number)))
     called = np.zeros(len(good), dtype=bool)
     for one in np.unique(fold):
         own = fold == one

@@ -86,8 +86,8 @@ def interval(values: npt.ArrayLike, scale: Scale = "plain", level: float = LEVEL
     counts = ~(np.abs(without - itself[..., None]) <= _NOTHING * np.maximum(1, np.abs(itself[..., None])))
     n = counts.sum(axis=-1)
     middle = np.divide((without * counts).sum(axis=-1), n, out=np.full(np.shape(itself), np.nan), where=n > 0)
-    apart = np.where(counts, middle[..., None] - without, 0.0)
-    squares, fourths = (apart**2).sum(axis=-1), (apart**4).sum(axis=-1)
+    deviations = np.where(counts, middle[..., None] - without, 0.0)
+    squares, fourths = (deviations**2).sum(axis=-1), (deviations**4).sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         squares = np.where((n >= FEWEST_USERS) & (squares > _NOTHING**2), squares, np.nan)
         se = np.sqrt((n - 1) / n * squares)
@@ -106,8 +106,8 @@ def estimate(
     values: npt.ArrayLike, name: str = "value", scale: Scale = "plain", *, p: bool = False, level: float = LEVEL
 ) -> dict[str, float]:
     """Return the sample's value with its interval, and its p on request: `name`, `name_low`, `name_high`, `name_p`."""
-    found = np.asarray(values)[0], *interval(values, scale, level)
-    return dict(zip(name_bounds(name, p=p), map(float, found)))
+    result = np.asarray(values)[0], *interval(values, scale, level)
+    return dict(zip(name_bounds(name, p=p), map(float, result)))
 
 
 def count_to_settle(units: int, estimate: float, low: float, high: float) -> int | None:

@@ -78,8 +78,8 @@ class Agent:
 
     def best(self, situation: Situation, moves: Iterable[int]) -> int:
         """Return the move with most successes, of those that were made; of none, the first."""
-        found = self.values.get(situation, {})
-        return max(moves, key=lambda move: found[move][0] if move in found else -1.0)
+        values = self.values.get(situation, {})
+        return max(moves, key=lambda move: values[move][0] if move in values else -1.0)
 
     def save(self, folder: str | Path) -> Path:
         """Write the table, the belief, and a card (`perslib.model_files`)."""
@@ -109,9 +109,9 @@ def estimate_belief(model: PatienceModel, dialogues: Dialogues) -> Belief:
     On the scale where the least turn costs 1. A network's h is read as a sum by least squares.
     """
     seen = features(dialogues, actions=model.actions)
-    turns, told = seen.by_turn["turns"], getattr(dialogues.action_list, model.actions)
+    turns, actions = seen.by_turn["turns"], getattr(dialogues.action_list, model.actions)
     states = turns[:: max(1, len(turns) // STATES), : len(dialogues.state_names)]
-    costs = [-model.values("f", np.hstack([states, np.tile(own, (len(states), 1))])).mean() for own in told]
+    costs = [-model.values("f", np.hstack([states, np.tile(own, (len(states), 1))])).mean() for own in actions]
     goals = np.hstack([seen.goals, np.ones((len(dialogues), 1), np.float32)])
     worth = np.linalg.lstsq(goals, model.values("h", seen.goals), rcond=None)[0]
     scale = abs(model.v_b)
@@ -133,10 +133,10 @@ def fit_agent(user: User, settings: TrainingSettings, belief: Belief | None = No
             made += [(situation, move)] if situation else []
             world.act(actions[move])
         for situation, move in made:
-            found = agent.values.setdefault(situation, {})
-            share, often = found.get(move, (0.0, 0))
+            values = agent.values.setdefault(situation, {})
+            share, often = values.get(move, (0.0, 0))
             weight = 1 / min(often + 1, settings.recent)
-            found[move] = (share + weight * ((world.status == SUCCESS) - share), often + 1)
+            values[move] = (share + weight * ((world.status == SUCCESS) - share), often + 1)
     card = {"user": user.kind, "settings": asdict(settings), "actions": action_list().digest}
     return Agent(agent.belief, agent.values, card)
 

@@ -107,8 +107,8 @@ class PatienceModel(BaseEstimator):
         seen = self._features(known)
         self.action_digest_ = dialogues.action_list.digest
         if self.estimator == "linear":
-            self.f_, self.h_, found = fit_linear(self, seen, status)
-            self.history_, self.epoch_ = pd.DataFrame({"loss": found}).rename_axis("epoch").reset_index(), len(found)
+            self.f_, self.h_, losses = fit_linear(self, seen, status)
+            self.history_, self.epoch_ = pd.DataFrame({"loss": losses}).rename_axis("epoch").reset_index(), len(losses)
         elif self.estimator == "likelihood":
             self._take(self._likelihood(known, seen, status).choose(self.seed))
         else:
@@ -134,13 +134,13 @@ class PatienceModel(BaseEstimator):
         if self.estimator != "likelihood":
             raise PerslibError(f"The {self.estimator} estimator has no resamples; fit with estimator='likelihood'.")
         known, status = self._select_ended(self._check_fitted(dialogues))
-        chances, found = self._likelihood(known, self._features(known), status), []
+        chances, samples = self._likelihood(known, self._features(known), status), []
         for counts in resample_users(len(known), draws, self.seed).T[1:]:
             model = type(self)(**self.get_params())
             model.action_digest_, model.card_ = self.action_digest_, self.card_
             model._take(chances.fit(self.likely_.pooling, counts, self.likely_))
-            found.append(model)
-        return found
+            samples.append(model)
+        return samples
 
     def _select_ended(self, dialogues: Dialogues) -> tuple[Dialogues, np.ndarray]:
         """Return the dialogues that are learned from, and how each ended as `timeout` has it."""
@@ -177,7 +177,7 @@ class PatienceModel(BaseEstimator):
             sums = np.zeros(3)
             for some in np.array_split(order.permutation(len(y)), -(-len(y) // self.batch)):
                 batch = seen.batch(torch, some)
-                found = losses(
+                losses_of = losses(
                     apply_networks(self.f_, self.h_, batch, self.gamma),
                     torch.from_numpy(y[some]),
                     batch["mask"],
@@ -185,10 +185,10 @@ class PatienceModel(BaseEstimator):
                     self.loss,
                 )
                 adam.zero_grad()
-                sum(found).mean().backward()
+                sum(losses_of).mean().backward()
                 torch.nn.utils.clip_grad_norm_(networks.parameters(), CLIP)
                 adam.step()
-                sums += [float(part.detach().sum()) for part in found]
+                sums += [float(part.detach().sum()) for part in losses_of]
             means = sums / len(y)
             rows.append({"epoch": epoch, "loss": means.sum(), **dict(zip(("loss1", "loss2", "loss3"), means))})
             if validation is not None:
@@ -308,14 +308,14 @@ class PatienceModel(BaseEstimator):
 
 def _check_both_ends(status: np.ndarray, left_out: int) -> None:
     """Refuse data that knows only one way to end."""
-    apart = f" ({left_out} that the limit on turns ended are left out)" if left_out else ""
+    note = f" ({left_out} that the limit on turns ended are left out)" if left_out else ""
     for way, lacking, why in (
         (FAILURE, "failed", "no budget was ever used up, so any patience that is large enough fits"),
         (SUCCESS, "succeeded", "nobody was ever content at the end, so any turn may cost too much"),
     ):
         if not (status == way).any():
             raise DataError(
-                f"None of the {len(status)} dialogues {lacking}{apart}: {why}.",
+                f"None of the {len(status)} dialogues {lacking}{note}: {why}.",
                 f"Add dialogues that {lacking}; where the limit on turns ended many, see `timeout`.",
             )
 

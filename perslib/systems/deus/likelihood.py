@@ -75,14 +75,14 @@ class Likelihood:
     def choose(self, seed: int = 0) -> Likely:
         """Return what is likeliest with the pooling under which held-out dialogues are likeliest."""
         some = np.random.default_rng(seed).permutation(len(self.failed))[:CHOSEN_ON]
-        told = dict.fromkeys(POOLING, 0.0)
+        starts = dict.fromkeys(POOLING, 0.0)
         for pooling in POOLING:
             for fold in range(FOLDS):
                 counts = np.zeros(len(self.failed))
                 counts[np.delete(some, np.s_[fold::FOLDS])] = 1.0
                 x = self._minimise(pooling, counts, steps=TRIED)
-                told[pooling] += float(self._chances(x)[0][some[fold::FOLDS]].sum())
-        return self.fit(max(told, key=told.__getitem__))
+                starts[pooling] += float(self._chances(x)[0][some[fold::FOLDS]].sum())
+        return self.fit(max(starts, key=starts.__getitem__))
 
     def fit(self, pooling: float, counts: np.ndarray | None = None, start: Likely | None = None) -> Likely:
         """Return what is likeliest where each dialogue counts so often."""
@@ -106,11 +106,11 @@ class Likelihood:
         some, used = copy(self), np.flatnonzero(counts)
         for name in ("after", "before", "turns", "failed"):
             setattr(some, name, getattr(self, name)[used])
-        found = minimize(
+        minimum = minimize(
             some._lose, x, (pooling / self.least**2, counts[used]), jac=True, method="L-BFGS-B", bounds=bounds,
             options={"maxiter": steps, "maxfun": 2 * steps},
         )  # fmt: skip
-        solution: np.ndarray = found.x
+        solution: np.ndarray = minimum.x
         return solution
 
     def _chances(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -122,24 +122,24 @@ class Likelihood:
         # The constant of a cost is |v_b| a turn.
         u = (self.after @ z - self.least * turns) / noise
         v = (self.before @ z - self.least * (turns - 1)) / noise
-        kept, held = log_ndtr(u), log_ndtr(v)
-        stays = np.exp(np.minimum(kept - held, 0.0)) * (1 - leaving)
+        log_kept, held = log_ndtr(u), log_ndtr(v)
+        stays = np.exp(np.minimum(log_kept - held, 0.0)) * (1 - leaving)
         goes = np.maximum(1 - stays, TINY)
-        told = np.where(
-            failed, (turns - 1) * np.log1p(-leaving) + held + np.log(goes), turns * np.log1p(-leaving) + kept
+        log_told = np.where(
+            failed, (turns - 1) * np.log1p(-leaving) + held + np.log(goes), turns * np.log1p(-leaving) + log_kept
         )
         of_u, of_v = (np.sqrt(2 / np.pi) / erfcx(-own / np.sqrt(2)) for own in (u, v))
         by_u = np.where(failed, -stays * of_u / goes, of_u)
         by_v = np.where(failed, of_v + stays * of_v / goes, 0.0)
         of_leaving = np.where(failed, stays * leaving / goes - (turns - 1) * leaving, -turns * leaving)
-        return told, by_u, by_v, of_leaving, -(by_u * u + by_v * v)
+        return log_told, by_u, by_v, of_leaving, -(by_u * u + by_v * v)
 
     def _lose(self, x: np.ndarray, pooling: float, counts: np.ndarray) -> tuple[float, np.ndarray]:
         """Return what is minimised, and its slopes."""
-        told, by_u, by_v, of_leaving, of_noise = (own * counts for own in self._chances(x))
+        log_chances, by_u, by_v, of_leaving, of_noise = (own * counts for own in self._chances(x))
         slopes = (by_u @ self.after + by_v @ self.before) / (np.exp(x[-2]) * self.least)
         slopes = -np.concatenate([slopes, [of_noise.sum(), of_leaving.sum()]])
-        loss = -float(told.sum())
+        loss = -float(log_chances.sum())
         for group, is_pooled, strength in self.groups:
             away = x[group] - (x[group].mean() if is_pooled else 0.0)
             loss += 0.5 * strength * pooling * float(away @ away)

@@ -45,8 +45,8 @@ class LinearFunction:
 
     def __call__(self, features: np.ndarray) -> np.ndarray:
         """Return the sum for each row."""
-        found: np.ndarray = features @ self.weights[:-1] + self.weights[-1]
-        return found
+        values: np.ndarray = features @ self.weights[:-1] + self.weights[-1]
+        return values
 
 
 def fit_linear(
@@ -55,21 +55,21 @@ def fit_linear(
     """Return f, h, and the loss after each program, with the model's settings."""
     program, gamma, least = _Program(model, seen, status), model.gamma, abs(model.v_b)
     z = program.solve(program.budgets(None))
-    found = [program.loss(program.budgets(gamma, z), z)]
+    losses = [program.loss(program.budgets(gamma, z), z)]
     box = BOX * least
-    while gamma is not None and len(found) <= STEPS and box > SMALLEST * least:
+    while gamma is not None and len(losses) <= STEPS and box > SMALLEST * least:
         tangent = program.budgets(gamma, z)
         tried = program.solve(tangent, around=z, box=box)
-        enough = found[-1] * (1 - ENOUGH)
+        enough = losses[-1] * (1 - ENOUGH)
         if program.loss(tangent, tried) > enough:
             break
         lower = program.loss(program.budgets(gamma, tried), tried)
         box *= 1.5 if lower < enough else 1 / 3
         if lower < enough:
             z = tried
-            found.append(lower)
+            losses.append(lower)
     f, h = program.weights(z)
-    return LinearFunction(-f), LinearFunction(h), found
+    return LinearFunction(-f), LinearFunction(h), losses
 
 
 class _Program:
@@ -136,8 +136,10 @@ class _Program:
             low, high = np.maximum(low, around - box), around + box
         bounds = np.column_stack([np.append(low, np.zeros(slacks)), np.append(high, np.full(slacks, np.inf))])
         least = np.append(self.least, np.full(len(self.turns), -self.v_b))
-        found = linprog(cost, -sparse.hstack([rows, sparse.eye(slacks)]).tocsc(), -least, bounds=bounds, method="highs")
-        solution: np.ndarray = found.x[:width]
+        optimum = linprog(
+            cost, -sparse.hstack([rows, sparse.eye(slacks)]).tocsc(), -least, bounds=bounds, method="highs"
+        )
+        solution: np.ndarray = optimum.x[:width]
         return solution
 
     def weights(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -42,14 +42,14 @@ def estimate_best_plan(sampled: int = 4000, seed: int = 42) -> dict[str, float]:
         """Return success from here on: as expected where plans are chosen, and where they are tried; a column a fold."""
         after = {domains: weight for domains, weight in COMBINATIONS.items() if domains[: len(before)] == before}
         total = sum(after.values())
-        found = np.full((2, FOLDS), after.pop(before, 0.0) * (balance >= 0), dtype=float)
+        worth = np.full((2, FOLDS), after.pop(before, 0.0) * (balance >= 0), dtype=float)
         for name in {domains[len(before)] for domains in after}:
             weight = sum(own for domains, own in after.items() if domains[len(before)] == name)
             later = np.stack([value((*before, name), balance - int(excess)) for excess in EXCESS])
             expected, tried = np.einsum("wfpe,ewf->wfp", leads[name], later)
             best = np.arange(FOLDS), expected.argmax(axis=1)
-            found += weight * np.stack([expected[best], tried[best]])
-        return found / total
+            worth += weight * np.stack([expected[best], tried[best]])
+        return worth / total
 
     return estimate_mean(100 * value((), 0)[1], "success")
 
@@ -68,9 +68,9 @@ def _outcomes(name: str, parts: list[GoalPart]) -> np.ndarray:
     asked = np.array([[part.reqt.index(s) if s in part.reqt else NEVER for s in slots] for part in parts])
     free = np.array([[s not in part.info for s in slots] for part in parts])
     least = np.array([len(part.reqt) + bool(part.book) - 1 for part in parts])
-    told = [[tuple(sorted(list(part.info)[:i])) for i in range(1, len(part.info) + 1)] for part in parts]
-    chances = np.full((len(parts), 1 + max(map(len, told))), -1.0)  # the last one in front
-    for row, own in zip(chances, told):
+    subsets = [[tuple(sorted(list(part.info)[:i])) for i in range(1, len(part.info) + 1)] for part in parts]
+    chances = np.full((len(parts), 1 + max(map(len, subsets))), -1.0)  # the last one in front
+    for row, own in zip(chances, subsets):
         row[: len(own)] = [nothing_more(name, known) for known in reversed(own)]
     fold, counts = np.arange(len(parts)) % FOLDS, []
     for threshold, first, more in PLANS:

@@ -91,8 +91,8 @@ def nothing_more(domain: str, told: tuple[str, ...]) -> float:
     if "name" in told or not slots:
         return 1.0
     here = total = 0.0
-    for kept in itertools.product((0, 1), repeat=len(slots)):
-        wanted = {s for s, k in zip(slots, kept, strict=True) if k}
+    for choice in itertools.product((0, 1), repeat=len(slots)):
+        wanted = {s for s, k in zip(slots, choice, strict=True) if k}
         weight = INFO ** len(wanted) * (1 - INFO) ** (len(slots) - len(wanted))
         either = {"leave_at", "arrive_by"} <= wanted
         for left in ({"leave_at"}, {"arrive_by"}) if either else (set(),):
@@ -130,9 +130,9 @@ def _volunteer(atoms: tuple[Atom, ...], domain: str, unasked: tuple[str, ...], n
     """Return the action of these atoms and so many answers nobody has asked for; None where the list has none."""
     for slots in itertools.combinations(unasked, number):
         wanted = (*atoms, *(Atom(domain, "inform", s) for s in slots))
-        found = action_list().index(*wanted)
-        if set(action_list().templates[found]) == set(wanted):
-            return found
+        index = action_list().index(*wanted)
+        if set(action_list().templates[index]) == set(wanted):
+            return index
     return None
 
 
@@ -157,9 +157,9 @@ def moment(seen: SystemNotes) -> Moment:
         return Moment("wait", 0.0, {0: index(REQMORE)})
     actions = {0: index(*(least or (REQMORE,)))}
     for number in range(1, MOVES):
-        found = _volunteer(least, name, unasked, number)
-        if found is not None:
-            actions[number] = found
+        action = _volunteer(least, name, unasked, number)
+        if action is not None:
+            actions[number] = action
     return Moment("answer" if open_here else "hear", chance, actions)
 
 
@@ -193,8 +193,8 @@ def run_task_dialogue(policy: Policy, world: World) -> World:
 def simulate_dialogues(policy: Policy, user: User | Sequence[User], number: int, seed: int = 42) -> Dialogues:
     """Return `number` dialogues; with several users they take turns."""
     users = [user] if isinstance(user, User) else list(user)
-    kept: list[Dialogue] = []
+    dialogues: list[Dialogue] = []
     for i in range(number):
         world = World(users[i % len(users)], np.random.default_rng((seed, i)))
-        kept.append(run_task_dialogue(policy, world).dialogue(f"{seed}-{i}"))
-    return Dialogues(tuple(kept), action_list(), GOAL_NAMES, STATE_NAMES)
+        dialogues.append(run_task_dialogue(policy, world).dialogue(f"{seed}-{i}"))
+    return Dialogues(tuple(dialogues), action_list(), GOAL_NAMES, STATE_NAMES)

@@ -25,8 +25,8 @@ MEASURES = (
 
 def levels(turns: pd.DataFrame, dialogues: Dialogues) -> pd.DataFrame:
     """Return estimated reward at each level of the true one (Tables 3 and 4): true, mean, std, turns; −1 comes first."""
-    found = turns.assign(true=-_costs(dialogues).round(6)).groupby("true")["satisfaction"]
-    table = found.agg(mean="mean", std=lambda values: values.std(ddof=0), turns="size")
+    means = turns.assign(true=-_costs(dialogues).round(6)).groupby("true")["satisfaction"]
+    table = means.agg(mean="mean", std=lambda values: values.std(ddof=0), turns="size")
     return table.sort_index(ascending=False).reset_index()
 
 
@@ -54,21 +54,21 @@ def score_recovery(model: PatienceModel, dialogues: Dialogues) -> pd.DataFrame:
     of = number.repeat(dialogues.turns)
     f, true = turns["satisfaction"], pd.Series(-_costs(dialogues).round(6))
     patience = pd.Series([d.true_patience for d in dialogues], dtype=float)
-    status, said = dialogues.status, np.where(ends["budget"] >= 0, SUCCESS, FAILURE)
+    status, predicted = dialogues.status, np.where(ends["budget"] >= 0, SUCCESS, FAILURE)
     stops = ends["first_spent"].fillna(0).to_numpy(int) == dialogues.turns
     each = Resamples(number)
     drawn = {
         **_of_levels(f.to_numpy(), true.to_numpy(), Resamples(of)),
-        **status_rates(said, status, each),
+        **status_rates(predicted, status, each),
         "stop_accuracy": ratio(each.total(stops & (status == FAILURE)), each.total(status == FAILURE)),
     }
     drawn["slope_per_v_b"] = drawn["slope"] / abs(model.v_b)
     plain: dict[str, Scale] = dict.fromkeys(("slope", "intercept", "slope_per_v_b", "within_std"), "plain")
     scales: dict[str, Scale] = {"level_r": "correlation", **plain}
-    found = {name: tuple(estimate(own, scale=scales.get(name, "share")).values()) for name, own in drawn.items()}
-    found["step_r"] = correlation(f, true, of)
-    found["h_r"] = correlation(ends["patience"], patience, number)
-    table = pd.DataFrame.from_dict(found, orient="index", columns=["value", "value_low", "value_high"])
+    row = {name: tuple(estimate(own, scale=scales.get(name, "share")).values()) for name, own in drawn.items()}
+    row["step_r"] = correlation(f, true, of)
+    row["h_r"] = correlation(ends["patience"], patience, number)
+    table = pd.DataFrame.from_dict(row, orient="index", columns=["value", "value_low", "value_high"])
     return table.loc[list(MEASURES)].rename_axis("measure").reset_index()
 
 
@@ -89,8 +89,8 @@ def _of_levels(f: np.ndarray, true: np.ndarray, turns: Resamples) -> dict[str, n
         moments = [n, level.sum(0), mean.sum(0), (level**2).sum(0), (mean**2).sum(0), (level * mean).sum(0)]
         slope = (n * moments[5] - moments[1] * moments[2]) / (n * moments[3] - moments[1] ** 2)
         intercept = (moments[2] - slope * moments[1]) / n + f.mean()
-        found = {"level_r": pearson_from_moments(np.stack(moments)), "slope": slope, "intercept": intercept}
-    return {name: np.where(n > 1, drawn, np.nan) for name, drawn in found.items()} | {"within_std": within}
+        row = {"level_r": pearson_from_moments(np.stack(moments)), "slope": slope, "intercept": intercept}
+    return {name: np.where(n > 1, drawn, np.nan) for name, drawn in row.items()} | {"within_std": within}
 
 
 def _costs(dialogues: Dialogues) -> np.ndarray:

@@ -43,13 +43,13 @@ def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[Simula
 
     Of their profiles only the personality is read: few dialogues cannot tell what matters from a hundred entries.
     """
-    found = []
+    profiles = []
     for i in range(number):
         one = life(i, seed, book(language))
         scale = USUAL - SLOPE * float(np.clip(one.strictness, -MOST, MOST))
         words = tuple(f"personality: {trait}" for trait in one.profile["personality"])
-        found.append(SimulatedUser(replace(user2(), kind=one.user, scale=scale), words))
-    return found
+        profiles.append(SimulatedUser(replace(user2(), kind=one.user, scale=scale), words))
+    return profiles
 
 
 def with_profiles(dialogues: Dialogues, words: Mapping[str, Sequence[str]], least: int = 3) -> Dialogues:

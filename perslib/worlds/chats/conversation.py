@@ -65,11 +65,11 @@ class _Talk:
             reason = satisfaction.reason(life, reply.qualities, dice) if score <= 3 else None
             answered = clock + satisfaction.latency(reply.text, language, dice)
             reaction = satisfaction.react(life, score, reply.text, language, dice)
-            said = {"request": state.request, "earlier": state.earlier, "response": reply.text}
+            row = {"request": state.request, "earlier": state.earlier, "response": reply.text}
             rated = {"score": score, "reason": self.book.talk.REASONS[reason] if reason else None}
             times = {"asked_at": int(clock), "answered_at": int(answered)}
             clicked = next((f for f in ("like", "dislike") if f in reaction), None)
-            turns.append({"turn": turn, **said, **rated, **times, "ratings": (), "feedback": clicked})
+            turns.append({"turn": turn, **row, **rated, **times, "ratings": (), "feedback": clicked})
             cost, drawn = satisfaction.cost(score), reply.plan
             treated = {wanted: drawn.list_constraints(wanted) for wanted in ("kept", "silent", "broken")}
             about = {"focus": focus, "off_topic": drawn.off_topic, "demand": state.demand, **treated}
@@ -102,10 +102,10 @@ class _Talk:
         draw = dice.random()
         if draw < 0.04:
             return State(text, plain=text, opening=True, earlier=(dice.pick(book.talk.GREETINGS),))
-        said = "".join(task.words.LIMITS[key][1].format(**task.slots) for key in task.spoken).strip()
-        if draw < 0.075 and said:
+        limits = "".join(task.words.LIMITS[key][1].format(**task.slots) for key in task.spoken).strip()
+        if draw < 0.075 and limits:
             bare = opening(task, life, book, dice, limits=False)
-            return State(said, plain=said, opening=True, earlier=(bare,))
+            return State(limits, plain=limits, opening=True, earlier=(bare,))
         return State(text, plain=text, opening=True)
 
     def _answer(self, assistant: str, focus: str, state: State, *key: object) -> WrittenReply:
@@ -146,8 +146,8 @@ class _Talk:
             return State(dice.pick(talk.COMPLAINTS["requirement"]) + book.space + ask, plain=ask)
         lacking = max(gaps, key=lambda q: gaps[q])
         missed = wrong[0] if lacking == "requirement" else None
-        said = self.task.write_constraint(missed, book) if missed else ""
-        text = book.finish(dice.pick(talk.DEMANDS[lacking]).format(said=said))
+        repeated = self.task.write_constraint(missed, book) if missed else ""
+        text = book.finish(dice.pick(talk.DEMANDS[lacking]).format(said=repeated))
         if not picky and dice.chance(life.complaining * (0.7 if score <= 2 else 0.3)):
             reaction.append("complain")
             text = dice.pick(talk.COMPLAINTS[lacking]) + book.space + text

@@ -154,8 +154,8 @@ class _Writer:
         parts.append(ReplySection(dice.pick(self.focus["title"]).format(**slot), options, numbered=True))
         if body := [*self._body(), *self._limits("broken")]:
             parts.append(ReplySection(dice.pick(self.focus["body"]), body))
-        if kept := self._limits("kept"):
-            parts.append(ReplySection(dice.pick(talk.HEADINGS["limits"]), kept))
+        if limits := self._limits("kept"):
+            parts.append(ReplySection(dice.pick(talk.HEADINGS["limits"]), limits))
         if tips := self._advice("tips", plan.tips):
             parts.append(ReplySection(dice.pick(talk.HEADINGS["tips"]), [ReplyItem("", tip) for tip in tips]))
         vague = self._advice("vague", max(0, 2 - plan.tips))
@@ -183,20 +183,20 @@ class _Writer:
         task, plan, book, dice, focus = self.task, self.plan, self.book, self.dice, self.focus
         pieces: list[ReplyItem] = []
         used: set[str] = set()
-        told: set[str] = set()
+        chosen: set[str] = set()
         only = task.scenario == "gift" and plan.focus != "ideas"
         why = dice.some(self._why(), plan.options)
         for name, contrast in dice.some(focus["options"], plan.options):
             start = {**task.slots, "only": only, "fixed": not pieces and not only}
             slot = draw_line_facts(task.scenario, start, book, dice, used)
             every = [fact.format(**slot) for fact in focus["facts"]]
-            new = [text for text in every if text not in told]
+            new = [text for text in every if text not in chosen]
             facts = dice.some(new, plan.detail)
             facts += [text for text in every if text not in facts][: max(0, min(2, plan.detail) - len(facts))]
             facts.sort(key=every.index)
-            told.update(facts)
-            said = [contrast if plan.options > 1 else "", why[len(pieces)] if why else ""]
-            pieces.append(ReplyItem(book.capital(name.format(**slot)), book.join_sentences(said), tuple(facts)))
+            chosen.update(facts)
+            parts = [contrast if plan.options > 1 else "", why[len(pieces)] if why else ""]
+            pieces.append(ReplyItem(book.capital(name.format(**slot)), book.join_sentences(parts), tuple(facts)))
         return pieces
 
     def _why(self) -> list[str]:

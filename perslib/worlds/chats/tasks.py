@@ -64,8 +64,8 @@ def task(scenario: str, life: Life, book: Book, dice: Dice, month: int = 6) -> T
 
 def opening(one: Task, life: Life, book: Book, dice: Dice, limits: bool = True) -> str:
     """Return the first request, in the user's tone, with the constraints the user thinks of."""
-    said = "".join(one.words.LIMITS[key][1].format(**one.slots) for key in one.spoken) if limits else ""
-    text = dice.pick(one.words.OPENINGS[life.tone]).format(**{**one.slots, "limits": said})
+    stated = "".join(one.words.LIMITS[key][1].format(**one.slots) for key in one.spoken) if limits else ""
+    text = dice.pick(one.words.OPENINGS[life.tone]).format(**{**one.slots, "limits": stated})
     return book.finish(text) if life.tone != "terse" else book.capital(text.strip())
 
 
@@ -79,7 +79,7 @@ def make_log_situations(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return two situations a month, each with one log of every type; `months` as (first second, days)."""
     dice = Dice(*key, "situations")
-    told: list[dict[str, Any]] = []
+    situations: list[dict[str, Any]] = []
     logs: list[dict[str, Any]] = []
     recent: dict[str, int] = {}
     for start, days in months:
@@ -95,9 +95,9 @@ def make_log_situations(
             begin, end = start + first * DAY, start + last * DAY
             texts = {"text": text, "requirement": need, "liked": liked, "disliked": disliked}
             own = {name: pattern.format(**slot) for name, pattern in texts.items()}
-            told.append({"situation": len(told), "start": begin, "end": end, "aspect": aspect, **own})
+            situations.append({"situation": len(situations), "start": begin, "end": end, "aspect": aspect, **own})
             logs += _spread(book, dice, lines, slot, begin, end)
-    return told, logs
+    return situations, logs
 
 
 def details(life: Life, book: Book, dice: Dice, last: int) -> dict[str, Any]:
@@ -148,6 +148,6 @@ def before_task(life: Life, task: Task, book: Book, key: tuple[object, ...], sta
     midnight = started - started % DAY
     span = dice.between(2, 5)
     rows = _spread(book, dice, lines, slot, midnight - span * DAY, midnight)
-    kept = set(dice.some(range(len(rows)), dice.between(4, 6)))
-    kept.add(next(i for i, row in enumerate(rows) if row["kind"] == book.life.KINDS[4]))
-    return [row for i, row in enumerate(rows) if i in kept]
+    chosen = set(dice.some(range(len(rows)), dice.between(4, 6)))
+    chosen.add(next(i for i, row in enumerate(rows) if row["kind"] == book.life.KINDS[4]))
+    return [row for i, row in enumerate(rows) if i in chosen]

@@ -118,8 +118,8 @@ def fit_looser_users(size: Size, seed: int) -> pd.DataFrame:
         drawn = likely.resample(data.train, DRAWS)
         for column in ("noise", "leaving"):
             values = [getattr(model, f"{column}_") for model in drawn]
-            found = (getattr(likely, f"{column}_"), *np.quantile(values, (0.025, 0.975)))
-            for end, value in zip(("", "_low", "_high"), found):
+            bounds = (getattr(likely, f"{column}_"), *np.quantile(values, (0.025, 0.975)))
+            for end, value in zip(("", "_low", "_high"), bounds):
                 table[f"{column}{end}"] = [np.nan, value]
         parts += [table, pd.DataFrame([{"method": TRUTH[name], **_foretell_by_truth(data.test)}])]
     return pd.concat(parts, ignore_index=True)
@@ -130,8 +130,8 @@ def _foretell_by_truth(dialogues: Dialogues) -> dict[str, float]:
     truth = Belief.true()
     paid = np.array([costs.sum() for costs in dialogues.each("true_costs", "carry no true turn costs", "")])
     patience = np.array([float(d.goal @ truth.worth[:-1]) for d in dialogues])
-    said = np.where(patience >= paid, SUCCESS, FAILURE)
-    rates = status_rates(said, dialogues.status, Resamples(np.arange(len(dialogues))))
+    predicted = np.where(patience >= paid, SUCCESS, FAILURE)
+    rates = status_rates(predicted, dialogues.status, Resamples(np.arange(len(dialogues))))
     return estimate(rates["accuracy"], "accuracy", "share") | estimate(rates["balanced"], "balanced", "share")
 
 

@@ -20,16 +20,16 @@ def ceiling(dialogues: Dialogues, kappa: float) -> float:
     more.
     """
     known = [(d, d.true_costs.sum()) for d in dialogues if d.status and d.true_costs is not None]
-    said = [SUCCESS if kappa * d.goal.sum() >= cost else FAILURE for d, cost in known]
-    return float(np.mean([s == d.status for s, (d, _) in zip(said, known)])) if known else float("nan")
+    predicted = [SUCCESS if kappa * d.goal.sum() >= cost else FAILURE for d, cost in known]
+    return float(np.mean([s == d.status for s, (d, _) in zip(predicted, known)])) if known else float("nan")
 
 
 def by_rating(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.DataFrame:
     """Return the mean remaining budget at each rating (Figure 6a and b): rating, mean, mean_low, mean_high, dialogues."""
     frame = budgets[["dialogue", "budget"]].merge(rated[["dialogue", rating]], on="dialogue").dropna()
     frame[rating] = frame[rating].round()
-    found = mean_by(frame, "budget", rating, user="dialogue")
-    return found.rename(columns={rating: "rating", "turns": "dialogues"}).drop(columns="users")
+    means = mean_by(frame, "budget", rating, user="dialogue")
+    return means.rename(columns={rating: "rating", "turns": "dialogues"}).drop(columns="users")
 
 
 def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.DataFrame:
@@ -40,11 +40,11 @@ def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.D
     frame = frame[frame["status"] != 0]
     frame["bin"] = pd.qcut(frame["budget"], bins, labels=False, duplicates="drop")
     frame["success"] = (frame["status"] == SUCCESS).astype(float)
-    found = mean_by(frame, "success", "bin", user="dialogue", scale="share").rename(
+    shares = mean_by(frame, "success", "bin", user="dialogue", scale="share").rename(
         columns=lambda name: name.replace("mean", "success").replace("turns", "dialogues")
     )
     middle = frame.groupby("bin")["budget"].mean()
-    return found.assign(budget=found["bin"].map(middle)).drop(columns=["bin", "users"])
+    return shares.assign(budget=shares["bin"].map(middle)).drop(columns=["bin", "users"])
 
 
 def against_ratings(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.DataFrame:
@@ -59,14 +59,14 @@ def against_ratings(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> 
     predictors = {"budget": frame["budget"], "status alone": frame["status"], "fewer turns": -frame["turns"]}
     rows = []
     for name, column in predictors.items():
-        said = column.to_numpy(float)
+        ratings = column.to_numpy(float)
         ends = {"success": status == SUCCESS, "failure": status == FAILURE}
         rows.append(
             {
                 "predictor": name,
-                "level_means_r": _level_means_r(said, gold),
-                **estimate([spearman_of_sample(said[own], gold[own]) for own in samples], "spearman", "correlation"),
-                **{f"spearman_{end}": spearman_of_sample(said[own], gold[own]) for end, own in ends.items()},
+                "level_means_r": _level_means_r(ratings, gold),
+                **estimate([spearman_of_sample(ratings[own], gold[own]) for own in samples], "spearman", "correlation"),
+                **{f"spearman_{end}": spearman_of_sample(ratings[own], gold[own]) for end, own in ends.items()},
                 "dialogues": len(frame),
             }
         )

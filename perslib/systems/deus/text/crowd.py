@@ -46,14 +46,14 @@ class Wording:
 
     def user(self, items: Sequence[Item], values: Values) -> str:
         """Return a user turn; a domain that comes up for the first time is announced."""
-        said = []
+        phrases = []
         for item in items:
             if item.domain and item.domain not in self._met:
                 self._met.add(item.domain)
-                said.append(self._say("user", "begin", item.domain))
+                phrases.append(self._say("user", "begin", item.domain))
             value = values.get((item.domain, item.slot))
-            said.append(self._say("user", item.kind, item.domain, item.slot, value))
-        return str(self.bank["space"]).join(said)
+            phrases.append(self._say("user", item.kind, item.domain, item.slot, value))
+        return str(self.bank["space"]).join(phrases)
 
     def leaving(self) -> str:
         """Return what somebody says who has had enough."""
@@ -61,17 +61,17 @@ class Wording:
 
     def system(self, template: Template, values: Values, misheard: Sequence[Item] = ()) -> str:
         """Return a system turn; what was misheard is repeated with a wrong value first."""
-        said = []
+        phrases = []
         for item in misheard[:1]:
             right = values.get((item.domain, item.slot))
             others = [v for v in range(len(VALUES.get(item.slot, ()))) if v != right]
             if others:
                 wrong = int(self.rng.choice(others))
-                said.append(self._say("system", "heard", item.domain, item.slot, wrong))
+                phrases.append(self._say("system", "heard", item.domain, item.slot, wrong))
         for atom in template:
             value = values.get((atom.domain, atom.slot))
-            said.append(self._say("system", atom.act, atom.domain, atom.slot, value))
-        return str(self.bank["space"]).join(said)
+            phrases.append(self._say("system", atom.act, atom.domain, atom.slot, value))
+        return str(self.bank["space"]).join(phrases)
 
     def _say(self, who: str, act: str, domain: str = "", slot: str = "", value: int | None = None) -> str:
         ways = self.bank[who][act]
@@ -84,11 +84,11 @@ class Wording:
     def _value(self, slot: str, value: int | None) -> str:
         if slot not in VALUES:
             return "".join(self.rng.choice(list("ABCDEFGH23456789"), 6))
-        said = word(slot, int(self.rng.integers(len(VALUES[slot]))) if value is None else value)
+        text = word(slot, int(self.rng.integers(len(VALUES[slot]))) if value is None else value)
         known: dict[str, str] = self.bank.get("values", {})
-        if said in known or not known:
-            return known.get(said, said)
-        first, _, rest = said.partition(" ")  # names are made of two words
+        if text in known or not known:
+            return known.get(text, text)
+        first, _, rest = text.partition(" ")  # names are made of two words
         return known.get(first, first) + known.get(rest, rest)
 
 
@@ -122,10 +122,10 @@ def _dialogue(number: int, user: User, language: str, rng: np.random.Generator) 
     values = world.goal.values
     turns = []
     for turn in world.turns:
-        said = wording.user(turn.said, values)
-        told = [item for item in turn.said if item.kind == "inform"]
+        utterance = wording.user(turn.said, values)
+        items = [item for item in turn.said if item.kind == "inform"]
         template = world.actions.templates[turn.action]
-        turns.append((said, wording.system(template, values, told if turn.misheard else ())))
+        turns.append((utterance, wording.system(template, values, items if turn.misheard else ())))
     costs = np.array([turn.cost for turn in world.turns], dtype=float)
     return TextDialogue(
         id=f"crowd-{number}",

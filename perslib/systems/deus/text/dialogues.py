@@ -46,9 +46,9 @@ class TextDialogue:
 
     def pairs(self, window: int = WINDOW) -> list[tuple[str, str]]:
         """Return each system turn with the utterances before it, `[SEP]` between them, the user's last among them."""
-        said = [utterance for turn in self.turns for utterance in turn]
+        utterances = [utterance for turn in self.turns for utterance in turn]
         return [
-            (" [SEP] ".join(u for u in said[max(0, 2 * k + 1 - window) : 2 * k + 1] if u), system)
+            (" [SEP] ".join(u for u in utterances[max(0, 2 * k + 1 - window) : 2 * k + 1] if u), system)
             for k, (_, system) in enumerate(self.turns)
         ]
 
@@ -69,10 +69,10 @@ def as_dialogues(texts: Sequence[TextDialogue], encoder: Encoder, names: tuple[s
     pairs = [pair for text in texts for pair in text.pairs()]
     vectors = np.asarray(encoder.encode(pairs), dtype=np.float32)
     ends = np.cumsum([len(text.turns) for text in texts])
-    found = []
+    dialogues = []
     for text, states in zip(texts, np.split(vectors, ends[:-1])):
         wanted = set(text.goal)
-        found.append(
+        dialogues.append(
             Dialogue(
                 goal=np.array([n in wanted for n in names], dtype=np.float32),
                 states=states,
@@ -86,7 +86,7 @@ def as_dialogues(texts: Sequence[TextDialogue], encoder: Encoder, names: tuple[s
             )
         )
     width = tuple(f"{encoder.name}:{i}" for i in range(vectors.shape[1]))
-    return Dialogues(tuple(found), SAYS, names, width)
+    return Dialogues(tuple(dialogues), SAYS, names, width)
 
 
 def make_rating_frame(texts: Sequence[TextDialogue]) -> pd.DataFrame:
@@ -117,12 +117,12 @@ def read_texts(corpus: Corpus) -> list[TextDialogue]:
             f"{corpus.name} tells neither goal and success of its dialogues nor what was done in them.",
             "Import dialogues of ConvLab, DSTC or USS; data/README.md says how.",
         )
-    found = []
+    dialogues = []
     for key, turns in corpus.turns.sort_values("turn").groupby(SESSION, sort=False):
         session = sessions.loc[key]
         goal, status = _read_end(session) if is_recorded else _guess_end(turns)
         ratings = {name: session.get(column) for name, column in RATINGS.items()}
-        found.append(
+        dialogues.append(
             TextDialogue(
                 id="/".join(map(str, key)),
                 turns=tuple(zip(turns["request"].map(_text), turns["response"].map(_text))),
@@ -134,7 +134,7 @@ def read_texts(corpus: Corpus) -> list[TextDialogue]:
                 system=_text(session.get("assistant")) if is_recorded else str(key[1]),
             )
         )
-    return found
+    return dialogues
 
 
 def _read_end(session: pd.Series) -> tuple[tuple[str, ...], int]:

@@ -85,8 +85,8 @@ class EmbeddingEncoder:
         vectors = self.model.embed(texts)
         vectors = vectors * np.sqrt(vectors.shape[1])
         sides = [vectors[[place[pair[side]] for pair in pairs]] for side in (0, 1)]
-        found: np.ndarray = np.hstack(sides).astype(np.float32)
-        return found
+        encoded: np.ndarray = np.hstack(sides).astype(np.float32)
+        return encoded
 
 
 HELD_OUT = 0.1
@@ -133,8 +133,8 @@ class NextTurn:
         if not hasattr(self, "_network"):
             raise PerslibError("This encoder has not learned anything yet: run its fit(pairs) on training dialogues.")
         inputs = _both(*self._sides(pairs))
-        found: np.ndarray = np.tanh(inputs @ self._network.coefs_[0] + self._network.intercepts_[0])
-        return found.astype(np.float32)
+        vectors: np.ndarray = np.tanh(inputs @ self._network.coefs_[0] + self._network.intercepts_[0])
+        return vectors.astype(np.float32)
 
     def _sides(self, pairs: Pairs) -> np.ndarray:
         return np.stack([self._words.transform([pair[side] for pair in pairs]) for side in (0, 1)])

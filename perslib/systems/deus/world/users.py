@@ -51,10 +51,10 @@ class Agenda:
 
     def speak(self) -> tuple[Item, ...]:
         """Return the next user turn: answers first, then the agenda of the current part, at most `items` of them."""
-        said = list(dict.fromkeys([*self.urgent, *self._plan_items()]))[: self.limit]
+        items = list(dict.fromkeys([*self.urgent, *self._plan_items()]))[: self.limit]
         self.urgent = []
-        self.told.update((i.domain, i.slot) for i in said if i.kind == "inform")
-        return tuple(said)
+        self.told.update((i.domain, i.slot) for i in items if i.kind == "inform")
+        return tuple(items)
 
     def _plan_items(self) -> list[Item]:
         part = self.current

@@ -205,9 +205,9 @@ class World:
         self._said = self.agenda.speak()
         values, self._misheard = self.goal.values, False
         if self.mishears:
-            kept = {p: v for p, v in values.items() if self.rng.random() >= self.mishears}
-            self._misheard = any((i.domain, i.slot) not in kept for i in self._said if i.kind == "inform")
-            values = kept
+            understood = {p: v for p, v in values.items() if self.rng.random() >= self.mishears}
+            self._misheard = any((i.domain, i.slot) not in understood for i in self._said if i.kind == "inform")
+            values = understood
         self.seen.hear(self._said, values)
 
     def act(self, action: int) -> TaskTurn:

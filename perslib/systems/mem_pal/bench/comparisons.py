@@ -122,9 +122,9 @@ def outcomes(evaluations: pd.DataFrame, tie_within: float = 0.0) -> pd.DataFrame
     for key, own in evaluations.groupby(_PAIR, sort=False):
         standing = own.dropna(subset=["ours", "theirs"])
         in_order = standing["run"].str.split("-").str[-1]
-        kept = standing[in_order.duplicated(keep=False)]
-        ours, theirs = (kept[side].astype(float).tolist() for side in ("ours", "theirs"))
-        about = dict(zip((*_PAIR, "runs"), (*key, len(kept))))
+        tied = standing[in_order.duplicated(keep=False)]
+        ours, theirs = (tied[side].astype(float).tolist() for side in ("ours", "theirs"))
+        about = dict(zip((*_PAIR, "runs"), (*key, len(tied))))
         if ours:
             about |= {"ours": sum(ours) / len(ours), "theirs": sum(theirs) / len(theirs)}
             about |= {"outcome": decide_winner(ours, theirs, tie_within)}

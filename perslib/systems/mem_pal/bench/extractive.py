@@ -69,15 +69,15 @@ class Extractive:
             }
             if name in answers:
                 return answers[name](shown)
-        said = [f"{turn['user']} {turn['assistant']}" for turn in shown.get("turns", ())]
-        said += [one.get("text") or one["content"] for kind in ("days", "logs") for one in shown.get(kind, ())]
+        texts = [f"{turn['user']} {turn['assistant']}" for turn in shown.get("turns", ())]
+        texts += [one.get("text") or one["content"] for kind in ("days", "logs") for one in shown.get(kind, ())]
         if name == "conditionmem_records":
             return {"records": [*self._records(shown["turns"])][:RECORDS]}
         schema = request.schema or {}
-        if not said or len(schema.get("required", ())) != 1:
+        if not texts or len(schema.get("required", ())) != 1:
             raise PerslibError(f"{name or 'this question'} cannot be answered by copying; name a backbone for it")
         ((key, form),) = schema["properties"].items()
-        return {key: self._summary([shown.get("summary", ""), *said])[: form.get("maxLength")]}
+        return {key: self._summary([shown.get("summary", ""), *texts])[: form.get("maxLength")]}
 
     # -- what memories write ----------------------------------------------------------------------------------
 
@@ -85,8 +85,8 @@ class Extractive:
         """Return the sentences nearest to all of them together, in their order."""
         sentences = self._sentences(texts)
         near = self._nearness([" ".join(sentences)], sentences)[0] if sentences else np.array([])
-        kept = sorted(np.argsort(-near, kind="stable")[:SUMMARY])
-        return "\n".join(sentences[i] for i in kept) or "–"
+        shortest = sorted(np.argsort(-near, kind="stable")[:SUMMARY])
+        return "\n".join(sentences[i] for i in shortest) or "–"
 
     def _records(self, turns: Sequence[Mapping[str, str]]) -> Iterator[dict[str, str]]:
         """Yield what was proposed and how the user took it, turn by turn."""
@@ -126,11 +126,11 @@ class Extractive:
         return {"analysis": "–", "selected_solutions": [ids[i] for i in best]}
 
     def _grade(self, shown: Mapping[str, Any]) -> dict[str, Any]:
-        said, asked = self._words(shown["prediction"]), self._words(shown["query"])
+        prediction, asked = self._words(shown["prediction"]), self._words(shown["query"])
         points = 0.0
         for need in shown["needs"]:
             words = self._words(need["need"]) - asked
-            met = len(words & said) / len(words) if words else 0.0
+            met = len(words & prediction) / len(words) if words else 0.0
             points += 1.0 if met >= 0.6 else 0.5 if met >= 0.3 else 0.0
         return {"analysis": "–", "score": min(points, 2.0)}
 
@@ -147,8 +147,8 @@ class Extractive:
         return self._known[text]
 
     def _sentences(self, texts: Iterable[str]) -> list[str]:
-        found = (_DATE.sub("", part.strip()) for text in texts for part in _SENTENCE.split(text))
-        return list(dict.fromkeys(part for part in found if len(part) > 3))
+        sentences = (_DATE.sub("", part.strip()) for text in texts for part in _SENTENCE.split(text))
+        return list(dict.fromkeys(part for part in sentences if len(part) > 3))
 
     def _recall_sentences(self, shown: Mapping[str, Any]) -> list[str]:
         return self._sentences(text for block in shown["blocks"] for text in block["texts"])
@@ -157,7 +157,7 @@ class Extractive:
         """Return every recalled line, with 1, or −1 where it, or the heading that it stands under, says that it was
         disliked.
         """
-        found = []
+        opinions = []
         for block in shown["blocks"]:
             for text in block["texts"]:
                 heading = 1
@@ -166,8 +166,8 @@ class Extractive:
                     if line.rstrip().endswith((":", "\uff1a")):
                         heading = sign
                     elif line.strip():
-                        found.append((_DATE.sub("", line.strip()), min(sign, heading)))
-        return found
+                        opinions.append((_DATE.sub("", line.strip()), min(sign, heading)))
+        return opinions
 
     def _nearest(self, query: str, texts: Sequence[str], count: int) -> list[str]:
         if not texts:

@@ -110,13 +110,13 @@ def _find_kind(record: dict[str, Any]) -> str:
 
 
 def _make_question(record: dict[str, Any]) -> MemoryQuestion:
-    said, id = record["haystack_sessions"], str(record["question_id"])
-    ids = record.get("haystack_session_ids") or [f"{id}_{j}" for j in range(len(said))]
-    dates = record.get("haystack_dates") or [""] * len(said)
+    chats, id = record["haystack_sessions"], str(record["question_id"])
+    ids = record.get("haystack_session_ids") or [f"{id}_{j}" for j in range(len(chats))]
+    dates = record.get("haystack_dates") or [""] * len(chats)
     # The same dialogue may stand in a haystack twice; a memory hears every session under a name of its own.
     sessions = [
         MemorySession(f"{j:03}_{own}", _date(at), (), _turns(messages))
-        for j, (own, at, messages) in enumerate(zip(ids, dates, said, strict=True))
+        for j, (own, at, messages) in enumerate(zip(ids, dates, chats, strict=True))
     ]
     haystack = tuple(sorted(sessions, key=lambda session: session.at))
     at = _date(record.get("question_date") or "")
@@ -138,8 +138,8 @@ def _turns(messages: list[dict[str, str]]) -> tuple[Exchange, ...]:
 def _date(text: str) -> str:
     """Return `2023/05/20 (Sat) 02:21` → `2023-05-20 02:21:00`; what is no date stays as it is."""
     day, _, rest = text.partition(" ")
-    found = pd.to_datetime(f"{day} {rest.rpartition(') ')[2] or rest}".strip(), errors="coerce")
-    return text if pd.isna(found) else f"{found:%Y-%m-%d %H:%M:%S}"
+    time = pd.to_datetime(f"{day} {rest.rpartition(') ')[2] or rest}".strip(), errors="coerce")
+    return text if pd.isna(time) else f"{time:%Y-%m-%d %H:%M:%S}"
 
 
 def answer_questions(
@@ -159,8 +159,8 @@ def answer_questions(
     rows = backbone.map(partial(_answer, form=form), product(memories, questions))
     due = [row for row in rows if row["said"] is not None]
     by_id = {question.id: question for question in questions}
-    said = [(by_id[row["question"]], str(row["said"])) for row in due]
-    for row, grade in zip(due, judge.map(partial(_grade, form=form), said), strict=True):
+    answered = [(by_id[row["question"]], str(row["said"])) for row in due]
+    for row, grade in zip(due, judge.map(partial(_grade, form=form), answered), strict=True):
         row |= {"right": grade.value, "error": "; ".join(grade.faults) or None}
     frame = pd.DataFrame(rows).assign(backbone=backbone.name, judge=judge.name)
     return frame.astype({"right": "boolean", "evidence": "Float64"})
@@ -196,8 +196,8 @@ def _date_piece(piece: MemoryPiece, asked: MemoryQuestion) -> MemoryPiece:
 
 
 async def _grade(pair: tuple[MemoryQuestion, str], ask: Ask, form: PromptSettings) -> ParsedReply[bool]:
-    asked, said = pair
-    fields = {"query": asked.question, "rubric": asked.rubric, "answer": said, "by": KINDS[asked.kind]}
+    asked, answer = pair
+    fields = {"query": asked.question, "rubric": asked.rubric, "answer": answer, "by": KINDS[asked.kind]}
     request = form.make_request("pal_lme_grade", **fields)
     question = CheckedQuestion(f"{asked.id}: grade", request, lambda data: ParsedReply(bool(data["right"])))
     return await ask_one(question, ask)
@@ -232,5 +232,5 @@ def draw_questions(questions: Sequence[MemoryQuestion], limit: int, seed: int = 
         kind = questions[i].kind
         places[i] = taken[kind]
         taken[kind] += 1
-    kept = sorted(order.tolist(), key=places.__getitem__)[:limit]
-    return [questions[i] for i in sorted(kept)]
+    drawn = sorted(order.tolist(), key=places.__getitem__)[:limit]
+    return [questions[i] for i in sorted(drawn)]

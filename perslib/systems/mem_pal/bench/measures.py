@@ -73,10 +73,10 @@ def bleu(prediction: str, reference: str, tokens: Tokens = "jieba") -> dict[str,
     """Return BLEU-1 to BLEU-4 against one reference, each from 0 to 1."""
     from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-    called, said, wanted = list_bleu_names(tokens), split_words(prediction, tokens), split_words(reference, tokens)
-    if not set(said) & set(wanted):
+    called, predicted, wanted = list_bleu_names(tokens), split_words(prediction, tokens), split_words(reference, tokens)
+    if not set(predicted) & set(wanted):
         return dict.fromkeys(called, 0.0)
-    scores = sentence_bleu([wanted], said, list(WEIGHTS.values()), SmoothingFunction().method1)
+    scores = sentence_bleu([wanted], predicted, list(WEIGHTS.values()), SmoothingFunction().method1)
     return dict(zip(called, map(float, scores), strict=True))
 
 

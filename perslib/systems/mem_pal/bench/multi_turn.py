@@ -78,7 +78,7 @@ def read_templates(path: str | Path) -> dict[str, Template]:
     """Return templates as published: `{id: {"turn_1": {"user": "<action>", "assistant": …}, …}}`, in either language."""
     path, remedy = Path(path), "See perslib.systems.mem_pal.bench.read_templates."
     content, wrong = read_json(path, dict, "templates by dialogue", remedy), []
-    found: dict[str, Template] = {}
+    templates: dict[str, Template] = {}
     for id, turns in content.items():
         try:
             ordered = sorted(turns.items(), key=lambda item: int(re.sub(r"\D", "", item[0])))
@@ -87,10 +87,10 @@ def read_templates(path: str | Path) -> dict[str, Template]:
             actions = []
         if not actions or any("" in pair for pair in actions):
             wrong.append(Problem(f"{path.name} {id}", "has turns that name no actions of the paper"))
-        found[id] = tuple((user, assistant) for user, assistant in actions)
+        templates[id] = tuple((user, assistant) for user, assistant in actions)
     if wrong:
         raise DataError(wrong, remedy)
-    return found
+    return templates
 
 
 #: While the user does these, needs are talked about; otherwise solutions.
@@ -176,8 +176,8 @@ def run_dialogues(
     while open_ := [i for i, dialogue in enumerate(held) if not dialogue.is_over]:
         for model, turn in ((user, user_turn), (assistant, assistant_turn)):
             due = [i for i in open_ if not held[i].error]
-            said = model.map(partial(turn, form=form), [held[i] for i in due])
-            for i, dialogue in zip(due, said, strict=True):
+            turns = model.map(partial(turn, form=form), [held[i] for i in due])
+            for i, dialogue in zip(due, turns, strict=True):
                 held[i] = dialogue
     return held
 
@@ -204,10 +204,10 @@ async def user_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> 
     known |= {"requirement": scene.topic.requirement, "conversation": dialogue.messages_so_far()}
     request = form.make_request("pal_user", turn=turn, action=action, **known)
     asked = partial(ask_checked, f"{scene.topic.id}_{turn}: user", request, read_text("content"))
-    (said, lost), spent = await run_with_costs(asked, ask, "user")
-    if not said:
+    (utterance, lost), spent = await run_with_costs(asked, ask, "user")
+    if not utterance:
         return replace(dialogue, error=lost[0])
-    return replace(dialogue, lines=(*dialogue.lines, BenchExchange(said, user_spent=spent)))
+    return replace(dialogue, lines=(*dialogue.lines, BenchExchange(utterance, user_spent=spent)))
 
 
 async def assistant_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings) -> BenchDialogue:
@@ -230,9 +230,9 @@ async def assistant_turn(dialogue: BenchDialogue, ask: Ask, form: PromptSettings
         )
         return *await ask_checked(f"{place}: assistant", request, read_text("content"), ask), wanted
 
-    (said, lost, wanted), spent = await run_with_costs(reply, ask, "assistant")
-    line = replace(last, assistant=said or "", query=wanted, spent=spent)
-    error = None if said else lost[0]
+    (utterance, lost, wanted), spent = await run_with_costs(reply, ask, "assistant")
+    line = replace(last, assistant=utterance or "", query=wanted, spent=spent)
+    error = None if utterance else lost[0]
     return replace(dialogue, lines=(*dialogue.lines[:-1], line), error=error)
 
 

@@ -48,15 +48,15 @@ def score_samples(answers: pd.DataFrame, people: Sequence[BenchUser], tokens: To
     topics, columns = topics_by_key(people), [*_WHO, *TOPIC, "task"]
     rows: list[dict[str, Any]] = []
     for answer in answers.to_dict("records"):
-        said = answer["said"] if isinstance(answer["said"], str) else None
+        text = answer["said"] if isinstance(answer["said"], str) else None
         topic = topics[tuple(answer[name] for name in TOPIC)]
         values: dict[str, float | None] = {}
         if answer["task"] == "selection":
-            values["s_score"] = None if said is None else score_selection(said.split(), topic.feedback)
+            values["s_score"] = None if text is None else score_selection(text.split(), topic.feedback)
         else:
             is_restated = answer["task"] == "requirement"
             references = (topic.requirement,) if is_restated else topic.positive
-            values |= dict.fromkeys(list_bleu_names(tokens)) if said is None else best_bleu(said, references, tokens)
+            values |= dict.fromkeys(list_bleu_names(tokens)) if text is None else best_bleu(text, references, tokens)
             if is_restated and "grade" in answer:
                 values["g_score"] = None if pd.isna(answer["grade"]) else float(answer["grade"])
         about = {name: answer[name] for name in columns}
@@ -77,9 +77,9 @@ def average_samples(samples: pd.DataFrame) -> pd.DataFrame:
         users = Resamples(table.index.get_level_values("user"))
         for who, own in table.items():
             about = {**dict(zip(_WHO, who, strict=True)), "task": task, "metric": metric}
-            found = users.estimate(users.mean(own) * metric_factor(str(metric)))
+            mean = users.estimate(users.mean(own) * metric_factor(str(metric)))
             counts = {"samples": int(own.notna().sum()), "users": users.count(own)}
-            rows.append({**about, **found, **counts, "failed": int(own.isna().sum())})
+            rows.append({**about, **mean, **counts, "failed": int(own.isna().sum())})
     columns = [*_WHO, *_WHAT, "value", "value_low", "value_high", "samples", "users", "failed"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -101,13 +101,13 @@ def compare_methods(samples: pd.DataFrame, reference: str | None = None, seed: i
         table = _by_sample(part, _WHO) * metric_factor(str(metric))
         user = table.index.get_level_values("user")
         pairs = [(a, b) for a, b in combinations(table, 2) if a[1] == b[1] and reference in (None, a[0], b[0])]
-        found = []
+        rows = []
         for a, b in pairs:
             one, other = (b, a) if b[0] == reference else (a, b)
             pair = table[[one, other]].set_axis([one[0], other[0]], axis=1)
-            found.append(compare_paired(pair, user, **how).assign(backbone=one[1], task=task, metric=metric))
-        if found:
-            every = pd.concat(found, ignore_index=True)
+            rows.append(compare_paired(pair, user, **how).assign(backbone=one[1], task=task, metric=metric))
+        if rows:
+            every = pd.concat(rows, ignore_index=True)
             parts.append(every.assign(difference_p_holm=holm(every["difference_p"])))
     names = {"a": "method", "b": "other", "rows": "samples", "units": "users"}
     table = pd.concat(parts, ignore_index=True).rename(columns=names) if parts else pd.DataFrame(columns=columns)
@@ -160,10 +160,10 @@ def win_tie_lose(pairs: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
         won = _by_sample(part.assign(value=part["outcome"].map(WORTH).astype("Float64")), ["other"])
         user = won.index.get_level_values("user")
         form: dict[str, Any] = {"tests": ["sign flip"], "seed": seed}
-        found = compare_paired(won.assign(**{_EVEN: 0.0}), user, base=_EVEN, **form).rename(columns=names)
+        table = compare_paired(won.assign(**{_EVEN: 0.0}), user, base=_EVEN, **form).rename(columns=names)
         tallies = pd.crosstab(part["other"], part["outcome"].fillna("unscored"))
-        found = found.join(tallies.reindex(columns=counts, fill_value=0), on="other")
-        parts.append(found.assign(method=method, dimension=dimension, topics=found[counts].sum(axis=1)))
+        table = table.join(tallies.reindex(columns=counts, fill_value=0), on="other")
+        parts.append(table.assign(method=method, dimension=dimension, topics=table[counts].sum(axis=1)))
     columns = ["method", "other", "dimension", *counts, *leads, "topics", "users"]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
 

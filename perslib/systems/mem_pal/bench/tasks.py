@@ -56,9 +56,9 @@ def spent_on(answers: Sequence[Answer]) -> Spent:
 
 async def run_with_costs(method: Method[T], ask: Ask, stage: str | None = None) -> tuple[T, Spent]:
     """Return what a method returns and what its answers took; its questions under another line of the ledger, if named."""
-    heard: list[Answer] = []
-    value = await method(wrap_ask(ask, hear=heard.extend, stage=stage))
-    return value, spent_on(heard)
+    answers: list[Answer] = []
+    value = await method(wrap_ask(ask, hear=answers.extend, stage=stage))
+    return value, spent_on(answers)
 
 
 def group_pieces(pieces: Sequence[MemoryPiece]) -> list[dict[str, Any]]:
@@ -150,8 +150,8 @@ async def build_session_stores(
         stores.append(store)
         if strengthened := getattr(memory, "strengthen_pieces", None):
             queries = dict.fromkeys(query_of(s.topic, t) for s in person.of(session) for t in tasks)
-            found = {p.id: p for query in queries for p in memory.recall_within_budget(store, now, *query)}
-            store = strengthened(store, list(found.values()), session.at)
+            pieces = {p.id: p for query in queries for p in memory.recall_within_budget(store, now, *query)}
+            store = strengthened(store, list(pieces.values()), session.at)
         store = await memory.add_dialogue(store, session, ask)
     return [*stores, store]
 

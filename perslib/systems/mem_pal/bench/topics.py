@@ -118,13 +118,13 @@ def list_bench_users(corpus: Corpus) -> list[BenchUser]:
             Problem(f"corpus {corpus.name}", "has no topics to ask about"),
             "PAL-Bench runs on a PAL-Set: `perslib import palset`, or the synthetic one.",
         )
-    scenes, found = _scenes(corpus), []
+    scenes, users = _scenes(corpus), []
     for user in corpus.users["user"]:
         history, query = (tuple(list_user_sessions(corpus, user, part)) for part in ("history", "query"))
         ids = {session.id for session in query}
         if own := tuple(scene for scene in scenes if scene.topic.user == user and scene.topic.session in ids):
-            found.append(BenchUser(user, history, query, own, corpus.language))
-    return found
+            users.append(BenchUser(user, history, query, own, corpus.language))
+    return users
 
 
 def _scenes(corpus: Corpus) -> list[Scene]:
@@ -139,11 +139,11 @@ def _scenes(corpus: Corpus) -> list[Scene]:
     situations, likings = rows_by("situations", *TOPIC[:2]), rows_by("preferences", "user", "requirement_id")
     needs, reasons = rows_by("needs", *TOPIC), rows_by("solution_preferences", *TOPIC)
     profiles = {user: corpus.profile(user) for user in corpus.users["user"]}
-    found = []
+    scenes = []
     for row in corpus.extras["topics"].to_dict("records"):
-        said = [row["user_query"], tuple(row["implicit_needs"]), row["requirement"]]
+        parts = [row["user_query"], tuple(row["implicit_needs"]), row["requirement"]]
         solutions = [tuple(row[key]) for key in ("pos", "neg", "candidates", "labels")]
-        topic = BenchTopic(*(row[key] for key in TOPIC), *said, *solutions)
+        topic = BenchTopic(*(row[key] for key in TOPIC), *parts, *solutions)
         key = tuple(topic.key.values())
         liking = likings.get((topic.user, row.get("requirement_id")), [{}])[0]
         behind = {need["need"]: tuple(need["evidences"]) for need in needs.get(key, [])}
@@ -156,8 +156,8 @@ def _scenes(corpus: Corpus) -> list[Scene]:
             dislikes=liking.get("neg", ""),
             reasons={r["solution"]: r["reason"] for r in reasons.get(key, [])},
         )
-        found.append(scene)
-    return found
+        scenes.append(scene)
+    return scenes
 
 
 def shorten_history(
@@ -173,7 +173,7 @@ def shorten_history(
         return replace(session, logs=session.logs[-logs:])
 
     asked = person.query[: query or None]
-    kept = [scene for session in asked for scene in person.of(session)[: topics or None]]
+    scenes = [scene for session in asked for scene in person.of(session)[: topics or None]]
     return replace(
-        person, history=tuple(map(cut, person.history[-history:])), query=tuple(map(cut, asked)), scenes=tuple(kept)
+        person, history=tuple(map(cut, person.history[-history:])), query=tuple(map(cut, asked)), scenes=tuple(scenes)
     )

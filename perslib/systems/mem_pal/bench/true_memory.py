@@ -76,16 +76,17 @@ class TrueMemory(H2Memory):
         """Return relations, situations, background."""
         known, logs = self._own(store), in_order(session)
         relations: list[h2.Relation] = []
-        told: dict[int, Raised] = {}
+        by_outline: dict[int, Raised] = {}
         for since, until, raised in self.raised[known.user]:
             own = [i for i, log in enumerate(logs) if since <= log.at <= until and log.content in raised.lines]
-            told |= dict.fromkeys(own, raised)
+            by_outline |= dict.fromkeys(own, raised)
             for before, i in pairwise(own):
                 earlier = _same_need(raised, logs[i].content, {j: logs[j].content for j in own if j < i})
                 relations += [h2.Relation(i, caused_by=earlier) if earlier else h2.Relation(i, follows=(before,))]
-        groups = [group for group in components(len(logs), relations) if group[0] in told]
+        groups = [group for group in components(len(logs), relations) if group[0] in by_outline]
         happened = tuple(
-            h2.LogSituation(told[g[0]].told, (_aspect(told[g[0]].requirement_id),), tuple(g)) for g in groups
+            h2.LogSituation(by_outline[g[0]].told, (_aspect(by_outline[g[0]].requirement_id),), tuple(g))
+            for g in groups
         )
         before_that = known.chapters[-1].background if known.chapters else h2.EMPTY
         state = _background(before_that, happened)
@@ -119,9 +120,9 @@ class TrueMemory(H2Memory):
 
     async def learn(self, store: H2Store, ask: Ask) -> H2Store:
         """Return clusters and principles from all outlines so far."""
-        found = store.outlines
-        labels = clustering.clusters(self._points(found), self.seed) if found else []
-        known = store.with_clusters(dict(zip((o.id for o in found), labels)))
+        outlines = store.outlines
+        labels = clustering.clusters(self._points(outlines), self.seed) if outlines else []
+        known = store.with_clusters(dict(zip((o.id for o in outlines), labels)))
         return replace(known, snapshots=(self._snapshot(known, store.session_ids[-1] if store.session_ids else ""),))
 
     def _outline(
@@ -168,8 +169,8 @@ class TrueMemory(H2Memory):
 def _same_need(raised: Raised, line: str, earlier: dict[int, str]) -> tuple[int, ...]:
     """Return the latest earlier log that speaks for the same need, if there is one."""
     speaking = next((evidence for evidence in raised.evidences if line in evidence), ())
-    found = [i for i, other in earlier.items() if other in speaking]
-    return (max(found),) if found else ()
+    same = [i for i, other in earlier.items() if other in speaking]
+    return (max(same),) if same else ()
 
 
 def _aspect(requirement: str) -> str:

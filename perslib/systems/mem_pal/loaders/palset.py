@@ -74,8 +74,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Impo
     """Read the release; see `perslib import palset`."""
     language, file = _main(path)
     content = read_json(file, dict, "an object keyed by user", REMEDY)
-    beside = side_files(file.parent, language)
-    return read_contents(content, beside, language, name or f"palset-{language}", skip_bad=skip_bad)
+    others = side_files(file.parent, language)
+    return read_contents(content, others, language, name or f"palset-{language}", skip_bad=skip_bad)
 
 
 def read_contents(
@@ -90,8 +90,8 @@ def read_contents(
         for position, (part, sample) in enumerate(own):
             where = {"user": user, "scenario": part, "session": sample.session}
             reading.sessions.append({**where, "position": position, "started_at": sample.at})
-            for kind, found in rows.items():
-                found += [{**where, **row} for row in getattr(sample, kind)]
+            for kind, records in rows.items():
+                records += [{**where, **row} for row in getattr(sample, kind)]
     reading.profiles = {user: side.profiles.get(user, {}) for user in samples}
     if "background" in side.read:
         reading.note("users without a profile", len(samples.keys() - side.profiles.keys()))
@@ -123,15 +123,15 @@ def write_release(folder: str | Path, files: Mapping[str, Any], language: str) -
 def _main(path: Path) -> tuple[str, Path]:
     """Return the main file and its language, which its name shows."""
     files = [path] if path.is_file() else [file for name in MAIN.values() for file in sorted(path.rglob(name))]
-    found = [(language, file) for file in files for language, name in MAIN.items() if file.name == name]
-    if len(found) > 1:
-        listed = ", ".join(str(file) for _, file in found)
+    main = [(language, file) for file in files for language, name in MAIN.items() if file.name == name]
+    if len(main) > 1:
+        listed = ", ".join(str(file) for _, file in main)
         raise DataError(Problem(str(path), f"holds several: {listed}"), "Import one file at a time, by its path.")
-    if not found:
+    if not main:
         wrong = "is called neither input.json (Chinese) nor input_en.json (English)"
         wrong = wrong if path.is_file() else "holds neither input.json nor input_en.json"
         raise DataError(Problem(str(path), wrong), REMEDY)
-    return found[0]
+    return main[0]
 
 
 def _samples(user: str, parts: Any, file: str, reading: ImportResult) -> list[tuple[str, Sample]]:
@@ -145,7 +145,7 @@ def _samples(user: str, parts: Any, file: str, reading: ImportResult) -> list[tu
         lists = parts.values() if isinstance(parts, Mapping) else ()
         reading.reject(problems, parts, sessions=sum(len(items) for items in lists if isinstance(items, list)))
         return []
-    found: list[tuple[str, Sample]] = []
+    samples: list[tuple[str, Sample]] = []
     seen: set[str] = set()
     for part in PARTS:
         for i, item in enumerate(parts[part]):
@@ -154,16 +154,16 @@ def _samples(user: str, parts: Any, file: str, reading: ImportResult) -> list[tu
             if sample and sample.session in seen:
                 reading.reject([Problem(place, "is the sample_id of a second session, expected each once")], item)
             elif sample:
-                found.append((part, sample))
+                samples.append((part, sample))
                 seen.add(sample.session)
-    _order(user, found, reading)
-    return sorted(found, key=lambda one: one[1].at)
+    _order(user, samples, reading)
+    return sorted(samples, key=lambda one: one[1].at)
 
 
 def _id(item: Any) -> str:
     """Return the id of a session, if it has one that can be shown."""
-    said = item.get("sample_id") if isinstance(item, Mapping) else None
-    return said if isinstance(said, str) and not any(find_unstorable(said, "")) else ""
+    id = item.get("sample_id") if isinstance(item, Mapping) else None
+    return id if isinstance(id, str) and not any(find_unstorable(id, "")) else ""
 
 
 def _order(user: str, found: list[tuple[str, Sample]], reading: ImportResult) -> None:
@@ -237,5 +237,5 @@ def averages(corpus: Corpus) -> pd.DataFrame:
     """Return Table 1: the mean per user of each count, next to the published mean."""
     means = per_user(corpus).groupby("scenario").mean().T[list(PARTS)]
     published = read_csv(__file__, "published/mem_pal_table1.csv").set_index("count")[list(PARTS)]
-    beside = means.join(published.add_suffix(", published"))
-    return beside.rename_axis(index="average per user", columns=None)
+    table = means.join(published.add_suffix(", published"))
+    return table.rename_axis(index="average per user", columns=None)

@@ -130,10 +130,10 @@ def read_sample(record: Mapping[str, Any], place: str, reading: ImportResult) ->
     reading.note("sessions without logs", not logs)
     reading.note("sessions whose logs were out of order, sorted", times != sorted(times))
     reading.note("logs later than the dialogue of their session", sum(time > at for time in times))
-    said, raised = (_list_numbered(record[part], word, reading) for part, word in NUMBERED.items())
-    reading.note("sessions without a dialogue", not said)
+    given, raised = (_list_numbered(record[part], word, reading) for part, word in NUMBERED.items())
+    reading.note("sessions without a dialogue", not given)
     reading.note("sessions without topics", not raised)
-    turns = [_turn(number, turn, reading) for number, turn in enumerate(said)]
+    turns = [_turn(number, turn, reading) for number, turn in enumerate(given)]
     topics = [_topic(number, topic, reading) for number, topic in enumerate(raised, 1)]
     return Sample(record["sample_id"], at, sorted(logs, key=lambda log: log["at"]), turns, topics)
 
@@ -148,9 +148,9 @@ def _misfits(record: Mapping[str, Any], place: str) -> list[Problem]:
         labels = [parse_feedback_label(candidate["feedback"]) for candidate in topic["candidate_solutions"]]
         for side, own in topic["solution"].items():
             if side in SIDES and not len(own) == labels.count(side) == EACH:
-                found = f"{len(own)} under 'solution', {labels.count(side)} among the candidates"
+                misfit = f"{len(own)} under 'solution', {labels.count(side)} among the candidates"
                 where = f"topics.{key}.solution.{side}"
-                problems.append(Problem(place, f"{where}: expected {EACH} {side} solutions, found {found}"))
+                problems.append(Problem(place, f"{where}: expected {EACH} {side} solutions, found {misfit}"))
     return problems
 
 
@@ -217,13 +217,13 @@ def side_files(folder: Path, language: str) -> dict[str, Any]:
     contents: dict[str, Any] = {}
     for stem in KEYS:
         name = f"{stem}{'_en' if language == 'en' else ''}.json"
-        found = sorted(folder.rglob(name))
-        if len(found) > 1:  # nothing says which is meant
-            listed = ", ".join(map(str, found[:3]))
-            problem = Problem(str(folder), f"holds {name} {len(found)} times: {listed}")
+        files = sorted(folder.rglob(name))
+        if len(files) > 1:  # nothing says which is meant
+            listed = ", ".join(map(str, files[:3]))
+            problem = Problem(str(folder), f"holds {name} {len(files)} times: {listed}")
             raise DataError(problem, "Give the folder of one release.")
-        if found:
-            contents[stem] = parse_json(found[0].read_bytes(), name)
+        if files:
+            contents[stem] = parse_json(files[0].read_bytes(), name)
             if isinstance(contents[stem], Problem):
                 raise DataError(contents[stem])
     return contents
@@ -288,12 +288,12 @@ def _misfit(stem: str, keys: Keys, value: Any) -> str:
 
 def _profile(value: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
     """Return what the users state about themselves, in one form."""
-    said, sex = value["gender"], gender(value["gender"])
-    reading.note(f"genders written {said!r}, read as {sex!r}", said != sex)
+    gender_text, sex = value["gender"], gender(value["gender"])
+    reading.note(f"genders written {gender_text!r}, read as {sex!r}", gender_text != sex)
     reading.note("ages written as text", isinstance(value["age"], str))
     traits = {trait: value["personality"][trait] for trait in TRAITS}
-    told = {key: value[key] for key in BACKGROUND}
-    return told | {"gender": sex, "age": int(value["age"]), "personality": traits}
+    background = {key: value[key] for key in BACKGROUND}
+    return background | {"gender": sex, "age": int(value["age"]), "personality": traits}
 
 
 def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -318,8 +318,8 @@ def _rows(stem: str, value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         case "solution_preference":
             for side in SIDES:
                 for chosen in value[f"{side}_list"]:
-                    told = {"feedback": side, "solution": chosen["solution"], "reason": chosen["feedback_reason"]}
-                    yield "solution_preferences", {"analysis": value["analysis"], **told}
+                    row = {"feedback": side, "solution": chosen["solution"], "reason": chosen["feedback_reason"]}
+                    yield "solution_preferences", {"analysis": value["analysis"], **row}
 
 
 def _compare(side: SideFiles, reading: ImportResult) -> None:

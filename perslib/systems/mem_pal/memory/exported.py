@@ -51,9 +51,9 @@ def read_notes(path: Path | str) -> list[Note]:
     if not path.exists():
         raise DataError(Problem(str(path), "is no file or folder that can be read"), REMEDY)
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    found = [one for file in files for one in _read_file(file, path)]
-    problems = [one for one in found if isinstance(one, Problem)]
-    notes = [one for one in found if isinstance(one, Note)]
+    read = [one for file in files for one in _read_file(file, path)]
+    problems = [one for one in read if isinstance(one, Problem)]
+    notes = [one for one in read if isinstance(one, Note)]
     if problems or not notes:
         raise DataError(problems or [Problem(str(path), "holds no text about anybody")], REMEDY)
     return notes
@@ -140,8 +140,8 @@ def _parse_time(value: Any) -> str | None:
         value = float(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     unit = ("ms" if value > 1e11 else "s") if is_number else None
-    found = pd.to_datetime(value, utc=True, errors="coerce", unit=unit) if is_number or isinstance(value, str) else None
-    return None if found is None or pd.isna(found) else f"{found:%Y-%m-%d %H:%M:%S}"
+    time = pd.to_datetime(value, utc=True, errors="coerce", unit=unit) if is_number or isinstance(value, str) else None
+    return None if time is None or pd.isna(time) else f"{time:%Y-%m-%d %H:%M:%S}"
 
 
 class ExportedMemory(PromptedMemory):

@@ -193,15 +193,15 @@ def cut_to_budget(pieces: Sequence[MemoryPiece], budget: int) -> list[MemoryPiec
     for i, piece in enumerate(pieces):
         fields.setdefault(piece.field, []).append(i)
     fields.get("log", []).reverse()
-    kept: dict[int, MemoryPiece] = {}
+    within: dict[int, MemoryPiece] = {}
     for i in chain.from_iterable(zip_longest(*fields.values())):
         if i is not None and budget > 0:
             text = pieces[i].text
             while (tokens := count_tokens(text)) > budget:
                 text = text[: min(len(text) - 1, len(text) * budget // tokens)]
-            kept[i] = replace(pieces[i], text=text)
+            within[i] = replace(pieces[i], text=text)
             budget -= tokens
-    return [kept[i] for i in sorted(kept)]
+    return [within[i] for i in sorted(within)]
 
 
 def list_user_sessions(corpus: Corpus, user: str, part: str | None = None) -> list[MemorySession]:
@@ -215,13 +215,13 @@ def list_user_sessions(corpus: Corpus, user: str, part: str | None = None) -> li
         check_names("part", part, corpus.scenarios)
     own = _in_time(corpus.sessions[corpus.sessions["user"] == user], user)
     is_shared = own["session"].duplicated(keep=False)
-    said = corpus.turns[corpus.turns["user"] == user].groupby(["scenario", "session"], sort=False)
-    turns: dict[Any, tuple[Exchange, ...]] = {key: make_exchanges(own) for key, own in said}
+    groups = corpus.turns[corpus.turns["user"] == user].groupby(["scenario", "session"], sort=False)
+    turns: dict[Any, tuple[Exchange, ...]] = {key: make_exchanges(own) for key, own in groups}
     logs = logs_by_session(corpus.events[corpus.events["user"] == user])
-    found = []
+    sessions = []
     for scenario, session, started, shared in zip(own["scenario"], own["session"], own["started_at"], is_shared):
         if part in (None, scenario):
-            found.append(
+            sessions.append(
                 MemorySession(
                     id=f"{scenario}/{session}" if shared else session,
                     at="" if pd.isna(started) else f"{started:%Y-%m-%d %H:%M:%S}",
@@ -229,7 +229,7 @@ def list_user_sessions(corpus: Corpus, user: str, part: str | None = None) -> li
                     turns=turns.get((scenario, session), ()),
                 )
             )
-    return found
+    return sessions
 
 
 def _in_time(own: pd.DataFrame, user: str) -> pd.DataFrame:
@@ -270,11 +270,11 @@ def _rating(score: int, reason: Any, language: str) -> str:
 def logs_by_session(events: pd.DataFrame) -> dict[tuple[str, str], tuple[Log, ...]]:
     """Return the logs of a user that led up to each session, by scenario and session, in the order of time."""
     own = events[events["session"].notna() & events["scenario"].notna()].sort_values("at", kind="stable")
-    kept: dict[tuple[str, str], list[Log]] = {}
+    by_session: dict[tuple[str, str], list[Log]] = {}
     for scenario, session, at, content in zip(*(own[c] for c in ("scenario", "session", "at", "content"))):
         when = "" if pd.isna(at) else f"{at:%Y-%m-%d %H:%M}"
-        kept.setdefault((scenario, session), []).append(Log(when, content))
-    return {key: tuple(logs) for key, logs in kept.items()}
+        by_session.setdefault((scenario, session), []).append(Log(when, content))
+    return {key: tuple(logs) for key, logs in by_session.items()}
 
 
 KEPT = 50_000

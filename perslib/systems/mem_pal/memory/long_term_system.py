@@ -67,15 +67,15 @@ class RecallMemory(UserMemory):
         known = {s.id: s for s in self.statements}
         of_pieces = {s.id for s in self.pieces.values()}
         fresh = (id for n in count(1) if (id := f"M{n}") not in known.keys() | of_pieces)
-        found: list[Statement] = []
+        statements: list[Statement] = []
         for piece in self.recall_pieces(target):
             made = self.pieces.get(piece.id)
             if made is None:
-                found.append(Statement(next(fresh), piece.field, piece.text, _rests(piece, self.ids)))
+                statements.append(Statement(next(fresh), piece.field, piece.text, _rests(piece, self.ids)))
             elif now := known.get(made.id):  # else a person took it out; where they changed it, their words count
                 text = piece.text if now.text == made.text else now.text
-                found.append(replace(now, field=piece.field, text=text))
-        return (*found, *(s for s in self.statements if s.id not in of_pieces))
+                statements.append(replace(now, field=piece.field, text=text))
+        return (*statements, *(s for s in self.statements if s.id not in of_pieces))
 
     def recall(self, target: Target) -> list[dict[str, Any]]:
         """Return the statements for this target; their fields as a judge may read them."""
@@ -161,8 +161,8 @@ class LongTermSystem(MemorySystem):
         if past or ahead:
             self.system.prepare_queries([_query(target) for target in block])
         shown = {_place(target): tuple(memory.recall_pieces(target)) for target in block}
-        told = [*self.system.general(store), *(piece for pieces in shown.values() for piece in pieces)]
-        made = _statements(told, ids)
+        all_pieces = [*self.system.general(store), *(piece for pieces in shown.values() for piece in pieces)]
+        made = _statements(all_pieces, ids)
         error = None if made else lost
         return replace(memory, statements=tuple(made.values()), pieces=made, at_hand=shown, error=error)
 
@@ -186,29 +186,29 @@ def make_memory_sessions(
         order = order.sort_values("position", kind="stable")
     elif order["started_at"].notna().all():
         order = order.sort_values("started_at", kind="stable")
-    said: dict[Any, pd.DataFrame] = dict(iter(turns.groupby(["scenario", "session"], sort=False)))
+    turns_of: dict[Any, pd.DataFrame] = dict(iter(turns.groupby(["scenario", "session"], sort=False)))
     keys = list(zip(order["scenario"], order["session"]))
     times, trailing = dict(zip(keys, order["started_at"])), dict(zip(keys, order["trailing"]))
-    found: list[MemorySession] = []
+    sessions: list[MemorySession] = []
     ids: dict[str, tuple[str, ...]] = {}
-    for key in dict.fromkeys([*times, *said]):
-        if key not in said:
+    for key in dict.fromkeys([*times, *turns_of]):
+        if key not in turns_of:
             continue
         id, own, at = "/".join(key), logs.get(key, ()), times.get(key)
         start = f"{at:%Y-%m-%d %H:%M:%S}" if at is not None and not pd.isna(at) else own[-1].at if own else ""
-        talk = make_exchanges(said[key], trailing.get(key, ()), language if block.labelled else None)
-        found.append(MemorySession(id, start, own, talk))
-        ids[id] = tuple(turn_id(key[0], key[1], int(turn)) for turn in said[key]["turn"])
-    return found, ids
+        talk = make_exchanges(turns_of[key], trailing.get(key, ()), language if block.labelled else None)
+        sessions.append(MemorySession(id, start, own, talk))
+        ids[id] = tuple(turn_id(key[0], key[1], int(turn)) for turn in turns_of[key]["turn"])
+    return sessions, ids
 
 
 def _statements(pieces: Iterable[MemoryPiece], ids: Mapping[str, tuple[str, ...]]) -> dict[str, Statement]:
     """Return the piece → statement, each piece once."""
-    found: dict[str, Statement] = {}
+    statements: dict[str, Statement] = {}
     for piece in pieces:
-        if piece.id not in found:
-            found[piece.id] = Statement(f"M{len(found) + 1}", piece.field, piece.text, _rests(piece, ids))
-    return found
+        if piece.id not in statements:
+            statements[piece.id] = Statement(f"M{len(statements) + 1}", piece.field, piece.text, _rests(piece, ids))
+    return statements
 
 
 def _rests(piece: MemoryPiece, ids: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

@@ -36,10 +36,10 @@ def pattern_fault(kind: str, text: str, language: str) -> str | None:
     """Return what keeps a text from being a log of this type; None where it is one."""
     parts = PARTS[LOG_TYPES[language].index(kind)]
     # The last part may hold semicolons of its own.
-    said = [part.strip(" .…\u3002") for part in re.split("[;\uff1b]", text, maxsplit=len(parts) - 1)]
-    if len(said) < len(parts) or not all(said):
+    segments = [part.strip(" .…\u3002") for part in re.split("[;\uff1b]", text, maxsplit=len(parts) - 1)]
+    if len(segments) < len(parts) or not all(segments):
         return f"is no {kind}: expected {', '.join(parts)}, with semicolons between"
-    for part, own in zip(parts, said, strict=True):
+    for part, own in zip(parts, segments, strict=True):
         words = _SAID[language]["words"].get(part, ())
         if words and not any(word in own.lower() for word in words):
             return f"is no {kind}: expected {', '.join(words)} as its {part}, not {own!r}"
@@ -52,8 +52,8 @@ def fill_log_text(kind: str, texts: Iterable[str], language: str) -> str:
     """Return a text of this type that says nothing, its free parts taken from `texts`."""
     free = iter(texts)
     words = {part: own[0] for part, own in _SAID[language]["words"].items()} | {"span": "09:00–10:00"}
-    said = [words.get(part) or next(free) for part in PARTS[LOG_TYPES[language].index(kind)]]
-    return str(_SAID[language]["between"]).join(said)
+    phrases = [words.get(part) or next(free) for part in PARTS[LOG_TYPES[language].index(kind)]]
+    return str(_SAID[language]["between"]).join(phrases)
 
 
 ROUNDS = 2
@@ -68,20 +68,20 @@ async def correct(one: Persona, session: DraftSession, writing: UserSynthesis, a
     """Correct a session in place; what stays wrong is recorded."""
     place = f"{one.user} {session.date}"
     for mended in range(ROUNDS + 1):
-        found = find_session_faults(session, writing.language)
+        faults = find_session_faults(session, writing.language)
         if writing.check:
             about = _about(one, session, session.logs())
             for id, reason in await writing.write(ask, "check", place, _make_reader(session), **about) or ():
-                found.setdefault(id, []).append(reason)
+                faults.setdefault(id, []).append(reason)
         words = None
-        if found and mended < ROUNDS:
-            wrong = [{"id": id, "what": "; ".join(reasons)} for id, reasons in found.items()]
-            about = _about(one, session, found)
-            words = await writing.write(ask, "repair", place, partial(_mend_texts, found), **about, wrong=wrong)
+        if faults and mended < ROUNDS:
+            wrong = [{"id": id, "what": "; ".join(reasons)} for id, reasons in faults.items()]
+            about = _about(one, session, faults)
+            words = await writing.write(ask, "repair", place, partial(_mend_texts, faults), **about, wrong=wrong)
         if not words:  # nothing new to look through
             break
         session.mend(words)
-    for id, reasons in found.items():
+    for id, reasons in faults.items():
         writing.reject("correction", f"{one.user} {session.place(id)}", reasons, kept=True)
 
 
@@ -90,28 +90,28 @@ async def correct(one: Persona, session: DraftSession, writing: UserSynthesis, a
 
 def find_session_faults(session: DraftSession, language: str) -> Found:
     """Return logs that do not read like their type; utterances that name labels, repeat or run ahead of their turn."""
-    found: Found = {}
+    faults: Found = {}
     for id, entry in session.logs().items():
         if fault := pattern_fault(entry.type, entry.content, language):
-            found[id] = [fault]
+            faults[id] = [fault]
     ahead = {
         f"{topic['id']} {part['id']}": part["text"].strip(" .\u3002")
         for topic in session.last.script.topics
         for part in (*topic["needs"], *topic["solutions"])
     }
-    said: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for turn in session.turns():
         reasons = []
         if label := _LABEL.search(turn["text"]):
             reasons.append(f"names the label {label.group()}")
-        if turn["text"] in said:
-            reasons.append(f"says the same as {said[turn['text']]}")
+        if turn["text"] in texts:
+            reasons.append(f"says the same as {texts[turn['text']]}")
         ahead.pop(turn["about"], None)  # from here on it may be said
         reasons += [f"tells {key} before its turn" for key, text in ahead.items() if text in turn["text"]]
-        said[turn["text"]] = turn["id"]
+        texts[turn["text"]] = turn["id"]
         if reasons:
-            found[turn["id"]] = reasons
-    return found
+            faults[turn["id"]] = reasons
+    return faults
 
 
 # -- with a model ------------------------------------------------------------------------------------------

@@ -43,9 +43,9 @@ class PlaceholderAnswers:
         return f"{mark}{filler * (length // len(filler) + 1)}"[:length]
 
     def _profiles(self, fields: Mapping[str, Any]) -> Any:
-        told: dict[str, Any] = dict.fromkeys(("occupation", "health", "family", "hobbies"), self._text("sentence"))
-        told |= {"gender": "female", "age": 30, "personality": dict.fromkeys(TRAITS, "medium")}
-        return {"people": [{"name": f"P{i}", **told} for i in range(fields["count"])]}
+        profile: dict[str, Any] = dict.fromkeys(("occupation", "health", "family", "hobbies"), self._text("sentence"))
+        profile |= {"gender": "female", "age": 30, "personality": dict.fromkeys(TRAITS, "medium")}
+        return {"people": [{"name": f"P{i}", **profile} for i in range(fields["count"])]}
 
     def _timeline(self, fields: Mapping[str, Any]) -> Any:
         return {"months": [{"month": m, "events": self._text("paragraph", m)} for m in fields["months"]]}
@@ -62,12 +62,12 @@ class PlaceholderAnswers:
         dice = Dice(self.seed, fields["events"], fields["first"])
         count = dice.between(4, 6)
         width = ((last - first).days + 1) // count
-        ids, found = [one["id"] for one in fields["types"]], []
+        ids, situations = [one["id"] for one in fields["types"]], []
         for start in (first + timedelta(days=i * width) for i in range(count)):
             chosen = dice.some(ids, dice.choose_weighted({2: 0.55, 3: 0.45}))
             days = {"start": str(start), "end": str(start + timedelta(days=max(1, width - 1)))}
-            found.append({**days, "requirement_ids": chosen, "situation": self._text("paragraph", start)})
-        return {"situations": found}
+            situations.append({**days, "requirement_ids": chosen, "situation": self._text("paragraph", start)})
+        return {"situations": situations}
 
     def _experience(self, fields: Mapping[str, Any]) -> Any:
         return {"experience": self._text("account", fields["start"])}
@@ -87,8 +87,8 @@ class PlaceholderAnswers:
     def _frameworks(self, fields: Mapping[str, Any]) -> Any:
         evidences = [self._text("sentence")] * 2
         needs = [{"need": self._text("short", n), "evidences": evidences} for n in ("a", "b")]
-        ids, said = ([one["id"] for one in fields["types"]], {"user_query": self._text("short"), "needs": needs})
-        return {"topics": [{"id": id, **said, "requirement": self._text("sentence", id)} for id in ids]}
+        ids, framework = ([one["id"] for one in fields["types"]], {"user_query": self._text("short"), "needs": needs})
+        return {"topics": [{"id": id, **framework, "requirement": self._text("sentence", id)} for id in ids]}
 
     def _candidates(self, fields: Mapping[str, Any]) -> Any:
         solutions = [self._text("sentence", f"w{i} ") for i in range(8)]
@@ -100,17 +100,17 @@ class PlaceholderAnswers:
 
     def _dialogue(self, fields: Mapping[str, Any]) -> Any:
         numbers = range(1, len(fields["turns"]) + 1)
-        said = [{"user": self._text("short", i), "assistant": self._text("sentence", i)} for i in numbers]
-        return {"turns": [{"turn": i, **both} for i, both in zip(numbers, said)]}
+        dialogue = [{"user": self._text("short", i), "assistant": self._text("sentence", i)} for i in numbers]
+        return {"turns": [{"turn": i, **both} for i, both in zip(numbers, dialogue)]}
 
     def _check(self, fields: Mapping[str, Any]) -> Any:
         return {"violations": []}
 
     def _repair(self, fields: Mapping[str, Any]) -> Any:
         types = {log["id"]: log["type"] for log in fields["logs"]}
-        said = [one["id"] for one in fields["wrong"] if one["id"] not in types]
+        ids = [one["id"] for one in fields["wrong"] if one["id"] not in types]
         logs = [{"id": id, "type": kind, "text": self._log(kind, id)} for id, kind in types.items()]
-        return {"logs": logs, "turns": [{"id": id, "text": self._text("sentence", id)} for id in said]}
+        return {"logs": logs, "turns": [{"id": id, "text": self._text("sentence", id)} for id in ids]}
 
 
 def estimate_synthesis(

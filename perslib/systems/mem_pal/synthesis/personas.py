@@ -69,9 +69,9 @@ def _people(wanted: int, language: str) -> Read:
     def profile(one: Any) -> dict[str, Any]:
         if empty := [key for key in ("name", *_FIELDS) if not has_text(one[key])]:
             raise AnswerFault(f"{', '.join(empty)} is empty")
-        told = {"name": one["name"], "gender": genders[one["gender"]], "age": one["age"]}
-        told |= {name: one[key] for key, name in _FIELDS.items()}
-        return {**told, "personality": {trait: one["personality"][trait] for trait in TRAITS}}
+        profile = {"name": one["name"], "gender": genders[one["gender"]], "age": one["age"]}
+        profile |= {name: one[key] for key, name in _FIELDS.items()}
+        return {**profile, "personality": {trait: one["personality"][trait] for trait in TRAITS}}
 
     def read(data: Any) -> ParsedReply[list[dict[str, Any]]]:
         people, faults = read_items("people", data["people"][:wanted], profile)
@@ -96,14 +96,14 @@ async def persona(user: str, profile: dict[str, Any], writing: UserSynthesis, as
     timeline = await writing.write(ask, "timeline", user, _months(months), profile=plain, months=months)
     if timeline is None:
         return None
-    told = [{"month": month, "events": events} for month, events in timeline.items()]
-    types = await writing.write(ask, "requirements", user, _types, profile=plain, timeline=told)
+    timeline_of = [{"month": month, "events": events} for month, events in timeline.items()]
+    types = await writing.write(ask, "requirements", user, _types, profile=plain, timeline=timeline_of)
     if types is None:
         return None
 
     async def write_aspect(aspect: str) -> dict[str, dict[str, str]]:
         own = [{"id": key, "text": text} for key, text in types.items() if key.startswith(aspect)]
-        about = {"profile": profile, "timeline": told, "types": own}
+        about = {"profile": profile, "timeline": timeline_of, "types": own}
         return await writing.write(ask, "preferences", f"{user} {aspect}", _likings(own), **about) or {}
 
     likings = {key: both for own in await asyncio.gather(*map(write_aspect, ASPECTS)) for key, both in own.items()}
@@ -116,10 +116,10 @@ def _months(months: list[str]) -> Read:
         given = [one["month"].strip() for one in data["months"]]
         if given != months:
             raise AnswerFault(f"the months are {', '.join(given)}, expected {', '.join(months)}")
-        told = dict(zip(given, (one["events"] for one in data["months"])))
-        if empty := [month for month, events in told.items() if not has_text(events)]:
+        events_of = dict(zip(given, (one["events"] for one in data["months"])))
+        if empty := [month for month, events in events_of.items() if not has_text(events)]:
             raise AnswerFault(f"{', '.join(empty)}: nothing is told")
-        return told
+        return events_of
 
     return read
 
@@ -174,12 +174,12 @@ class DraftSituation:
 async def write_situations(one: Persona, writing: UserSynthesis, ask: Ask) -> list[DraftSituation]:
     """Return month after month, each told what came before; a month that no model gave stays empty."""
     dice = writing.dice(one.user, "hours")
-    found: list[DraftSituation] = []
+    drafts: list[DraftSituation] = []
     earlier: list[DraftSituation] = []
     for month, events in one.timeline.items():
         first = date.fromisoformat(f"{month}-01")
         last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1)
-        begin = max(first, found[-1].end.date() + timedelta(days=1)) if found else first
+        begin = max(first, drafts[-1].end.date() + timedelta(days=1)) if drafts else first
         about = {"profile": one.profile, "types": one.list_needs(), "events": events}
         about |= {"earlier": [s.make_fields() for s in earlier], "first": str(begin), "last": str(last)}
         read = _situations(one, begin, last)
@@ -189,8 +189,8 @@ async def write_situations(one: Persona, writing: UserSynthesis, ask: Ask) -> li
             low, high = draw_hours(dice)
             times = datetime.combine(start, time(low)), datetime.combine(end, time(high))
             earlier.append(DraftSituation(*times, ids, text))
-        found += earlier
-    return found
+        drafts += earlier
+    return drafts
 
 
 def _situations(one: Persona, begin: date, last: date) -> Read:
@@ -217,9 +217,9 @@ def _situations(one: Persona, begin: date, last: date) -> Read:
             free = end + timedelta(days=1)
             return start, end, ids, given["situation"]
 
-        kept, faults = read_items("situations", data["situations"], days)
+        items, faults = read_items("situations", data["situations"], days)
         if not COUNT[0] <= len(data["situations"]) <= COUNT[1]:
             faults.append(f"{len(data['situations'])} situations, expected 4 to 6")
-        return ParsedReply(kept or None, tuple(faults))
+        return ParsedReply(items or None, tuple(faults))
 
     return read

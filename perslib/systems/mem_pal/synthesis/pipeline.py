@@ -37,13 +37,16 @@ async def user_files(user: str, profile: dict[str, Any], writing: UserSynthesis,
     if one is None:
         writing.reject("user", user, ["left out: there is no timeline, requirement or preference"])
         return {}
-    told = await write_situations(one, writing, ask)
-    if not any(own.end.month == QUERY_MONTH for own in told):
+    situations = await write_situations(one, writing, ask)
+    if not any(own.end.month == QUERY_MONTH for own in situations):
         writing.reject("user", user, ["left out: nothing was told of December, the month of the query set"])
         return {}
-    parts = draw_parts([own.end.month for own in told], writing.dice(user, "parts"))
+    parts = draw_parts([own.end.month for own in situations], writing.dice(user, "parts"))
     chapters = await asyncio.gather(
-        *(write_chapter(one, own, told[i - 1 : i] if i else [], parts[i], writing, ask) for i, own in enumerate(told))
+        *(
+            write_chapter(one, own, situations[i - 1 : i] if i else [], parts[i], writing, ask)
+            for i, own in enumerate(situations)
+        )
     )
     await asyncio.gather(*(correct(one, session, writing, ask) for session in group_into_sessions(chapters)))
     files = _files(one, chapters)
@@ -60,11 +63,11 @@ def _files(one: Persona, chapters: Sequence[SituationDraft]) -> Files:
         for aspect, own in by_aspect.items()
     }
     parts: dict[str, list[dict[str, Any]]] = {"history": [], "query": []}
-    told: dict[str, dict[str, Any]] = {stem: {} for stem in _BY_DATE}
+    contents: dict[str, dict[str, Any]] = {stem: {} for stem in _BY_DATE}
     waiting: list[dict[str, str]] = []
     for chapter in chapters:
         own, is_held = chapter.situation, chapter.part is not None
-        told["situation"][own.date] = {
+        contents["situation"][own.date] = {
             "start_timestamp": f"{own.start:{_SECOND}}",
             "end_timestamp": f"{own.end:{_SECOND}}",
             # The topic's number is the place of its requirement, so a topic that failed takes its id along.
@@ -84,10 +87,10 @@ def _files(one: Persona, chapters: Sequence[SituationDraft]) -> Files:
         }
         parts[chapter.part].append(sample)
         waiting = []
-        told["requirement_framework"][own.date] = {k: _framework(t, one) for k, t in topics.items()}
-        told["candidate_solution"][own.date] = {k: t.solutions for k, t in topics.items()}
-        told["solution_preference"][own.date] = {k: _verdict(t) for k, t in topics.items()}
-    return {"background": one.profile, "requirement": by_aspect, "preference": likings, **told, "input": parts}
+        contents["requirement_framework"][own.date] = {k: _framework(t, one) for k, t in topics.items()}
+        contents["candidate_solution"][own.date] = {k: t.solutions for k, t in topics.items()}
+        contents["solution_preference"][own.date] = {k: _verdict(t) for k, t in topics.items()}
+    return {"background": one.profile, "requirement": by_aspect, "preference": likings, **contents, "input": parts}
 
 
 def _make_record(topic: DraftTopic) -> dict[str, Any]:
@@ -102,8 +105,8 @@ def _make_record(topic: DraftTopic) -> dict[str, Any]:
 
 
 def _framework(topic: DraftTopic, one: Persona) -> dict[str, Any]:
-    said = {"user_query": topic.user_query, "implicit_needs": topic.needs, "requirement": topic.requirement}
-    return {"requirement_type": one.types[topic.id], **said}
+    framework = {"user_query": topic.user_query, "implicit_needs": topic.needs, "requirement": topic.requirement}
+    return {"requirement_type": one.types[topic.id], **framework}
 
 
 def _verdict(topic: DraftTopic) -> dict[str, Any]:
@@ -125,8 +128,8 @@ class Synthesis:
 
     def corpus(self, name: str | None = None) -> Corpus:
         """Return the set as a corpus."""
-        beside = {stem: content for stem, content in self.files.items() if stem != "input"}
-        reading = read_contents(self.files["input"], beside, self.language, name or f"palset-{self.model}")
+        others = {stem: content for stem, content in self.files.items() if stem != "input"}
+        reading = read_contents(self.files["input"], others, self.language, name or f"palset-{self.model}")
         return reading.corpus
 
     def write(self, folder: str | Path) -> Path:

@@ -47,9 +47,9 @@ class UserSynthesis:
         Steps count under a stage each.
         """
         question = CheckedQuestion(place, self.request(step, fields), partial(_reading, read))
-        (found,) = await ask_and_check([question], ask, STAGE + step, seed=self.seed)
-        self.reject(step, place, found.faults, kept=found.value is not None)
-        return found.value
+        (checked,) = await ask_and_check([question], ask, STAGE + step, seed=self.seed)
+        self.reject(step, place, checked.faults, kept=checked.value is not None)
+        return checked.value
 
     def request(self, step: str, fields: Mapping[str, Any]) -> Request:
         """Return the question of a step."""
@@ -63,10 +63,10 @@ class UserSynthesis:
 
 def _reading(read: Callable[[Any], Any], data: Any) -> ParsedReply[Any]:
     try:
-        found = read(data)
+        value = read(data)
     except AnswerFault as fault:
         return ParsedReply(None, (str(fault),))
-    return found if isinstance(found, ParsedReply) else ParsedReply(found)
+    return value if isinstance(value, ParsedReply) else ParsedReply(value)
 
 
 def has_text(*texts: str) -> bool:

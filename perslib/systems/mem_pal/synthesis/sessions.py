@@ -106,8 +106,8 @@ async def write_chapter(
             made.script = script(one, own, made.topics, made.part, writing)
             about = {"profile": one.profile, "situation": own.text, **vars(made.script)}
             about |= {"knows_all": made.part == "query"}
-            said = await writing.write(ask, "dialogue", place, _dialogue(made.script), **about)
-            made.dialogue = said or {}
+            dialogue = await writing.write(ask, "dialogue", place, _dialogue(made.script), **about)
+            made.dialogue = dialogue or {}
         made.part = made.part if made.dialogue else None
 
     about = {"profile": one.profile, "experience": account, **own.times()}
@@ -156,15 +156,15 @@ async def write_topics(
     A topic that lacks one of these is left out.
     """
     place, about = f"{one.user} {own.date}", {"profile": one.profile, "situation": own.text}
-    told = {"experience": account, "types": one.list_needs(own.ids)}
-    drafts = await writing.write(ask, "frameworks", place, _frameworks(own), **about, **told) or {}
-    found = await write_candidates(list(drafts.values()), place, writing, ask)
-    topics = [replace(drafts[key], solutions=solutions) for key, solutions in found.items()]
+    fields = {"experience": account, "types": one.list_needs(own.ids)}
+    drafts = await writing.write(ask, "frameworks", place, _frameworks(own), **about, **fields) or {}
+    candidates = await write_candidates(list(drafts.values()), place, writing, ask)
+    topics = [replace(drafts[key], solutions=solutions) for key, solutions in candidates.items()]
 
     async def verdict(topic: DraftTopic) -> dict[str, Any]:
         shown = [{"id": f"S{i}", "text": text} for i, text in enumerate(topic.solutions, start=1)]
-        told = {"requirement": topic.requirement, "likings": one.likings[topic.id], "candidates": shown}
-        return await writing.write(ask, "verdicts", f"{place} {topic.id}", _verdict, **about, **told) or {}
+        fields = {"requirement": topic.requirement, "likings": one.likings[topic.id], "candidates": shown}
+        return await writing.write(ask, "verdicts", f"{place} {topic.id}", _verdict, **about, **fields) or {}
 
     verdicts = await asyncio.gather(*map(verdict, topics))
     return [replace(topic, verdict=own) for topic, own in zip(topics, verdicts, strict=True) if own]
@@ -223,8 +223,8 @@ def script(
     shown, turns = [], []
     for n, topic in enumerate(topics, start=1):
         steps, proposed = draw_steps(part, len(topic.needs), dice)
-        told = sum(step.assistant == "requirement_prediction" for step in steps)
-        needs = [need["need"] for need in topic.needs[:told]]
+        predictions = sum(step.assistant == "requirement_prediction" for step in steps)
+        needs = [need["need"] for need in topic.needs[:predictions]]
         picks = [(side, *topic.verdict[side][i]) for side, i in proposed]
         solutions = [
             {"id": f"S{i}", "text": topic.solutions[place], "feedback": side, "reason": reason}
@@ -249,14 +249,14 @@ def _dialogue(plan: Script) -> Read:
     def read(data: Any) -> dict[str, Any]:
         if [turn["turn"] for turn in data["turns"]] != list(range(1, len(plan.turns) + 1)):
             raise AnswerFault(f"expected the turns 1 to {len(plan.turns)}, each once, in order")
-        said = {}
+        turns = {}
         for step, turn in zip(plan.turns, data["turns"], strict=True):
             if not has_text(turn["user"], turn["assistant"]):
                 raise AnswerFault(f"turn {turn['turn']}: nothing is said")
-            said[f"turn_{turn['turn']}"] = {
+            turns[f"turn_{turn['turn']}"] = {
                 role: {"action": step[role], "content": turn[role].strip()} for role in ROLES.values()
             }
-        return said
+        return turns
 
     return read
 

@@ -125,12 +125,12 @@ def _turn(one: SimulatedPerson, own: SimulatedTopic, step: Step, places: list[in
             "feedback_response": words.RESPOND.get(then["label"]),
         }[step.assistant],
     }
-    said = {}
+    turn = {}
     for role, slots in (("user", about), ("assistant", then)):
         pattern = patterns[role] if isinstance(patterns[role], str) else dice.pick(patterns[role])
         action = ACTIONS[role][language][getattr(step, role)]
-        said[role] = {"action": action, "content": pattern.format(**slots)}
-    return said
+        turn[role] = {"action": action, "content": pattern.format(**slots)}
+    return turn
 
 
 def _about(one: SimulatedPerson, own: SimulatedTopic, reference: str, places: list[int]) -> dict[str, str]:
@@ -140,8 +140,8 @@ def _about(one: SimulatedPerson, own: SimulatedTopic, reference: str, places: li
         return {"query": own.raised.query, "need": own.raised.needs[number], "label": ""}
     place = places[number]
     style = one.words.STYLES[own.styles[place]]
-    told = {"style": style["name"], "ask": style["ask"], "tell": style["tell"]}
-    return {"solution": own.candidates[place], "label": own.labels[place], **told}
+    fields = {"style": style["name"], "ask": style["ask"], "tell": style["tell"]}
+    return {"solution": own.candidates[place], "label": own.labels[place], **fields}
 
 
 VERSION = 1
@@ -215,15 +215,15 @@ def _of_the_year(one: SimulatedPerson, happened: list[LifeSituation], seed: int,
         if part is None:
             continue
         topics = {f"topic-{n}": topic(one, raised, dice) for n, raised in enumerate(situation.raised, start=1)}
-        told = {name: make_topic_records(one, own) for name, own in topics.items()}
+        records = {name: make_topic_records(one, own) for name, own in topics.items()}
         for stem in dated[1:]:
-            files[stem][situation.date] = {name: own[stem] for name, own in told.items()}
+            files[stem][situation.date] = {name: own[stem] for name, own in records.items()}
         sample = {
             "sample_id": f"{one.user}_sample{count}",
             "dialogue_timestamp": f"{situation.end:%Y-%m-%d %H:%M:%S}",
             "logs": logs,
             "dialogue": dialogue(one, list(topics.values()), part, dice),
-            "topics": {name: own["input"] for name, own in told.items()},
+            "topics": {name: own["input"] for name, own in records.items()},
         }
         parts[part].append(sample)
         where = {"user": one.user, "scenario": part, "session": sample["sample_id"]}

@@ -41,9 +41,9 @@ def person(number: int, seed: int, language: str) -> SimulatedPerson:
     tastes = {aspect: _taste(words.OPPOSITES, dice) for aspect in ASPECTS}
     themes = {}
     for aspect in ASPECTS:
-        told = own.life.SITUATIONS[aspect]
+        situations = own.life.SITUATIONS[aspect]
         every = [
-            theme | ({"scene": told[i][0], "logs": told[i][4]} if "scene" not in theme else {})
+            theme | ({"scene": situations[i][0], "logs": situations[i][4]} if "scene" not in theme else {})
             for i, theme in enumerate(words.THEMES[aspect])
         ]
         for n, theme in enumerate(dice.some(every, dice.between(4, 5)), start=1):
@@ -101,9 +101,9 @@ def preference(one: SimulatedPerson, requirement_id: str) -> dict[str, str]:
     """Return what the user likes and rejects for a requirement, as the preference file says it."""
     words, taste, subject = one.words, one.taste(requirement_id), one.themes[requirement_id]["type"]
     subject = subject if one.book.language == "zh" else subject[:1].lower() + subject[1:]
-    told = {}
+    reasons = {}
     for side, pattern in words.PREFERENCE.items():
         first, second = (words.STYLES[kind] for kind in taste[side])
         names = {"first": first["name"], "second": second["name"]}
-        told[side] = pattern.format(type=subject, **names, why_first=first[side], why_second=second[side])
-    return told
+        reasons[side] = pattern.format(type=subject, **names, why_first=first[side], why_second=second[side])
+    return reasons

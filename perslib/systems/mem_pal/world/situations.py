@@ -76,8 +76,8 @@ def draw_parts(months: Sequence[int], dice: Dice) -> list[Part | None]:
         parts: list[Part | None] = []
         for month in months:
             dropped = next((i for i, part in enumerate(reversed(parts)) if part is not None), len(parts))
-            kept = dice.random() > DROP or dropped == DROPS_IN_A_ROW
-            parts.append(("query" if month == QUERY_MONTH else "history") if kept else None)
+            is_kept = dice.random() > DROP or dropped == DROPS_IN_A_ROW
+            parts.append(("query" if month == QUERY_MONTH else "history") if is_kept else None)
         if "query" in parts:
             return parts
 
@@ -124,7 +124,7 @@ class LifeSituation:
 def make_situations(one: SimulatedPerson, seed: int) -> list[LifeSituation]:
     """Return four to six situations a month, none overlapping another, from the person's first month to December."""
     dice = Dice(seed, one.book.language, one.user, "months")
-    found: list[LifeSituation] = []
+    situations: list[LifeSituation] = []
     before: set[str] = set()
     for month in range(one.first_month, 13):
         count = dice.between(4, 6)
@@ -139,8 +139,8 @@ def make_situations(one: SimulatedPerson, seed: int) -> list[LifeSituation]:
             before = set(keys)
             raised = tuple(_raise_topic(one, key, dice, end.date()) for key in keys)
             logs = _logs(one, raised, start, end, dice)
-            found.append(LifeSituation(start, end, raised, _text(one, raised, start, end), logs))
-    return found
+            situations.append(LifeSituation(start, end, raised, _text(one, raised, start, end), logs))
+    return situations
 
 
 def _raise_topic(one: SimulatedPerson, key: str, dice: Dice, last: date) -> Raised:
@@ -153,19 +153,19 @@ def _raise_topic(one: SimulatedPerson, key: str, dice: Dice, last: date) -> Rais
         return pattern.format(**slot | {"n": dice.between(3, 9)})
 
     needs, causes, evidences = [], [], []
-    for heard, (need, cause, line) in zip(one.words.HEARD, dice.some(theme["needs"], 2)):
+    for phrase, (need, cause, line) in zip(one.words.HEARD, dice.some(theme["needs"], 2)):
         why = fill_pattern(cause)
         pair = (fill_pattern(line), one.words.MESSAGE.format(p=slot["p"], cause=why))
         needs.append(need)
-        causes.append(one.book.finish(heard.format(cause=why)))
+        causes.append(one.book.finish(phrase.format(cause=why)))
         evidences.append(tuple(map(one.book.capital, pair)))
     usual = [theme["logs"][i] for i in ORDER]
-    kept = sorted(dice.some(range(len(usual)), dice.between(3, 5)))
-    lines = [one.book.capital(fill_pattern(usual[i])) for i in kept]
+    chosen = sorted(dice.some(range(len(usual)), dice.between(3, 5)))
+    lines = [one.book.capital(fill_pattern(usual[i])) for i in chosen]
     for line in chain(*evidences):
         lines.insert(dice.between(1, len(lines)), line)
-    query, told = dice.pick(theme["queries"]), one.book.join_sentences([fill_pattern(theme["scene"]), *causes])
-    return Raised(key, query, (needs[0], needs[1]), (evidences[0], evidences[1]), told, tuple(lines))
+    query, text = dice.pick(theme["queries"]), one.book.join_sentences([fill_pattern(theme["scene"]), *causes])
+    return Raised(key, query, (needs[0], needs[1]), (evidences[0], evidences[1]), text, tuple(lines))
 
 
 def _text(one: SimulatedPerson, raised: tuple[Raised, ...], start: datetime, end: datetime) -> str:
@@ -191,10 +191,10 @@ def _logs(
 
 def _minutes(start: datetime, end: datetime, count: int, dice: Dice) -> list[datetime]:
     days = (end.date() - start.date()).days
-    found: set[datetime] = set()
-    while len(found) < count:
+    minutes: set[datetime] = set()
+    while len(minutes) < count:
         midnight = datetime.combine(start.date(), time()) + timedelta(days=dice.between(0, days))
         at = midnight + timedelta(minutes=dice.between(*AWAKE))
         if start <= at < end:
-            found.add(at)
-    return sorted(found)
+            minutes.add(at)
+    return sorted(minutes)

@@ -97,9 +97,9 @@ async def _grade(
     def read(data: Any) -> ParsedReply[dict[int, dict[str, Any]]]:
         given: dict[int, dict[str, Any]] = {}
         twice = set()
-        for said in data["grades"]:
-            first = given.setdefault(said["case"], said)
-            twice |= {said["case"]} if any(said[axis] != first[axis] for axis in AXES) else set()
+        for grade in data["grades"]:
+            first = given.setdefault(grade["case"], grade)
+            twice |= {grade["case"]} if any(grade[axis] != first[axis] for axis in AXES) else set()
         return ParsedReply({i: said for i, said in given.items() if i in cases and i not in twice})
 
     first = next(iter(cases.values())).candidate
@@ -161,13 +161,13 @@ def _read(data: Any) -> ParsedReply[Check]:
 def find_objection(checks: Sequence[Check]) -> tuple[str, str] | None:
     """Return the reason for which a case is not in, with a detail; None where all checkers keep it without objection."""
     verdicts = [c.verdict for c in checks]
-    said = ", ".join(dict.fromkeys(o for c in checks for o in c.objections))
+    objections = ", ".join(dict.fromkeys(o for c in checks for o in c.objections))
     if not checks or None in verdicts:
         return "unread", "; ".join(c.fault for c in checks if c.fault)
     if all(v == "reject" for v in verdicts):
-        return "rejected", said
-    if any(v != "keep" for v in verdicts) or said:
-        return "doubtful", said or ", ".join(str(v) for v in verdicts)
+        return "rejected", objections
+    if any(v != "keep" for v in verdicts) or objections:
+        return "doubtful", objections or ", ".join(str(v) for v in verdicts)
     return None
 
 

@@ -62,7 +62,7 @@ class CaseCandidate(NamedTuple):
 
 def find_case_candidates(talk: FilteredSession, rules: Rules, rejected: list[Rejection]) -> list[CaseCandidate]:
     """Return the candidates of a session on both sides; a reply with a signal that is none is added to `rejected`."""
-    found = []
+    candidates = []
     for reaction in talk.reactions:
         against = [s for s in reaction.signals if s.name in rules.bad]
         in_favour = [s for s in reaction.signals if s.name in rules.good]
@@ -75,8 +75,8 @@ def find_case_candidates(talk: FilteredSession, rules: Rules, rejected: list[Rej
             place = f"{talk.key} reply {reaction.idx}"
             rejected.append(Rejection("candidates", why or "no_query", place, " ".join(reaction.names)))
         else:
-            found.append(made)
-    return found
+            candidates.append(made)
+    return candidates
 
 
 def _unfit(reaction: Reaction, rules: Rules) -> str | None:
@@ -193,23 +193,23 @@ async def mine_cases(
         return [], rejected
     cases: list[MinedCase] = []
     named: set[int] = set()
-    for said in reading.value:
-        turn = said["reply"]
+    for case in reading.value:
+        turn = case["reply"]
         if turn in named:
             continue
         named.add(turn)
         own, why = known.get(turn), ""
         if own is None:
-            own, why = _beyond(talk, side, said, asking.rules)
+            own, why = _beyond(talk, side, case, asking.rules)
         if own is None:
             if why:
                 reject(why, turn)
-        elif said["confidence"] < asking.rules.confident:
-            reject("unsure", turn, str(said["confidence"]))
-        elif len(_LETTER.findall(said["explanation"])) < LEAST_LETTERS:
-            reject("unexplained", turn, replace_half_characters(said["explanation"])[:120])
+        elif case["confidence"] < asking.rules.confident:
+            reject("unsure", turn, str(case["confidence"]))
+        elif len(_LETTER.findall(case["explanation"])) < LEAST_LETTERS:
+            reject("unexplained", turn, replace_half_characters(case["explanation"])[:120])
         else:
-            cases.append(_make_case(own, said, talk))
+            cases.append(_make_case(own, case, talk))
     for turn in known.keys() - named:
         reject("declined", turn)
     return cases, rejected

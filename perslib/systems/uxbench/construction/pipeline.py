@@ -161,22 +161,22 @@ def construct(
     checkers = list(checkers) or [judge]
     asking = QuestionSettings(rules or Rules(), language, prompts)
     run = ConstructionRun(None if folder is None else Path(folder), progress, cap)
-    found = _units(source, asking.rules, run, key)
-    cases = run.run_stage("mine", miner, partial(_mine_unit, asking), found)
-    units = [(talk, own) for (talk, _, _), own in zip(found, cases, strict=True) if own]
+    found_units = _units(source, asking.rules, run, key)
+    cases = run.run_stage("mine", miner, partial(_mine_unit, asking), found_units)
+    units = [(talk, own) for (talk, _, _), own in zip(found_units, cases, strict=True) if own]
     passed = run.run_stage("grade", judge, partial(_grade_unit, asking), units)
     every = [pair for own in passed for pair in own]
     checks = _check_cases(every, checkers, asking, run)
     frame, doubtful = _sorted_out(every, checks, run)
-    kept, why = clean_cases(frame, asking.rules)
-    run.end("clean", len(frame), len(kept), why)
+    cleaned, why = clean_cases(frame, asking.rules)
+    run.end("clean", len(frame), len(cleaned), why)
     agreement = {
         "judge_consistent": _share([g.claimed_rightly for _, g in every]),
         "dimension_kappa": cohen([m.dimension for m, _ in every], [g.dimension for _, g in every]),
         "checkers_alpha": checkers_agreement(checks),
     }
     models = {"miner": miner.model, "judge": judge.model, "checkers": [c.model for c in checkers]}
-    made = Construction(kept, run.rejects, pd.DataFrame(run.funnel), agreement, doubtful, models)
+    made = Construction(cleaned, run.rejects, pd.DataFrame(run.funnel), agreement, doubtful, models)
     _write(made, asking, run)
     return made
 
@@ -202,9 +202,9 @@ def _units(
     every: list[Unit] = []
     why: list[Rejection] = []
     for talk in sessions:
-        found = find_case_candidates(talk, rules, why)
+        candidates = find_case_candidates(talk, rules, why)
         for side in SIDES:
-            own = [c for c in found if c.side == side]
+            own = [c for c in candidates if c.side == side]
             every += [(talk, side, own[i : i + AT_ONCE]) for i in range(0, len(own), AT_ONCE)]
     count = sum(len(own) for _, _, own in every)
     run.end("candidates", count + len(why), count, why)
@@ -260,13 +260,13 @@ def read_cases(folder: str | Path, name: str = "cases") -> pd.DataFrame:
 
 def _row(case: MinedCase, grades: Grades, checks: Sequence[Check]) -> dict[str, Any]:
     own = case.candidate
-    said = {name: value for name, value in case._asdict().items() if name != "candidate"}
+    fields = {name: value for name, value in case._asdict().items() if name != "candidate"}
     complains = "complain" in own.signals or own.signal == SAID
     return {
         **own._asdict(),
         "gold": BAD if own.side == "bad" else GOOD,
         "complaint": own.after if own.side == "bad" and complains else "",
-        **said,
+        **fields,
         "signal_confidence": case.signal_confidence,
         **{f"axis_{axis}": grade for axis, grade in grades.axes.items()},
         "mean": grades.mean,

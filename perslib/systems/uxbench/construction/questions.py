@@ -73,21 +73,21 @@ def select_messages(talk: FilteredSession, about: Collection[int], rules: Rules)
     `signals` are the names of what a reply met with, `seconds` the time since the message before, where it is known.
     """
     taken = {r.idx: r for r in talk.reactions}
-    said = [m for m in talk.session.messages if m.role in ("user", "assistant")]
-    texts = {m.idx: clip_middle(m.text, rules.shown) for m in said}
+    messages = [m for m in talk.session.messages if m.role in ("user", "assistant")]
+    texts = {m.idx: clip_middle(m.text, rules.shown) for m in messages}
     left = rules.dialogue
-    kept: set[int] = set()
-    for message in sorted(said, key=lambda m: (min(abs(m.idx - i) for i in about), m.idx)):
+    indices: set[int] = set()
+    for message in sorted(messages, key=lambda m: (min(abs(m.idx - i) for i in about), m.idx)):
         left -= len(texts[message.idx])
-        if left < 0 and kept:
+        if left < 0 and indices:
             break
-        kept.add(message.idx)
+        indices.add(message.idx)
     lines: list[dict[str, Any]] = []
     before: float | None = None
-    for message in said:
+    for message in messages:
         gap = None if before is None or message.t is None else message.t - before
         before = message.t
-        if message.idx in kept:
+        if message.idx in indices:
             names = taken[message.idx].names if message.idx in taken else ()
             lines.append(
                 {

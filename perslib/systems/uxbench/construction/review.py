@@ -77,10 +77,10 @@ def import_review(files: str | Path | Sequence[str | Path], cases: pd.DataFrame)
             problems.append(Problem(str(path), f"has no column {', '.join(missing)}"))
             continue
         for number, row in enumerate(sheet.to_dict("records"), start=2):  # row 1 has the names
-            place, told = f"{path.name} row {number}", {str(k): str(v).strip() for k, v in row.items()}
-            if not told["verdict"]:
+            place, cells = f"{path.name} row {number}", {str(k): str(v).strip() for k, v in row.items()}
+            if not cells["verdict"]:
                 continue
-            one = _review(told, path.stem)
+            one = _review(cells, path.stem)
             faults = _faults(one, known)
             key = (one["case"], one["reviewer"])
             if not faults and key in seen:
@@ -142,10 +142,10 @@ def review_agreement(reviews: pd.DataFrame) -> dict[str, float]:
     (`perslib.stats.raters_agreement`), and Cohen's κ of every two that share cases (`kappa anna–ben`).
     """
     table = reviews.pivot(index="case", columns="reviewer", values="verdict")
-    found = raters_agreement(table.astype(object).where(table.notna(), None)) if len(table) else {}
+    agreement = raters_agreement(table.astype(object).where(table.notna(), None)) if len(table) else {}
     for one, other in combinations(sorted(table.columns), 2):
-        found[f"kappa {one}–{other}"] = cohen(table[one].to_list(), table[other].to_list())
-    return found
+        agreement[f"kappa {one}–{other}"] = cohen(table[one].to_list(), table[other].to_list())
+    return agreement
 
 
 def apply_reviews(
@@ -170,11 +170,11 @@ def apply_reviews(
         if reason:
             rejected.append(Rejection("review", reason, case, ", ".join(given)))
     out = {one.place for one in rejected}
-    kept = cases[~cases["case"].isin(out)].reset_index(drop=True)
+    remaining = cases[~cases["case"].isin(out)].reset_index(drop=True)
     named = reviews[reviews["dimension"] != ""].groupby("case")["dimension"].agg(list).to_dict()
     corrected = []
-    for case, dimension in zip(kept["case"], kept["dimension"]):
+    for case, dimension in zip(remaining["case"], remaining["dimension"]):
         names = named.get(case, [])
         best = max(sorted(set(names)), key=names.count, default="")
         corrected.append(best if 2 * names.count(best) > len(votes.get(case, ())) else dimension)
-    return kept.assign(dimension=corrected), rejected
+    return remaining.assign(dimension=corrected), rejected

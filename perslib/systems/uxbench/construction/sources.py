@@ -49,21 +49,23 @@ def read_filtered_sessions(
     unread: list[Reject] = []
     gate = SessionFilter(rules.gate)
     names: Counter[str] = Counter()
-    found = []
+    sessions = []
     for one in _sessions(source, unread):
         user = replace_half_characters(str(get_field(one.meta, "user") or ""))
-        told = deidentify(_whole(one), key, find=choose_finder(rules.signals))
-        taken = reactions(told, settings=rules.signals)
-        names[told.cid] += 1
-        name = told.cid if names[told.cid] == 1 else f"{told.cid}#{names[told.cid]}"
-        if (why := gate(told, taken)) is not None:
+        deidentified = deidentify(_whole(one), key, find=choose_finder(rules.signals))
+        taken = reactions(deidentified, settings=rules.signals)
+        names[deidentified.cid] += 1
+        name = deidentified.cid if names[deidentified.cid] == 1 else f"{deidentified.cid}#{names[deidentified.cid]}"
+        if (why := gate(deidentified, taken)) is not None:
             rejected.append(Rejection("gate", why, name))
             continue
-        said = tuple(m._replace(text=mask_slurs(m.text)) if m.role == "user" else m for m in told.messages)
+        masked = tuple(m._replace(text=mask_slurs(m.text)) if m.role == "user" else m for m in deidentified.messages)
         times = tuple(_moment(m.t, key is not None) for m in one.messages)
-        found.append(FilteredSession(name, told._replace(messages=said), tuple(taken), _hidden(user, key), times))
+        sessions.append(
+            FilteredSession(name, deidentified._replace(messages=masked), tuple(taken), _hidden(user, key), times)
+        )
     rejected += [Rejection("read", one.reason, one.place) for one in unread]
-    return found
+    return sessions
 
 
 def _sessions(source: Source | Corpus, unread: list[Reject]) -> Iterator[LogSession]:
@@ -74,8 +76,8 @@ def _sessions(source: Source | Corpus, unread: list[Reject]) -> Iterator[LogSess
 
 def _whole(one: LogSession) -> LogSession:
     """Return the session without half characters in its texts."""
-    said = tuple(m._replace(text=replace_half_characters(m.text)) for m in one.messages)
-    return one._replace(cid=replace_half_characters(one.cid), messages=said)
+    messages = tuple(m._replace(text=replace_half_characters(m.text)) for m in one.messages)
+    return one._replace(cid=replace_half_characters(one.cid), messages=messages)
 
 
 def _moment(seconds: float | None, day_only: bool) -> str | None:
@@ -145,8 +147,8 @@ def find_case_fault(row: dict[str, Any], rules: Rules) -> tuple[str, str] | None
         if not least <= (n := len(row[name].strip())) <= most:
             return f"{name}_length", f"{n} characters"
     for name in ("query", "reply"):
-        if (found := tokenize_request(row[name]).lang) not in rules.languages:
-            return "language", f"{name}: {found}"
+        if (language := tokenize_request(row[name]).lang) not in rules.languages:
+            return "language", f"{name}: {language}"
     turns = [m["turn_index"] for m in row["history"]]
     if turns != sorted(turns) or any(turn >= row["query_turn"] for turn in turns):
         return "history_order", f"{turns[-1]}, request {row['query_turn']}"

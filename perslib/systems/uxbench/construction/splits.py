@@ -194,13 +194,13 @@ def record(row: Mapping[str, Any], split: str) -> dict[str, Any]:
         "inclusion": float(row["inclusion"]) if "inclusion" in row else None,
         "schema_version": VERSION,
     }
-    said = [{"role": m["role"], "content": m["content"]} for m in row["history"]]
+    messages = [{"role": m["role"], "content": m["content"]} for m in row["history"]]
     asked = {"role": "user", "content": row["query"]}
     if split == "task2_eval":
-        return {**head, "messages": [*said, asked], "query": row["query"], "history": said}
+        return {**head, "messages": [*messages, asked], "query": row["query"], "history": messages}
     if split == "task3_recovery":
         failed = {"failed_response": row["reply"], "user_complaint": row["complaint"]}
-        return {**head, "history": [*said, asked], **failed, "failure_dimension": row["dimension"]}
+        return {**head, "history": [*messages, asked], **failed, "failure_dimension": row["dimension"]}
     side = row["side"]
     return {
         **head,

@@ -80,16 +80,16 @@ def _read_content(payload: dict[str, Any]) -> str:
     if isinstance(content, str) and content.strip():
         return content
     items = [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
-    found = [text for item in items for text in _texts(item)]
-    if not found:
+    texts = [text for item in items for text in _texts(item)]
+    if not texts:
         marks = payload.get("marks")
         marks = [m for m in marks if isinstance(m, dict)] if isinstance(marks, list) else []
-        found = [m["content"] for m in marks if isinstance(m.get("content"), str) and m["content"].strip()]
-    if not found:
-        found = [payload[k] for k in ("text", "msg") if isinstance(payload.get(k), str) and payload[k]][:1]
-    if not found and any(item.get("type") in _PICTURES for item in items):
+        texts = [m["content"] for m in marks if isinstance(m.get("content"), str) and m["content"].strip()]
+    if not texts:
+        texts = [payload[k] for k in ("text", "msg") if isinstance(payload.get(k), str) and payload[k]][:1]
+    if not texts and any(item.get("type") in _PICTURES for item in items):
         return PICTURE
-    return "\n".join(found)
+    return "\n".join(texts)
 
 
 def _texts(item: dict[str, Any]) -> Iterator[str]:
@@ -151,8 +151,8 @@ def _join_parts(parts: list[Any]) -> str | None:
     if not all(isinstance(part, str | Mapping) for part in parts):
         return None
     texts = [part if isinstance(part, str) else part.get("text", "") for part in parts]
-    said = "\n".join(text for text in texts if isinstance(text, str) and text)
-    return said or (
+    joined = "\n".join(text for text in texts if isinstance(text, str) and text)
+    return joined or (
         PICTURE if any("image" in str(part.get("type")) for part in parts if isinstance(part, Mapping)) else None
     )
 

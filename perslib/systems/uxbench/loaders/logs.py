@@ -90,8 +90,8 @@ def _read_in_parts(file: Path, rows: int) -> Iterator[pa.Table]:
         with parts:
             for part in parts:
                 check_width(part.columns, file.name)
-                kept = part.astype(object).where(part.notna(), None)
-                yield pa.Table.from_pylist(kept.to_dict("records"))
+                values = part.astype(object).where(part.notna(), None)
+                yield pa.Table.from_pylist(values.to_dict("records"))
     except ValueError as error:
         raise DataError(Problem(str(file), f"cannot be read: {error}")) from error
 
@@ -216,12 +216,12 @@ def read_block_records(block: LogBlock) -> Iterator[tuple[int, Any]]:
     if "history" in block.data.column_names or "messages" in block.data.column_names:
         yield from enumerate(rows, start=block.first)
         return
-    told = [field for field in OF_SESSION if {field, *NAMES[field]} & set(block.data.column_names)]
+    fields = [field for field in OF_SESSION if {field, *NAMES[field]} & set(block.data.column_names)]
     cids = zip(block.data.column("cid").to_pylist(), rows)
     for i, (cid, messages) in enumerate(groupby(cids, key=lambda row: row[0])):
         history = [message for _, message in messages]
-        said = [message for message in history if isinstance(message, dict)]
-        about = {field: next((v for m in said if (v := get_field(m, field)) is not None), None) for field in told}
+        dialogue = [message for message in history if isinstance(message, dict)]
+        about = {field: next((v for m in dialogue if (v := get_field(m, field)) is not None), None) for field in fields}
         yield block.first + i, {"cid": cid, "history": history, **{k: v for k, v in about.items() if v is not None}}
 
 

@@ -55,11 +55,11 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Impo
 
 def _files(folder: Path, reading: ImportResult) -> list[Path]:
     """Return the files of a folder that are read together."""
-    found = sorted(folder.glob("*.txt"))
-    dialogues = [file for file in found if _DIALOGUE.search(_content(file))]
+    texts = sorted(folder.glob("*.txt"))
+    dialogues = [file for file in texts if _DIALOGUE.search(_content(file))]
     rated = [file for file in dialogues if _RATED.search(_content(file))] or dialogues
     files = [file for file in rated if file.stem not in CHINESE] or rated
-    for file in found:
+    for file in texts:
         if file not in dialogues:
             reading.note(f"files without a dialogue, left out ({file.name})")
         elif file not in rated:
@@ -82,7 +82,7 @@ def _dialogues(file: Path) -> list[list[Line]]:
 def _read_dialogue(lines: list[Line], user: str, file: Path, reading: ImportResult) -> None:
     problems: list[Problem] = []
     session: dict[str, Any] = {"user": user, "scenario": file.stem, "session": "0", "satisfaction": None}
-    said: list[tuple[str, str, dict[str, Any]]] = []
+    utterances: list[tuple[str, str, dict[str, Any]]] = []
     rated: defaultdict[int, tuple[int, ...]] = defaultdict(tuple)  # by how many replies there were before
     for number, raw in lines:
         place = f"{file.name}:{number}"
@@ -101,13 +101,13 @@ def _read_dialogue(lines: list[Line], user: str, file: Path, reading: ImportResu
             session |= {"satisfaction": fmean(ratings) if ratings else None, "overall_ratings": ratings}
             session |= {"explanations": tuple(explanations.split(";"))} if explanations else {}
         elif role == "SYSTEM":
-            said.append(("assistant", text, {"response_action": action or None}))
+            utterances.append(("assistant", text, {"response_action": action or None}))
         else:
-            rated[sum(role == "assistant" for role, *_ in said)] += ratings
-            said.append(("user", text, {"request_action": action or None}))
+            rated[sum(role == "assistant" for role, *_ in utterances)] += ratings
+            utterances.append(("user", text, {"request_action": action or None}))
     if problems:
         raise DataError(problems)
-    own, _ = reading.add({**session, "opening_ratings": rated[0]}, said, unasked={"request_action": None})
+    own, _ = reading.add({**session, "opening_ratings": rated[0]}, utterances, unasked={"request_action": None})
     for n, turn in enumerate(own, 1):
         turn |= {"ratings": rated[n], "score": consensus(rated[n])}
     reading.note("dialogues without a system turn", not own)
@@ -116,9 +116,9 @@ def _read_dialogue(lines: list[Line], user: str, file: Path, reading: ImportResu
 
 def _ratings(text: str, place: str, problems: list[Problem], reading: ImportResult) -> tuple[int, ...]:
     values = [v.strip() for v in text.split(",") if v.strip()]
-    found = [reading.score(v, "rating", place) for v in values]
-    problems += (bad := [f for f in found if isinstance(f, Problem)])
-    return () if bad else tuple(int(f) for f in found if not isinstance(f, Problem))
+    scores = [reading.score(v, "rating", place) for v in values]
+    problems += (bad := [f for f in scores if isinstance(f, Problem)])
+    return () if bad else tuple(int(f) for f in scores if not isinstance(f, Problem))
 
 
 def consensus(ratings: tuple[int, ...]) -> int | None:

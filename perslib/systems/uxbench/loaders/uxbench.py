@@ -62,8 +62,8 @@ NESTED: list[str] = _NAMES["nested"]
 def split_of(path: Path) -> str | None:
     """Return the split that a file's name states, or None."""
     names = [path.stem, path.parent.name] if path.suffix in (".jsonl", ".parquet") else []
-    found = (split for name in names for split, stem in SPLITS.items() if name.startswith((stem, split)))
-    return next(found, None)
+    splits = (split for name in names for split, stem in SPLITS.items() if name.startswith((stem, split)))
+    return next(splits, None)
 
 
 def looks_like(path: Path) -> bool:
@@ -165,9 +165,9 @@ class _Log(ImportResult):
 
     def language(self) -> str:
         """Return the language of most user messages."""
-        said = [text for row in self.turns for text in (*row["earlier"], row["request"]) if text is not None]
-        said += [text for row in self.sessions for text in row["trailing"]]
-        return "zh" if 2 * sum(bool(_HAN.search(text)) for text in said) >= len(said) else "en"
+        texts = [text for row in self.turns for text in (*row["earlier"], row["request"]) if text is not None]
+        texts += [text for row in self.sessions for text in row["trailing"]]
+        return "zh" if 2 * sum(bool(_HAN.search(text)) for text in texts) >= len(texts) else "en"
 
 
 def _split_message(message: Message) -> tuple[str, str, dict[str, Any]]:
@@ -222,12 +222,12 @@ def split_session(record: Any, split: str, place: str) -> tuple[LogSession, dict
     if not query:
         raise UnreadableRecord("no query")
     gold = _gold(record, split) if task != "task2" else None
-    said = [*history, {"role": "user", "message": query}]
-    said += [{"role": "assistant", "message": reply}] if reply else []
-    said += [{"role": "user", "message": complaint}] if complaint else []
-    said = [{k: v for k, v in m.items() if k != "turn_index"} for m in said]
+    messages = [*history, {"role": "user", "message": query}]
+    messages += [{"role": "assistant", "message": reply}] if reply else []
+    messages += [{"role": "user", "message": complaint}] if complaint else []
+    messages = [{k: v for k, v in m.items() if k != "turn_index"} for m in messages]
     about = {k: record[k] for k in ("user", "user_id", "user_profile", "scenario", "assistant", "model") if k in record}
-    one = session({"cid": record.get("cid"), "history": said, **about}, name=place)
+    one = session({"cid": record.get("cid"), "history": messages, **about}, name=place)
     shown = [{"role": m.role, "content": m.text} for m in one.messages[: len(history)]]
     return one._replace(notes=(*one.notes, *notes)), {
         "case": _word(record.get("case_id")) or _case_id(split, str(record.get("cid")), query, reply),
@@ -271,13 +271,13 @@ def _recovery(record: Mapping[str, Any]) -> Parts:
     history = _messages(record.get("history"))
     failed, complaint = _word(record.get("failed_response")), _word(record.get("user_complaint"))
     notes = []
-    said = [(one.get("role"), _read_message_text(one).strip()) for one in history[-2:]]
+    messages = [(one.get("role"), _read_message_text(one).strip()) for one in history[-2:]]
     held = 0
-    if said == [("assistant", failed.strip()), ("user", complaint.strip())]:
+    if messages == [("assistant", failed.strip()), ("user", complaint.strip())]:
         held = 2
-    elif said[-1:] == [("assistant", failed.strip())]:
+    elif messages[-1:] == [("assistant", failed.strip())]:
         held = 1
-    elif said[-1:] == [("user", complaint.strip())] and said[0][0] == "user" and len(said) == 2:
+    elif messages[-1:] == [("user", complaint.strip())] and messages[0][0] == "user" and len(messages) == 2:
         held = 1  # a complaint in the words of the query, which is the last message alone, is no part of the history
     if held:
         history, notes = history[:-held], ["history that already holds the failed reply or the complaint"]

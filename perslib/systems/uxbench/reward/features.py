@@ -30,14 +30,14 @@ Csr = Any  # scipy's sparse matrices have no types
 
 def list_ngrams(text: str) -> list[str]:
     """Return tokens of a text, pairs of neighbours, and triples of Chinese characters."""
-    found = tokens(text)
-    if len(found) > MOST_TOKENS:
+    words = tokens(text)
+    if len(words) > MOST_TOKENS:
         head = 2 * MOST_TOKENS // 3
-        found = found[:head] + found[head - MOST_TOKENS :]
-    han = ["\u3400" <= token[0] <= "\u9fff" for token in found]
-    pairs = [a + b if is_han else f"{a} {b}" for a, b, is_han in zip(found, found[1:], han)]
-    triples = zip(found, found[1:], found[2:], han, han[1:], han[2:])
-    return [*found, *pairs, *(a + b + c for a, b, c, *of in triples if all(of))]
+        words = words[:head] + words[head - MOST_TOKENS :]
+    han = ["\u3400" <= token[0] <= "\u9fff" for token in words]
+    pairs = [a + b if is_han else f"{a} {b}" for a, b, is_han in zip(words, words[1:], han)]
+    triples = zip(words, words[1:], words[2:], han, han[1:], han[2:])
+    return [*words, *pairs, *(a + b + c for a, b, c, *of in triples if all(of))]
 
 
 def _alone(run: str) -> list[str]:
@@ -66,9 +66,11 @@ class BucketWeights:
         """Return the `features` most frequent buckets (at least in three texts where there are a hundred)."""
         texts = np.bincount(counts.indices, minlength=BUCKETS)
         often = np.flatnonzero(texts >= (3 if counts.shape[0] > 100 else 1))
-        kept = np.sort(often[np.argsort(-texts[often], kind="stable")][:features])
-        idf = np.log((1 + counts.shape[0]) / (1 + texts[kept])) + 1  # as scikit-learn's, which refuses no column
-        return cls(kept, idf.astype(np.float32))
+        features_kept = np.sort(often[np.argsort(-texts[often], kind="stable")][:features])
+        idf = (
+            np.log((1 + counts.shape[0]) / (1 + texts[features_kept])) + 1
+        )  # as scikit-learn's, which refuses no column
+        return cls(features_kept, idf.astype(np.float32))
 
     def __call__(self, counts: Csr) -> Csr:
         """Return weights of the kept buckets, rows of length one; a text without any is a row of zeros."""

@@ -119,9 +119,9 @@ class Lora:
         whole = self._net.get_base_model() if hasattr(self._net, "get_base_model") else self._net
         states = whole.base_model(**batch).last_hidden_state
         last = states[torch.arange(len(encoded)), mask.sum(dim=1) - 1]
-        said = whole.get_output_embeddings()(last).float()
+        logits = whole.get_output_embeddings()(last).float()
         good, bad = self._labels
-        return torch.logsumexp(said[:, good], dim=1) - torch.logsumexp(said[:, bad], dim=1)
+        return torch.logsumexp(logits[:, good], dim=1) - torch.logsumexp(logits[:, bad], dim=1)
 
     # -- the text --------------------------------------------------------------------------------------------
 
@@ -130,12 +130,12 @@ class Lora:
         net = transformers.AutoModelForCausalLM.from_pretrained(self.model)
         self._net = net.to("cuda") if torch.cuda.is_available() else net.float()
         words = read_phrases("reward", self.language)
-        found = [
+        files = [
             {ids[0] for way in words[side] for t in (way, " " + way) if (ids := self._ids(t))}
             for side in ("good", "bad")
         ]
-        both = found[0] & found[1]
-        self._labels = [sorted(side - both) for side in found]
+        both = files[0] & files[1]
+        self._labels = [sorted(side - both) for side in files]
         if not all(self._labels):
             raise PerslibError(
                 f"The tokens of {self.model} do not tell {words['good'][0]} from {words['bad'][0]} by their first token; "

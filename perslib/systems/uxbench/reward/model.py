@@ -141,8 +141,8 @@ class Reward(Judge):
         if len(set(of.tolist())) < 2:
             raise _too_few_users(of)
         parts = group_shuffle_split(of.tolist(), 1 - self.held, self.seed)
-        kept = set(parts["train"])
-        learn, held = ([c for c, o in zip(known, of) if (o in kept) is side] for side in (True, False))
+        train = set(parts["train"])
+        learn, held = ([c for c, o in zip(known, of) if (o in train) is side] for side in (True, False))
         return learn, held
 
     def _decide(self, logits: Floats, held: Sequence[Case]) -> dict[str, Any]:
@@ -182,14 +182,14 @@ class Reward(Judge):
         """
         logits = self.logits(cases)
         p = self.calibration_(logits)
-        said, line = verdict_of(p, self.threshold), np.clip(self.threshold, LEAST_P, 1 - LEAST_P)
+        labels, line = verdict_of(p, self.threshold), np.clip(self.threshold, LEAST_P, 1 - LEAST_P)
         far = np.abs(logit(np.clip(p, LEAST_P, 1 - LEAST_P)) - logit(line))
         good, bad = self.abstention_.sets(logits)
-        sure = np.where(said == 1, good & ~bad, np.where(said == -1, bad & ~good, False))
+        sure = np.where(labels == 1, good & ~bad, np.where(labels == -1, bad & ~good, False))
         about = {c: [getattr(x, c) for x in cases] for c in ("case", "user", "scenario", "dimension", "gold")}
         rest = {"judge": self.name, "backbone": None, "mode": "reward", "rationale": None}
         error = [f"no score: {self.backend.name} says nothing of it" if np.isnan(x) else None for x in p]
-        frame = pd.DataFrame({**about, "said": said, "p_good": p, **rest, "error": error})
+        frame = pd.DataFrame({**about, "said": labels, "p_good": p, **rest, "error": error})
         kinds = {"gold": "Int64", "said": "Int64", "p_good": "Float64", "error": "str"}
         return frame[COLUMNS].astype(kinds).assign(abstains=~sure, sure=far)
 

@@ -57,23 +57,23 @@ def signals_of(corpus: Corpus, settings: SignalSettings = DEFAULT) -> pd.DataFra
     in the corpus' order.
     """
     sessions, places = make_log_sessions(corpus)
-    found = table(sessions, settings, private=False).to_pandas().drop(columns=list(_OF_LOG))
-    found.index = pd.Index(places)
+    table_of_signals = table(sessions, settings, private=False).to_pandas().drop(columns=list(_OF_LOG))
+    table_of_signals.index = pd.Index(places)
     keys = corpus.turns[TURN]
-    return pd.concat([keys, found.loc[keys.index]], axis=1)
+    return pd.concat([keys, table_of_signals.loc[keys.index]], axis=1)
 
 
 def make_log_sessions(corpus: Corpus) -> tuple[list[LogSession], list[int]]:
     """Return the conversations of a corpus as sessions of a log, and the rows of `turns` that their replies are."""
     turns = corpus.turns
     asked, answered = _seconds(turns["asked_at"]), _seconds(turns["answered_at"])
-    said = list(zip(turns["earlier"], turns["request"], turns["response"], turns["feedback"], asked, answered))
+    columns = list(zip(turns["earlier"], turns["request"], turns["response"], turns["feedback"], asked, answered))
     trailing = dict(zip(zip(*(corpus.sessions[c] for c in SESSION)), corpus.sessions["trailing"]))
     sessions, places = [], []
     for key, rows in turns.groupby(SESSION, sort=False).indices.items():
         messages: list[Message] = []
         for row in rows.tolist():
-            earlier, request, response, feedback, asked_at, answered_at = said[row]
+            earlier, request, response, feedback, asked_at, answered_at = columns[row]
             for text in [*earlier, request] if isinstance(request, str) else earlier:
                 messages.append(_message(len(messages), "user", text, asked_at))
             clicked = {"like": 1, "dislike": -1}.get(feedback, 0)

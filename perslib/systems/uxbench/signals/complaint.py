@@ -53,7 +53,7 @@ class _Language(NamedTuple):
 def _language(lang: str) -> _Language:
     lists = cues(lang)["complain"]
     cut = r"(?<!\w){}" if lang == "en" else "{}"  # no part of a longer word
-    found = [
+    languages = [
         Cue(kind, number, float(entry["weight"]), re.compile(cut.format(any_of([text]))))
         for kind, entry in lists["classes"].items()
         for number, text in enumerate(entry["cues"])
@@ -62,7 +62,7 @@ def _language(lang: str) -> _Language:
     fillers = lists["fillers"]
     shortest = [filler.replace("?", "??").replace("(??:", "(?:") for filler in fillers if "?" in filler]
     return _Language(
-        tuple(found),
+        tuple(languages),
         re.compile(any_of(lists["blockers"])),
         re.compile(one(any_of(lists["referents"]))),
         tuple(map(re.compile, [rf"\W|{one(any_of(fillers))}", r"\W", *(one(any_of([f])) for f in fillers + shortest)])),

@@ -52,28 +52,28 @@ class _File:
 
     def _take(self, kind: str, n: int) -> npt.NDArray[Any]:
         size = np.dtype(kind).itemsize * n
-        found = np.frombuffer(self.data[self.place : self.place + size].tobytes(), kind)
+        values = np.frombuffer(self.data[self.place : self.place + size].tobytes(), kind)
         self.place += size
-        return found
+        return values
 
     def _read_normal_forms(self) -> dict[int, str]:
         n, size = self._take("<u4", 2).tolist()
-        raw, place, found = self._take("u1", size).tobytes(), 0, {}
+        raw, place, forms = self._take("u1", size).tobytes(), 0, {}
         for _ in range(n):
             count = raw[place + 4]
             points = np.frombuffer(raw, "<u4", count, place + 5)
-            found[int.from_bytes(raw[place : place + 4], "little")] = "".join(map(chr, points.tolist()))
+            forms[int.from_bytes(raw[place : place + 4], "little")] = "".join(map(chr, points.tolist()))
             place += 5 + 4 * count
-        return found
+        return forms
 
     def _read_directory(self) -> dict[str, tuple[int, int]]:
-        found = {}
+        directory = {}
         for _ in range(int(self._take("<i4", 1)[0])):
             name = self._take("u1", int(self._take("<u2", 1)[0])).tobytes().decode()
             self._take("u1", 5)
             offset, size = self._take("<u8", 2).tolist()
-            found[name] = (offset, size)
-        return found
+            directory[name] = (offset, size)
+        return directory
 
     def vector(self, name: str) -> npt.NDArray[np.float32]:
         """Return a tensor that is stored in full."""
@@ -132,8 +132,10 @@ def _make_graph(file: _File) -> Any:
     )
     for n in range(file.layers):
         q, k, v = (split(dense(x, f"l{n}.{name}", h)) for name in "qkv")
-        heard = op.scaled_dot_product_attention(q, k, v, hidden)
-        joined = op.reshape(op.transpose(heard, constant(np.array([0, 2, 1, 3]))), constant(np.array([0, 0, h])), True)
+        attended = op.scaled_dot_product_attention(q, k, v, hidden)
+        joined = op.reshape(
+            op.transpose(attended, constant(np.array([0, 2, 1, 3]))), constant(np.array([0, 0, h])), True
+        )
         x = normalize(op.add(x, dense(joined, f"l{n}.ao", h)), f"l{n}.aln")
         between = op.gelu(dense(x, f"l{n}.fi", h), "erf")
         x = normalize(op.add(x, dense(between, f"l{n}.fo", file.between)), f"l{n}.oln")
@@ -156,8 +158,8 @@ def encode_short(texts: Sequence[str]) -> npt.NDArray[np.float32]:
         rows[places] = model([ids, mask])[0]
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     number = {text: i for i, text in enumerate(every)}
-    found: npt.NDArray[np.float32] = rows[[number[text] for text in texts]]
-    return found
+    vectors: npt.NDArray[np.float32] = rows[[number[text] for text in texts]]
+    return vectors
 
 
 def _batch(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
@@ -170,8 +172,8 @@ def _batch(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
 def _tokenize(text: str, file: _File) -> list[int]:
     """Return the pieces whose scores are the highest together (a unigram model), between those that begin and end."""
     plain = _SPACES.sub(" ", text.translate(file.normal))
-    said = (plain if plain.startswith(" ") else " " + plain).replace(" ", _SPACE)
-    n, pieces = len(said), file.pieces
+    marked = (plain if plain.startswith(" ") else " " + plain).replace(" ", _SPACE)
+    n, pieces = len(marked), file.pieces
     best = [0.0] + [-1e30] * n
     last: list[tuple[int, int]] = [(0, 0)] * (n + 1)
     for i in range(n):
@@ -179,11 +181,11 @@ def _tokenize(text: str, file: _File) -> list[int]:
         if here + file.missing > best[i + 1]:
             best[i + 1], last[i + 1] = here + file.missing, (file.unknown, i)
         for e in range(i + 1, min(n, i + file.longest) + 1):
-            known = pieces.get(said[i:e])
+            known = pieces.get(marked[i:e])
             if known is not None and here + known[1] > best[e]:
                 best[e], last[e] = here + known[1], (known[0], i)
-    found: list[int] = []
+    tokens: list[int] = []
     while n:
         token, n = last[n]
-        found.append(token)
-    return [file.begin, *found[::-1][: TOKENS - 2], file.end]
+        tokens.append(token)
+    return [file.begin, *tokens[::-1][: TOKENS - 2], file.end]

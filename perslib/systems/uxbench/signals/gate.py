@@ -163,9 +163,9 @@ def asked_for(text: str) -> Iterator[str]:
     """
     lowered = text.lower()
     for kind, pattern in _unsafe().items():
-        for found in pattern.finditer(lowered):
-            clause = max((end.end() for end in _CLAUSE.finditer(lowered, 0, found.start() + 1)), default=0)
-            if not _compile_cues("against").search(lowered, clause, found.end()):
+        for match in pattern.finditer(lowered):
+            clause = max((end.end() for end in _CLAUSE.finditer(lowered, 0, match.start() + 1)), default=0)
+            if not _compile_cues("against").search(lowered, clause, match.end()):
                 yield kind
                 break
 
@@ -191,8 +191,8 @@ def identify_language(text: str) -> str:
     if language(text) == "zh":
         return "zh"
     if 2 * latin < len(letters) or (len(letters) >= SHORT and latin):
-        found, sure = _identifier().classify(text)
-        return str(found) if 2 * latin < len(letters) or (found != "en" and sure > SURE) else "en"
+        detected, sure = _identifier().classify(text)
+        return str(detected) if 2 * latin < len(letters) or (detected != "en" and sure > SURE) else "en"
     return "en"
 
 

@@ -62,12 +62,12 @@ def block_table(
     block: LogBlock, settings: SignalSettings = DEFAULT, *, private: bool = True, key: bytes | None = None
 ) -> BlockTable:
     """Return the table of one block; see `mine_log`."""
-    found = list(read_log_block(block))
-    numbers = [number for number, one in found if isinstance(one, LogSession)]
-    sessions = [one for _, one in found if isinstance(one, LogSession)]
+    records = list(read_log_block(block))
+    numbers = [number for number, one in records if isinstance(one, LogSession)]
+    sessions = [one for _, one in records if isinstance(one, LogSession)]
     notes = Counter(note for session in sessions for note in session.notes)
     ids = np.array([_digest(session.cid) for session in sessions], np.uint64)
-    rejected = [one for _, one in found if isinstance(one, Reject)]
+    rejected = [one for _, one in records if isinstance(one, Reject)]
     return BlockTable(table(sessions, settings, numbers=numbers, private=private, key=key), rejected, notes, ids)
 
 
@@ -210,6 +210,6 @@ def _count(result: MiningResult, part: BlockTable, ids: list[np.ndarray]) -> Non
     result.rejected.update(reject.reason for reject in part.rejected)
     result.notes.update(part.notes)
     ids.append(part.ids)
-    said = part.rows["signals"].combine_chunks().flatten().field("name")
-    for counter, names in ((result.primary, part.rows["primary"]), (result.found, said)):
+    signal_names = part.rows["signals"].combine_chunks().flatten().field("name")
+    for counter, names in ((result.primary, part.rows["primary"]), (result.found, signal_names)):
         counter.update({one["values"]: one["counts"] for one in names.value_counts().to_pylist()})

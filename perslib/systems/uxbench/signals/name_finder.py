@@ -68,15 +68,15 @@ def find_names(text: str) -> list[Hit]:
 
 
 def _find_chinese(text: str) -> list[Hit]:
-    begin, before, found = 0, "", []
+    begin, before, names = 0, "", []
     for word, tag in _chinese().run(text):
         end = begin + len(word)
         if tag == "PER" and not is_word(word):
             related = _RELATIVE.fullmatch(before) and _GIVEN_NAME.fullmatch(word)
             if related or _CHINESE_NAME.fullmatch(word):
-                found.append(Hit("NAME", begin, end, word))
+                names.append(Hit("NAME", begin, end, word))
         begin, before = end, word
-    return found
+    return names
 
 
 @cache
@@ -85,7 +85,7 @@ def _chinese() -> Any:
 
 
 def _find_latin(text: str) -> list[Hit]:
-    found: list[Hit] = []
+    marked: list[Hit] = []
     for words in _join_words(text, _read_words(text)):
         kinds = [kind for _, _, kind in words]
         begin, end = words[0][0], words[-1][1]
@@ -93,10 +93,10 @@ def _find_latin(text: str) -> list[Hit]:
             if _PUBLIC.search(text, max(0, begin - 20), begin):
                 continue
             end -= len(text[begin:end]) - len(_OWNER.sub("", text[begin:end]))
-            found.append(Hit("NAME", begin, end, text[begin:end].casefold()))
+            marked.append(Hit("NAME", begin, end, text[begin:end].casefold()))
         elif _NUMBER in kinds and _STREET in kinds:
-            found.append(Hit("ADDRESS", begin, end, text[begin:end].casefold()))
-    return found
+            marked.append(Hit("ADDRESS", begin, end, text[begin:end].casefold()))
+    return marked
 
 
 def _join_words(text: str, words: list[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int]]]:
@@ -117,7 +117,7 @@ def _join_words(text: str, words: list[tuple[int, int, int]]) -> Iterator[list[t
 
 def _read_words(text: str) -> list[tuple[int, int, int]]:
     """Return where the words that are part of a name or an address begin and end, and which part they are."""
-    found = []
+    read = []
     for start, end in _cut(text):
         part = text[start:end]
         words = list(_WORD.finditer(part))
@@ -132,8 +132,8 @@ def _read_words(text: str) -> list[tuple[int, int, int]]:
             kind = int(mean.argmax())
             if mean[kind] < LIKELY or (kind == _NAME and (not word[0][0].isupper() or word[0] in NO_NAMES)):
                 continue
-            found.append((start + word.start(), start + word.end(), kind))
-    return found
+            read.append((start + word.start(), start + word.end(), kind))
+    return read
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:

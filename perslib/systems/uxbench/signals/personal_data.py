@@ -118,10 +118,10 @@ def _national(text: str) -> bool:
 def _address(text: str) -> bool:
     """Return whether it is the address of some machine, and not a way to say "this one" or "any"."""
     try:
-        found = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return False
-    return not (found.is_loopback or found.is_unspecified or found.is_reserved or text in _ANYWHERE)
+    return not (address.is_loopback or address.is_unspecified or address.is_reserved or text in _ANYWHERE)
 
 
 def _ipv6(text: str) -> bool:
@@ -267,12 +267,12 @@ def hits(text: str, find: Finder | None = None) -> list[Hit]:
 
     `find` says what else is, where no rule does.
     """
-    found = _apply_rules(text) + (find(text) if find else [])
-    kept: list[Hit] = []
-    for hit in found:
-        if all(hit.end <= other.start or other.end <= hit.start for other in kept):
-            kept.append(hit)
-    return sorted(kept, key=lambda hit: hit.start)
+    candidates = _apply_rules(text) + (find(text) if find else [])
+    chosen: list[Hit] = []
+    for hit in candidates:
+        if all(hit.end <= other.start or other.end <= hit.start for other in chosen):
+            chosen.append(hit)
+    return sorted(chosen, key=lambda hit: hit.start)
 
 
 def _apply_rules(text: str) -> list[Hit]:
@@ -283,13 +283,13 @@ def _apply_rules(text: str) -> list[Hit]:
     if len(RULES) in needed:
         text = text.translate(_NARROW)
         needed = _NEEDED.find_matches(text)
-    found: list[Hit] = []
+    matches: list[Hit] = []
     for rule in [RULES[number] for number in needed]:
         for match in rule.pattern.finditer(text):
             start, end = match.span(rule.group)
             if start < end and (rule.check is None or rule.check(match[rule.group])):
-                found.append(Hit(rule.kind, start, end, _same(rule, match[rule.group])))
-    return found
+                matches.append(Hit(rule.kind, start, end, _same(rule, match[rule.group])))
+    return matches
 
 
 def _same(rule: Rule, value: str) -> str:
@@ -343,10 +343,10 @@ def deidentify(
     full of places, products and authors, and names that users gave are replaced in them, too.
     """
     placeholders = Placeholders()
-    replaced = said = [m.text for m in session.messages]
-    found = [hits(m.text, find if m.role == "user" else None) for m in session.messages] if texts else []
-    if any(found):
-        replaced = [placeholders(text, own) if own else text for text, own in zip(said, found)]
+    replaced = originals = [m.text for m in session.messages]
+    hits_of = [hits(m.text, find if m.role == "user" else None) for m in session.messages] if texts else []
+    if any(hits_of):
+        replaced = [placeholders(text, own) if own else text for text, own in zip(originals, hits_of)]
     elif key is None:
         return session
     if placeholders.known:

@@ -63,7 +63,7 @@ def reactions(
             asked.append([])
     if reading is None:
         reading = reading_seconds([reply.text for reply in replies]).tolist()
-    found: list[Reaction] = []
+    readings: list[Reaction] = []
     before = deque(asked[0], maxlen=2 * settings.rounds_back)
     trouble = -settings.topics_back - 1  # the place of the last reply that was not liked
     for place, (reply, after) in enumerate(zip(replies, asked[1:])):
@@ -73,8 +73,8 @@ def reactions(
         before.extend(after)
         if one.signals and not EXPRESSED.isdisjoint(one.names):
             trouble = place
-        found.append(one)
-    return add_outcomes(found)
+        readings.append(one)
+    return add_outcomes(readings)
 
 
 def _make_reaction(
@@ -147,10 +147,10 @@ def _read_buttons(reply: Message) -> list[Signal]:
     """Return what the buttons say."""
     if reply.feedback == 0:
         return []
-    found = [Signal("dislike" if reply.feedback < 0 else "like", 1.0, "explicit", "button", reply.idx)]
+    signals = [Signal("dislike" if reply.feedback < 0 else "like", 1.0, "explicit", "button", reply.idx)]
     if reply.is_both:
-        found.append(Signal("like", 1.0, "explicit", "button", reply.idx))
-    return found
+        signals.append(Signal("like", 1.0, "explicit", "button", reply.idx))
+    return signals
 
 
 # -- what the next message says ---------------------------------------------------------------------------

@@ -85,10 +85,10 @@ def _load_weights() -> tuple[np.ndarray, np.ndarray]:
 
 def examples() -> tuple[list[str], np.ndarray]:
     """Return the written examples, and which label each has."""
-    said = [json.loads(line) for line in EXAMPLES.read_text("utf-8").split("\n") if line]
-    if unknown := {one["label"] for one in said} - {*NAMES, "none"}:
+    records = [json.loads(line) for line in EXAMPLES.read_text("utf-8").split("\n") if line]
+    if unknown := {one["label"] for one in records} - {*NAMES, "none"}:
         raise DataError(f"{EXAMPLES.name} has labels that nobody knows: {', '.join(sorted(unknown))}")
-    return [one["text"] for one in said], np.array([one["label"] for one in said])
+    return [one["text"] for one in records], np.array([one["label"] for one in records])
 
 
 def fit_signal_weights(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -115,10 +115,10 @@ def predict_held_out(embedded: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def lowest_precise(chance: np.ndarray, right: np.ndarray) -> tuple[float, float]:
     """Return the lowest threshold from which on enough are right, and the share of the right ones above it."""
     order = np.argsort(-chance, kind="stable")
-    found = np.cumsum(right[order])
-    enough = np.flatnonzero(found >= PRECISE * np.arange(1, len(order) + 1))
+    precise = np.cumsum(right[order])
+    enough = np.flatnonzero(precise >= PRECISE * np.arange(1, len(order) + 1))
     last = int(enough[-1]) if len(enough) else 0
-    return float(chance[order[last]]), float(found[last] / right.sum())
+    return float(chance[order[last]]), float(precise[last] / right.sum())
 
 
 def write_signal_weights() -> None:

@@ -73,11 +73,11 @@ def tokenize_request(text: str) -> ComparedText:
     text = text.replace("’", "'")
     if polite := opening.match(text):
         text = text[polite.end() :] or text
-    found = _TOKENS.findall(text.replace("'", ""))
-    while len(found) > 1 and found[-1] in closings:
-        found.pop()
-    kinds = frozenset(found)
-    return ComparedText(tuple(found), kinds, lang, len(found) - len(kinds))
+    words = _TOKENS.findall(text.replace("'", ""))
+    while len(words) > 1 and words[-1] in closings:
+        words.pop()
+    kinds = frozenset(words)
+    return ComparedText(tuple(words), kinds, lang, len(words) - len(kinds))
 
 
 def similarity(a: ComparedText, b: ComparedText, least: float = 0.0) -> float:
@@ -163,8 +163,8 @@ def _is_swapped(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
     """Return whether content took the place of as much other content: apple for banana, not last for lasts."""
     if _is_cjk(old[0]) and _is_cjk(new[0]):
         little = _frame()[2]
-        kept = [little.sub("", "".join(side)) for side in (old, new)]
-        return len(old) == len(new) and all(len(text) >= 2 for text in kept)
+        sides = [little.sub("", "".join(side)) for side in (old, new)]
+        return len(old) == len(new) and all(len(text) >= 2 for text in sides)
     frame = _frame()[1]
     x, y = [[t for t in side if t not in frame] for side in (old, new)]
     if len(x) != len(y) or not x:
@@ -226,9 +226,9 @@ def same_topic(text: str, earlier: Sequence[str]) -> bool:
     if not content:
         return True
     for part in earlier:
-        said = part[:COMPARED].lower()
+        start = part[:COMPARED].lower()
         for piece in content:
-            if piece in said:
+            if piece in start:
                 return True
     return len(tokenize_request(text).tokens) < LEAST_TOKENS
 

@@ -75,14 +75,14 @@ def table(
     key: bytes | None = None,
 ) -> pa.Table:
     """Return the table of some sessions: de-identified where `private`, read, and laid out in columns."""
-    found: list[Reaction] = []
+    readings: list[Reaction] = []
     lengths, cids = [], []
     for begin in range(0, len(sessions), _AT_ONCE):
         for cid, own in _read(sessions[begin : begin + _AT_ONCE], settings, private, key):
-            found += own
+            readings += own
             lengths.append(len(own))
             cids.append(cid.encode("utf-8", "replace").decode())  # no lone surrogates
-    return _columns(found, cids, lengths, numbers or range(1, len(sessions) + 1))
+    return _columns(readings, cids, lengths, numbers or range(1, len(sessions) + 1))
 
 
 def _read(

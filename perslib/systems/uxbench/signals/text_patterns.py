@@ -51,8 +51,8 @@ class Patterns:
             data = text.encode()
         except UnicodeEncodeError:  # a lone surrogate has no place in UTF-8
             data = _SURROGATES.sub("\ufffd", text).encode()
-        found = self._set.Match(data)
-        return sorted(found) if found else []
+        matches = self._set.Match(data)
+        return sorted(matches) if matches else []
 
 
 _CJK_SIGNS = (
@@ -107,5 +107,5 @@ def _counts_of(texts: Sequence[str]) -> np.ndarray:
     word = kinds == _WORD
     word[1:] &= ~word[:-1]  # where one begins
     marks = np.stack((kinds == _CJK, word, kinds == _MARKUP)).view(np.uint8)
-    found: np.ndarray = np.add.reduceat(marks, starts, axis=1, dtype=np.uint32)
-    return found
+    counts: np.ndarray = np.add.reduceat(marks, starts, axis=1, dtype=np.uint32)
+    return counts

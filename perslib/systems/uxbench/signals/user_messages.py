@@ -71,9 +71,9 @@ def read_messages(texts: Iterable[str], settings: SignalSettings) -> dict[str, U
     langs = [language(cut_middle(text)) for text in plain]
     closed = [closing(text, lang) if _may_close(text, lang) else None for text, lang in zip(plain, langs)]
     lowered = [text.lower().replace("’", "'") for text in plain]
-    found = [_find_cues(lang).find_matches(text) for text, lang in zip(lowered, langs)]
-    blames = [_blame(*one, settings) if one[-1] else None for one in zip(plain, lowered, langs, found)]
-    again = [0 in own and _says_again(text, lang) for text, lang, own in zip(plain, langs, found)]
+    matches = [_find_cues(lang).find_matches(text) for text, lang in zip(lowered, langs)]
+    blames = [_blame(*one, settings) if one[-1] else None for one in zip(plain, lowered, langs, matches)]
+    again = [0 in own and _says_again(text, lang) for text, lang, own in zip(plain, langs, matches)]
     asks = [tokenize_request(text[one.rest :] if one else text) for text, one in zip(plain, closed)]
     meant: list[MessageSignal | None] = [None] * len(every)
     if settings.reader == "embeddings":

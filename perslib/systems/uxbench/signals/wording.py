@@ -56,8 +56,8 @@ def to_simplified(text: str) -> str:
     """Return the text in simplified characters, one for one."""
     if text.isascii():
         return text
-    found, known = _traditional()
-    return text.translate(known) if found.search(text) else text
+    simplified, known = _traditional()
+    return text.translate(known) if simplified.search(text) else text
 
 
 def any_of(patterns: Iterable[str]) -> str:

@@ -273,8 +273,8 @@ def summarize_damages(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def describe_damages(noticed: pd.DataFrame, judge: str) -> dict[str, Any]:
     """Return what a sentence says of `summarize_damages`: n, judge, noticed, guarded (numbers), seen, rewarded (names)."""
     rows = noticed[noticed["damage"] != f"damage: {ux.HARMLESS}"]
-    found = {name: own.set_index("damage")["verdict"] for name, own in rows.groupby("judge")}
-    own, guarded = found[judge], found.get(f"{judge}, guarded", found[judge])
+    verdicts = {name: own.set_index("damage")["verdict"] for name, own in rows.groupby("judge")}
+    own, guarded = verdicts[judge], verdicts.get(f"{judge}, guarded", verdicts[judge])
     seen, rewarded = (
         join(name_of(name) for name in own.index[own == f"damage: {verdict}"]) or translate("none")
         for verdict in ("notices", "rewards")

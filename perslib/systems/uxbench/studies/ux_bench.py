@@ -275,10 +275,10 @@ def describe_user_mean(reward: pd.DataFrame, by_ratings: pd.DataFrame) -> dict[s
     Keys: cases (a number), own, mean and ahead (texts). `by_ratings` has the verdicts of `judge_by_ratings`.
     """
     of_mean = by_ratings[by_ratings["judge"] == USER_MEAN]
-    beside = compare_auroc(pd.concat([reward, of_mean], ignore_index=True))
-    own, mean = beside.iloc[0], beside.iloc[1]
+    compared = compare_auroc(pd.concat([reward, of_mean], ignore_index=True))
+    own, mean = compared.iloc[0], compared.iloc[1]
     shown = {"own": own[name_bounds("auroc")], "mean": mean[name_bounds("auroc")], "ahead": mean[name_bounds("ahead")]}
-    return {"cases": beside["cases"].max(), **{name: with_interval(*ends) for name, ends in shown.items()}}
+    return {"cases": compared["cases"].max(), **{name: with_interval(*ends) for name, ends in shown.items()}}
 
 
 def measure_judges(

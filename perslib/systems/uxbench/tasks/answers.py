@@ -66,9 +66,9 @@ def reply_to_cases(
     """Return replies to all cases, one row each: case, user, scenario, dimension, model, how, reply (null where `error`
     says why), note, finish, and what each answer took.
     """
-    found = backbone.map(how.reply, cases, progress=progress, totals={"reply": len(cases)})
+    replies = backbone.map(how.reply, cases, progress=progress, totals={"reply": len(cases)})
     rows = []
-    for case, reply in zip(cases, found, strict=True):
+    for case, reply in zip(cases, replies, strict=True):
         answer = reply.answer
         rows.append(
             {
@@ -104,10 +104,10 @@ def judge_task_replies(
     written = replies["reply"].notna() & (replies["reply"].fillna("").str.strip() != "")
     # Under the cases' own names: by these a judge's examples are told from what it judges.
     own = [_judged_case(known[row.case], str(row.reply), context) for row in replies[written].itertuples()]
-    found = judge_each_case(judge, own, backbone, progress=progress)
+    verdicts = judge_each_case(judge, own, backbone, progress=progress)
     out = replies.assign(said=pd.NA, p_good=pd.NA, judge_error="no reply", context=context, judge=judge.name)
     for column, name in (("said", "said"), ("p_good", "p_good"), ("judge_error", "error")):
-        out.loc[written, column] = found[name].to_numpy(object, na_value=None)
+        out.loc[written, column] = verdicts[name].to_numpy(object, na_value=None)
     return out.astype({"said": "Int64", "p_good": "Float64", "judge_error": "str"})
 
 
@@ -132,8 +132,8 @@ def good_share(
     rows = []
     groups = scored.groupby(list(by), sort=False, dropna=False) if by else [((), scored)]
     for key, own in groups:
-        said = check_labels(own["said"], 3, place="said")
-        good, cases, verdicts = 1.0 * (said == GOOD), len(own), int((~np.isnan(said)).sum())
+        labels = check_labels(own["said"], 3, place="said")
+        good, cases, verdicts = 1.0 * (labels == GOOD), len(own), int((~np.isnan(labels)).sum())
         row: dict[str, Any] = dict(zip(by, key, strict=True))
         row |= {"cases": cases, "replies": own["reply"].notna().sum() if "reply" in own else cases}
         row |= {"verdicts": verdicts, "good": int(good.sum())}
@@ -183,12 +183,12 @@ class Generation:
 
     def request(self, case: Case) -> Request:
         """Return the system message if any, the history as far as it is shown, the request."""
-        said = [*self.form.cut_history(case.history), {"role": "user", "content": case.query}]
+        messages = [*self.form.cut_history(case.history), {"role": "user", "content": case.query}]
         name = SYSTEMS[self.system]
         if name is None:
-            return self.form.apply(Request(said, temperature=TEMPERATURE, max_tokens=MAX_TOKENS))
+            return self.form.apply(Request(messages, temperature=TEMPERATURE, max_tokens=MAX_TOKENS))
         request = prompt(name, self.form.language, self.form.prompts).render()
-        return self.form.apply(replace(request, messages=[*request.messages, *said]))
+        return self.form.apply(replace(request, messages=[*request.messages, *messages]))
 
 
 def plain_reply(answer: Answer) -> TaskReply:
@@ -253,5 +253,5 @@ class Recovery:
             return request
         system = [m for m in request.messages if m["role"] == "system"]
         failed = {"role": "assistant", "content": case.reply}
-        said = [*shown, failed, {"role": "user", "content": case.complaint}]
-        return replace(request, messages=[*system, *said])
+        messages = [*shown, failed, {"role": "user", "content": case.complaint}]
+        return replace(request, messages=[*system, *messages])

@@ -117,8 +117,8 @@ def _higher(verdicts: Sequence[Verdict]) -> str | None:
     scores = [v.score for v in verdicts]
     if scores[0] is None or scores[1] is None:
         return None
-    apart = scores[0] - scores[1]
-    return "tie" if abs(apart) <= 1e-9 else "first" if apart > 0 else "second"
+    difference = scores[0] - scores[1]
+    return "tie" if abs(difference) <= 1e-9 else "first" if difference > 0 else "second"
 
 
 def pad_reply(reply: str, language: str, times: float = 1.0) -> str:
@@ -153,8 +153,8 @@ def padding_audit(
         fit_judge(judge, corpus, blocks, backbone, progress=progress)
     scores = []
     for given in (blocks, more):
-        found = judge_blocks(judge, given, backbone, progress=progress)
-        own = [v.score for of in found for v in of]
+        verdicts = judge_blocks(judge, given, backbone, progress=progress)
+        own = [v.score for of in verdicts for v in of]
         scores.append(floats(pd.Series(own)))
     change = scores[1] - scores[0]
     known = ~np.isnan(change)

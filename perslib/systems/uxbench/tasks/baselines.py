@@ -84,9 +84,9 @@ def judge_with_baselines(
             for train, test in parts:
                 model = build().fit(shown[train], gold[train])
                 p[test] = model.predict_proba(shown[test])[:, list(model.classes_).index(GOOD)]
-        said = verdict_of(p)
+        labels = verdict_of(p)
         about = {"case": [c.case for c in own], "user": [c.user for c in own], "scenario": [c.scenario for c in own]}
-        tables.append(pd.DataFrame({"judge": name, **about, "gold": gold, "said": said, "p_good": p}))
+        tables.append(pd.DataFrame({"judge": name, **about, "gold": gold, "said": labels, "p_good": p}))
     return pd.concat(tables, ignore_index=True).astype({"gold": "Int64", "said": "Int64", "p_good": "Float64"})
 
 
@@ -98,8 +98,8 @@ def out_of_fold(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> p
     tables = []
     for fold, (train, test) in enumerate(parts):
         model, unseen = reward.copy_unfitted().learn([own[i] for i in train]), [own[i] for i in test]
-        found = model.verdicts(unseen).assign(logit=model.logits(unseen), fold=fold)
-        tables.append(found.set_axis(test))
+        verdicts = model.verdicts(unseen).assign(logit=model.logits(unseen), fold=fold)
+        tables.append(verdicts.set_axis(test))
     return pd.concat(tables).sort_index()
 
 
@@ -173,13 +173,13 @@ def compare_with_best_baseline(quality: pd.DataFrame) -> dict[str, Any]:
         )
     best, line = base["balanced_accuracy"].idxmax(), base["balanced_accuracy"].max()
     low = own["balanced_accuracy_low"]
-    found = {"best": best, "line": line, "above": list(own.index[low > line]), "has_intervals": low.notna().any()}
+    row = {"best": best, "line": line, "above": list(own.index[low > line]), "has_intervals": low.notna().any()}
     for name, side in (("first", own), ("rival", base)):
-        found |= {name: _most(side["at_learned"]), f"{name}_value": side["at_learned"].max()}
+        row |= {name: _most(side["at_learned"]), f"{name}_value": side["at_learned"].max()}
     gains = own["at_learned"] - own["balanced_accuracy"]
     most = _most(gains)
     before, after = (own[column].get(most) for column in ("balanced_accuracy", "at_learned"))
-    return found | {"gained": gains.get(found["first"], 0.0), "most": most, "before": before, "after": after}
+    return row | {"gained": gains.get(row["first"], 0.0), "most": most, "before": before, "after": after}
 
 
 def _most(values: pd.Series) -> str:
@@ -205,8 +205,8 @@ def compare_with_baselines(
             pair = compare_paired(both, named, tests=("mcnemar" if unit == "case" else "t",), seed=seed).iloc[0]
             means = both.mean().add_suffix("_accuracy")
             about = {"judge": judge, "baseline": name, "cases": int(pair["rows"]), **means}
-            found = pair[["difference", "difference_low", "difference_high", "difference_p"]]
-            rows.append({**about, **found.to_dict(), "beaten": bool(pair["difference_low"] > 0)})
+            difference = pair[["difference", "difference_low", "difference_high", "difference_p"]]
+            rows.append({**about, **difference.to_dict(), "beaten": bool(pair["difference_low"] > 0)})
     return pd.DataFrame(rows)
 
 

@@ -115,8 +115,8 @@ def released_cases(corpus: Corpus, task: str) -> list[Case]:
 
     A case that comes twice is taken once.
     """
-    found = corpus.extras.get("cases", pd.DataFrame(columns=["case", "task", "query"]))
-    own = found[found["task"].astype(str).str.startswith(task)].drop_duplicates("case")
+    cases = corpus.extras.get("cases", pd.DataFrame(columns=["case", "task", "query"]))
+    own = cases[cases["task"].astype(str).str.startswith(task)].drop_duplicates("case")
     if own.empty:
         raise DataError(
             Problem(corpus.name, f"holds no case of {task}"), "Import a released split, or see `judge_cases`."
@@ -164,9 +164,9 @@ def recovery_cases(corpus: Corpus, limit: int | None = None) -> list[Case]:
     turns = corpus.turns
     after = turns[[*TURN, "earlier", "request"]].assign(turn=turns["turn"] - 1)
     known = turns.loc[gold.index[gold == BAD], TURN].reset_index().merge(after.dropna(subset=["request"]), on=TURN)
-    said = {row["index"]: "\n".join([*row["earlier"], row["request"]]) for row in known.to_dict("records")}
-    drawn = _draw_cases(gold.loc[sorted(said)], limit, np.random.default_rng(SEED))
-    return [replace(c, complaint=said[i]) for i, c in zip(drawn.index, _of_turns(corpus, drawn), strict=True)]
+    requests = {row["index"]: "\n".join([*row["earlier"], row["request"]]) for row in known.to_dict("records")}
+    drawn = _draw_cases(gold.loc[sorted(requests)], limit, np.random.default_rng(SEED))
+    return [replace(c, complaint=requests[i]) for i, c in zip(drawn.index, _of_turns(corpus, drawn), strict=True)]
 
 
 def _gold(corpus: Corpus, good_from: int, bad_to: int) -> pd.Series:
@@ -247,28 +247,28 @@ def lessons_of(corpus: Corpus) -> list[WeightedCase]:
     Scores come first: good from 4 on, else bad. Of a corpus of weak labels (`perslib.systems.uxbench.signals.behavioural`) the
     weights are theirs, and the source is the signal that spoke loudest. Without a score one of `LABELS` decides.
     """
-    found: list[WeightedCase] = []
+    cases: list[WeightedCase] = []
     weak = "weak_weight" in corpus.turns
     columns = [*TURN, "request", "earlier", "response", "score", *(_WEAK if weak else ())]
     rows = corpus.turns[columns].astype({"score": "Float64"}).assign(label=_labels(corpus)).to_dict("records")
     for (user, scenario, _), own in corpus.turns.groupby(SESSION, sort=False).indices.items():
-        said: list[Message] = []
+        messages: list[Message] = []
         for row in (rows[i] for i in own):
-            said += [{"role": "user", "content": text} for text in row["earlier"]]
+            messages += [{"role": "user", "content": text} for text in row["earlier"]]
             gold, source, weight = _label(row, weak)
             request = row["request"]
             if gold and isinstance(request, str):
                 name = "/".join(str(row[c]) for c in TURN)
-                found.append(
+                cases.append(
                     WeightedCase(
-                        name, request, tuple(said), row["response"], gold=gold, user=str(user),
+                        name, request, tuple(messages), row["response"], gold=gold, user=str(user),
                         scenario=str(scenario), weight=weight, source=source,
                     )
                 )  # fmt: skip
             if isinstance(request, str):
-                said.append({"role": "user", "content": request})
-            said.append({"role": "assistant", "content": row["response"]})
-    return found
+                messages.append({"role": "user", "content": request})
+            messages.append({"role": "assistant", "content": row["response"]})
+    return cases
 
 
 def _label(row: Mapping[Any, Any], weak: bool) -> tuple[int, str, float]:

@@ -47,15 +47,17 @@ class Elsewhere:
 
     def draw(self, target: Target, rng: np.random.Generator, *, same_session: bool) -> str | None:
         """Return a reply to another question of this session, or to somebody else's question in another scenario."""
-        told = self._told
+        elsewhere = self._told
         own = (
-            (told["user"] == target.user) & (told["scenario"] == target.scenario) & (told["session"] == target.session)
+            (elsewhere["user"] == target.user)
+            & (elsewhere["scenario"] == target.scenario)
+            & (elsewhere["session"] == target.session)
         )
-        there = own & (told["turn"] != target.turn)
+        there = own & (elsewhere["turn"] != target.turn)
         if not same_session:
-            there = (told["user"] != target.user) & (told["scenario"] != target.scenario)
-        found = told.loc[there, "response"]
-        return str(found.iloc[int(rng.integers(len(found)))]) if len(found) else None
+            there = (elsewhere["user"] != target.user) & (elsewhere["scenario"] != target.scenario)
+        replies = elsewhere.loc[there, "response"]
+        return str(replies.iloc[int(rng.integers(len(replies)))]) if len(replies) else None
 
 
 def _cut(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
@@ -72,8 +74,8 @@ def _deny(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | N
         for part in re.split(r"[,.;!?\uff0c\u3002\uff1b\uff01\uff1f\n]", target.request or "")
         if len(part.strip()) > 3
     ]
-    said = max(clauses, key=len, default="")
-    return f"{where.phrases['denied'].format(said=said)} {target.response}" if said else None
+    clause = max(clauses, key=len, default="")
+    return f"{where.phrases['denied'].format(said=clause)} {target.response}" if clause else None
 
 
 def _repeat_last(target: Target, where: Elsewhere, rng: np.random.Generator) -> str | None:
@@ -135,15 +137,15 @@ def damage_audit(
     where = Elsewhere(blocks, corpus.language)
     if fit:
         fit_judge(judge, corpus, blocks, backbone, progress=progress)
-    told = pd.concat([_damage_all(block, where, seed) for block in blocks], ignore_index=True)
+    damaged = pd.concat([_damage_all(block, where, seed) for block in blocks], ignore_index=True)
     # All of a block at once: no verdict depends on the replies beside it.
-    wide = [replace(block, targets=own) for block, own in zip(blocks, _split(told, blocks))]
-    found = judge_blocks(judge, wide, backbone, progress=progress)
-    told["after"] = scores_of(found)
-    told["before"] = told.groupby("place")["after"].transform("first")
+    wide = [replace(block, targets=own) for block, own in zip(blocks, _split(damaged, blocks))]
+    verdicts = judge_blocks(judge, wide, backbone, progress=progress)
+    damaged["after"] = scores_of(verdicts)
+    damaged["before"] = damaged.groupby("place")["after"].transform("first")
     rows = []
     for name in DAMAGES:
-        own = told[told["damage"] == name]
+        own = damaged[damaged["damage"] == name]
         rows.append(
             {
                 "judge": judge.name,
@@ -171,8 +173,8 @@ def _damage_all(block: Block, where: Elsewhere, seed: int) -> pd.DataFrame:
             if reply is not None and reply != target.response:
                 rows.append((number, place, name, reply))
     numbers, places, names, replies = zip(*rows)
-    told = block.targets.iloc[list(numbers)].reset_index(drop=True).assign(response=replies)
-    return told.assign(damage=names, place=places)
+    damaged = block.targets.iloc[list(numbers)].reset_index(drop=True).assign(response=replies)
+    return damaged.assign(damage=names, place=places)
 
 
 def _split(told: pd.DataFrame, blocks: Sequence[Block]) -> list[pd.DataFrame]:
@@ -185,10 +187,10 @@ def estimate_change(change: np.ndarray, users: Resamples) -> dict[str, float]:
     if not len(change):
         return dict.fromkeys(name_bounds("change"), np.nan)
     means = users.mean(change)
-    found = users.estimate(means, "change")
+    row = users.estimate(means, "change")
     if len(users) >= FEWEST_USERS and np.ptp(means) < 1e-9:
-        found |= dict.fromkeys(("change_low", "change_high"), found["change"])
-    return found
+        row |= dict.fromkeys(("change_low", "change_high"), row["change"])
+    return row
 
 
 def _compare(before: np.ndarray, after: np.ndarray, user: np.ndarray) -> dict[str, object]:
@@ -197,20 +199,20 @@ def _compare(before: np.ndarray, after: np.ndarray, user: np.ndarray) -> dict[st
     counts = {"turns": int(known.sum()), "users": len(users)}
     if not known.any():
         return {"verdict": "too few", **counts}
-    found = estimate_change(change, users)
+    row = estimate_change(change, users)
     good = np.repeat([True, False], known.sum())
     areas = auroc_under(good, np.concatenate([before[known], after[known]]), np.tile(users.group, 2), users.weights)
     verdict = (
         "too few"
-        if np.isnan(found["change_low"])
+        if np.isnan(row["change_low"])
         else "notices"
-        if found["change_high"] < 0 and found["change"] <= -SMALLEST
+        if row["change_high"] < 0 and row["change"] <= -SMALLEST
         else "rewards"
-        if found["change_low"] > 0 and found["change"] >= SMALLEST
+        if row["change_low"] > 0 and row["change"] >= SMALLEST
         else "does not notice"
     )
     return {
-        **found,
+        **row,
         "lowered": float((change < -1e-9).mean()),
         **estimate(areas, "auroc", "share"),
         **counts,

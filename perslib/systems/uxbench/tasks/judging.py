@@ -82,9 +82,11 @@ class UXJudge(Judge):
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Return one question a reply, all at once."""
-        found = self.form.find_prompt(PROMPTS[self.strategy])
-        requests = [self._request(found, target) for target in block]
-        return [replace(read_label(answer, self.values), prompt=found.label) for answer in await ask(requests, "judge")]
+        prompt = self.form.find_prompt(PROMPTS[self.strategy])
+        requests = [self._request(prompt, target) for target in block]
+        return [
+            replace(read_label(answer, self.values), prompt=prompt.label) for answer in await ask(requests, "judge")
+        ]
 
     def _request(self, found: Prompt, target: Target) -> Request:
         """Return the question about one reply, its schema without the third verdict where there are two."""
@@ -143,8 +145,8 @@ def judge_each_case(
             Problem("examples", f"{sorted(overlap)[0]} is among the cases to judge"),
             "Draw the examples from other cases, or leave these out.",
         )
-    found = judge_blocks(judge, [case.block for case in cases], backbone, progress=progress)
-    given = pd.DataFrame([vars(verdict) for (verdict,) in found], columns=[f.name for f in fields(Verdict)])
+    verdicts = judge_blocks(judge, [case.block for case in cases], backbone, progress=progress)
+    given = pd.DataFrame([vars(verdict) for (verdict,) in verdicts], columns=[f.name for f in fields(Verdict)])
     about = pd.DataFrame([{name: getattr(case, name) for name in ABOUT} for case in cases], columns=ABOUT)
     given = given.drop(columns="raw").assign(
         judge=judge.name,
@@ -165,15 +167,15 @@ def good_or_bad(scored: pd.DataFrame, values: Sequence[float] = SCALE) -> pd.Dat
     alone where a judge gives no more than these and neutral, else where the expected score lies from 1 to 5.
     """
     score = floats(scored["score"])
-    said = np.where(np.isnan(score), np.nan, np.where(score >= 3.5, GOOD, BAD))
+    labels = np.where(np.isnan(score), np.nan, np.where(score >= 3.5, GOOD, BAD))
     if tuple(values) == SCALE:
         p_good = ((floats(scored["expected"].fillna(scored["score"])) - 1) / 4).clip(0, 1)
     else:
         good, bad = floats(scored["p5"]), floats(scored["p1"])
         both = good + bad
         p_good = np.divide(good, both, out=np.full(len(scored), np.nan), where=both > 0)
-        said = np.where(score == SCORES[NEUTRAL], NEUTRAL, said)
-    return scored.assign(said=said, p_good=p_good).astype({"said": "Int64", "p_good": "Float64"})
+        labels = np.where(score == SCORES[NEUTRAL], NEUTRAL, labels)
+    return scored.assign(said=labels, p_good=p_good).astype({"said": "Int64", "p_good": "Float64"})
 
 
 def verdicts_of_scores(scored: pd.DataFrame, cases: Sequence[Case]) -> pd.DataFrame:
@@ -196,8 +198,8 @@ def strategy_gains(verdicts: pd.DataFrame) -> pd.DataFrame:
     Columns: judge, accuracy, gain, gain_low, gain_high, gain_p (McNemar).
     """
     names = list(dict.fromkeys(verdicts["judge"]))
-    gold, said = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], 3, place="said")
-    right = verdicts.assign(right=np.where(np.isnan(gold), np.nan, 100.0 * (gold == said)))
+    gold, labels = check_labels(verdicts["gold"], place="gold"), check_labels(verdicts["said"], 3, place="said")
+    right = verdicts.assign(right=np.where(np.isnan(gold), np.nan, 100.0 * (gold == labels)))
     table = right.pivot(index="case", columns="judge", values="right").loc[right["case"].unique(), names]
     gains = compare_paired(table, base=names[0], tests=("mcnemar",)).set_index("a")
     own = gains[["difference", "difference_low", "difference_high", "difference_p"]].reindex(names)
@@ -249,6 +251,6 @@ class PairJudge(Judge):
 
 def read_preference(answer: Answer) -> tuple[float, float] | None:
     """Read the scores of both replies: from the last object with a `better`, else from a bare 1, 2 or tie."""
-    found = read_object(answer, "better")
-    said = answer.text if found is None else found.get("better")
-    return PREFERRED.get(str(said).strip().strip("\"'.\u3002").casefold())
+    parsed = read_object(answer, "better")
+    preferred = answer.text if parsed is None else parsed.get("better")
+    return PREFERRED.get(str(preferred).strip().strip("\"'.\u3002").casefold())

@@ -49,31 +49,31 @@ def label_by_model(
     Columns: the fields (missing where one of them has none of its names), label_error.
     """
     totals = {"label": len(questions)}
-    found = backbone.map(partial(_ask_label, names), questions, progress=progress, totals=totals)
-    return pd.DataFrame(found, columns=[*names, "label_error"], dtype="str")
+    labels = backbone.map(partial(_ask_label, names), questions, progress=progress, totals=totals)
+    return pd.DataFrame(labels, columns=[*names, "label_error"], dtype="str")
 
 
 async def _ask_label(names: Mapping[str, Sequence[str]], question: Request | None, ask: Ask) -> dict[str, str]:
     if question is None:
         return {"label_error": "the text is empty"}
     (answer,) = await ask([question], "label")
-    said = read_object(answer, next(iter(names))) or {}
-    found = {name: str(said.get(name)).strip().casefold() for name in names}
-    if any(found[name] not in allowed for name, allowed in names.items()):
+    reply = read_object(answer, next(iter(names))) or {}
+    labels = {name: str(reply.get(name)).strip().casefold() for name in names}
+    if any(labels[name] not in allowed for name, allowed in names.items()):
         return {"label_error": answer.error or f"no label in {answer.text[:40]!r}"}
-    return found
+    return labels
 
 
 @cache
 def _openings() -> dict[str, tuple[re.Pattern[str], re.Pattern[str] | None]]:
     """Return the strategy → its cues of both languages, and what blocks them."""
-    said = read_toml(__file__, "strategies.toml")
-    found = {}
+    strategies = read_toml(__file__, "strategies.toml")
+    openings = {}
     for name in STRATEGIES:
-        cues, blocked = (said[name][f"{p}en"] + said[name][f"{p}zh"] for p in ("", "blocked_"))
+        cues, blocked = (strategies[name][f"{p}en"] + strategies[name][f"{p}zh"] for p in ("", "blocked_"))
         flags = re.IGNORECASE
-        found[name] = (re.compile("|".join(cues), flags), re.compile("|".join(blocked), flags) if blocked else None)
-    return found
+        openings[name] = (re.compile("|".join(cues), flags), re.compile("|".join(blocked), flags) if blocked else None)
+    return openings
 
 
 def select_opening(reply: str) -> str:
@@ -108,17 +108,17 @@ def strategies_of(
     backbone also labelled and label_error by the model. `complaints` says what each case complained of.
     """
     written = replies["reply"].fillna("").astype(str)
-    found = [label_by_rules(text) for text in written]
-    first = [(of or (OTHER,))[0] if text.strip() else None for of, text in zip(found, written)]
+    labels = [label_by_rules(text) for text in written]
+    first = [(of or (OTHER,))[0] if text.strip() else None for of, text in zip(labels, written)]
     out = replies.assign(
-        strategy=pd.array(first, dtype="str"), strategies=pd.Series(found, index=replies.index, dtype=object)
+        strategy=pd.array(first, dtype="str"), strategies=pd.Series(labels, index=replies.index, dtype=object)
     )
     if backbone is None:
         return out
     form = form or PromptSettings()
-    said = complaints or {}
+    given_labels = complaints or {}
     questions = [
-        form.make_request("ux_strategy", complaint=said.get(case, ""), reply=shown) if shown else None
+        form.make_request("ux_strategy", complaint=given_labels.get(case, ""), reply=shown) if shown else None
         for case, shown in zip(replies["case"], map(select_opening, written))
     ]
     given = label_by_model(questions, {"primary": [*STRATEGIES, OTHER]}, backbone, progress=progress)
@@ -143,9 +143,9 @@ def labeller_agreement(
             continue
         kappas = cohen_under(a.to_numpy(object), b.to_numpy(object), cases)
         one_calls, other_calls = (len(own) if name == "all" else int(own.sum()) for own in (a, b))
-        found = {"label": name, **cases.estimate(kappas, "kappa", "correlation"), "equal": (a == b).mean()}
-        found |= {"one": one_calls, "other": other_calls, "replies": len(known)}
-        rows.append(found | {"unlabelled": len(labelled) - len(known)})
+        row = {"label": name, **cases.estimate(kappas, "kappa", "correlation"), "equal": (a == b).mean()}
+        row |= {"one": one_calls, "other": other_calls, "replies": len(known)}
+        rows.append(row | {"unlabelled": len(labelled) - len(known)})
     return pd.DataFrame(rows)
 
 
@@ -205,8 +205,8 @@ def _read(query: str) -> tuple[str, str]:
     text = unicodedata.normalize("NFKC", query).casefold()
     if len(text) > MOST_CHARACTERS:
         text = text[: MOST_CHARACTERS // 2] + "\n" + text[-MOST_CHARACTERS // 2 :]
-    found = {name: weighed for name, cues in _cues("domains").items() if (weighed := _weigh_cases(cues, text))[0]}
-    domain = min(found, key=lambda name: (-found[name][0], found[name][1]), default=OTHER)
+    domains = {name: weighed for name, cues in _cues("domains").items() if (weighed := _weigh_cases(cues, text))[0]}
+    domain = min(domains, key=lambda name: (-domains[name][0], domains[name][1]), default=OTHER)
     votes = {name: _weigh_cases(cues, text)[0] for name, cues in _cues("scenarios").items()}
     usual = _usual_scenarios().get(domain, OTHER)
     if usual != OTHER:
@@ -275,7 +275,7 @@ def topics_of(
         return out
     form = form or PromptSettings()
     questions = [_question(case, form) for case in cases]
-    found = label_by_model(questions, _NAMES, backbone, progress=bool(cases))
-    intent = found["domain"].map({**GROUP_OF, OTHER: OTHER}).astype("str")
-    of_model = found.assign(intent=intent)[[*RequestTopic._fields]].add_suffix("_labelled")
-    return out.join(of_model.assign(label_error=found["label_error"]))
+    labels = label_by_model(questions, _NAMES, backbone, progress=bool(cases))
+    intent = labels["domain"].map({**GROUP_OF, OTHER: OTHER}).astype("str")
+    of_model = labels.assign(intent=intent)[[*RequestTopic._fields]].add_suffix("_labelled")
+    return out.join(of_model.assign(label_error=labels["label_error"]))

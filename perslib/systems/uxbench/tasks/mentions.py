@@ -75,25 +75,25 @@ def mention_audit(
         change = scores[one] - scores[other]
         known = np.isfinite(change) & was_changed
         users = Resamples(user[known])
-        found = estimate_change(change[known], users)
-        rows.append({"judge": judge.name, "effect": effect, **found, "turns": int(known.sum()), "users": len(users)})
+        row = estimate_change(change[known], users)
+        rows.append({"judge": judge.name, "effect": effect, **row, "turns": int(known.sum()), "users": len(users)})
     return pd.DataFrame(rows)
 
 
 def _mention(block: Block, blocks: Sequence[Block], is_own: bool, language: str, seed: int) -> Block:
     """Return the block with a sentence of somebody's past at the end of each reply; as it is where nobody said one."""
     if is_own:
-        said = list(block.evidence.loc[block.evidence["scenario"] != block.scenario, "request"].dropna())
+        requests = list(block.evidence.loc[block.evidence["scenario"] != block.scenario, "request"].dropna())
     else:
         others = (other for other in blocks if other.user != block.user and other.scenario != block.scenario)
-        said = [target.request for other in others for target in other if target.request]
-    told = [text.strip()[:LONGEST] for text in said if text.strip()]
-    if not told:
+        requests = [target.request for other in others for target in other if target.request]
+    texts = [text.strip()[:LONGEST] for text in requests if text.strip()]
+    if not texts:
         return block
     rng = np.random.default_rng([seed, *f"{block.user}/{block.scenario}".encode()])
     phrase = read_phrases("damages", language)["mentioned"]
     replies = [
-        f"{reply}\n\n{phrase.format(said=told[place])}"
-        for reply, place in zip(block.targets["response"], rng.integers(len(told), size=len(block)))
+        f"{reply}\n\n{phrase.format(said=texts[place])}"
+        for reply, place in zip(block.targets["response"], rng.integers(len(texts), size=len(block)))
     ]
     return replace(block, targets=block.targets.assign(response=replies))

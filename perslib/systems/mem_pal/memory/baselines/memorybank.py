@@ -111,8 +111,8 @@ class MemoryBank(Baseline):
         strength = np.ones(len(pieces))
         recalls = {r.piece: r for r in known.recalls}
         for i, piece in enumerate(pieces if recalls else ()):
-            if told := recalls.get(piece.id):
-                days[i], strength[i] = _days(told.last, at), 1 + told.times
+            if recalled := recalls.get(piece.id):
+                days[i], strength[i] = _days(recalled.last, at), 1 + recalled.times
         names = [piece.id for piece in pieces]
         drawn = _draw_numbers(f"{self.seed}/{known.user}", tuple(names), tuple(strength))
         return np.flatnonzero(drawn <= np.exp(-days / (self.forgetting * strength)))
@@ -139,8 +139,8 @@ class MemoryBank(Baseline):
                 request = self.render(name, at=s.at or "–", turns=s.exchanges())
                 questions.append(CheckedQuestion(f"{s.id}: {key} of the day", request, read_text(key)))
         readings = await ask_and_check(questions, ask)
-        said = [reading.value or "" for reading in readings]
-        days = tuple(Day(s.id, s.at, *said[2 * i : 2 * i + 2]) for i, s in enumerate(spoken))
+        texts = [reading.value or "" for reading in readings]
+        days = tuple(Day(s.id, s.at, *texts[2 * i : 2 * i + 2]) for i, s in enumerate(spoken))
         return days, list_reply_faults(questions, readings)
 
     async def _merge_accounts(self, known: Bank, ask: Ask) -> Bank:
@@ -161,8 +161,8 @@ class MemoryBank(Baseline):
             if days
         }
         readings = dict(zip(questions, await ask_and_check(list(questions.values()), ask)))
-        said = {key: reading.value for key, reading in readings.items() if reading.value}
-        whole = OverallSummary(after, said.get("summary", last.events), said.get("portrait", last.portrait))
+        accounts = {key: reading.value for key, reading in readings.items() if reading.value}
+        whole = OverallSummary(after, accounts.get("summary", last.events), accounts.get("portrait", last.portrait))
         lost = list_reply_faults(questions.values(), readings.values())
         return replace(known, wholes=(*known.wholes, whole), failed=known.failed + lost)
 

@@ -71,8 +71,8 @@ class SessionStore(Store):
 
     def with_dialogue(self: S, session: MemorySession) -> S:
         """Return the store with a session that is over."""
-        heard = self.session_ids if session.id in self.session_ids else (*self.session_ids, session.id)
-        return replace(self._with(self.place(session.id), session), session_ids=heard)
+        session_ids = self.session_ids if session.id in self.session_ids else (*self.session_ids, session.id)
+        return replace(self._with(self.place(session.id), session), session_ids=session_ids)
 
     def _with(self: S, place: int, session: MemorySession) -> S:
         return replace(self, sessions=(*self.sessions[:place], session, *self.sessions[place + 1 :]))
@@ -101,8 +101,8 @@ class Baseline(PromptedMemory):
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Any:
         """Return all sessions at once."""
-        heard = tuple(session.id for session in sessions)
-        return await self.learn(self.kept(user, heard, sessions=tuple(sessions)), sessions, ask)
+        session_ids = tuple(session.id for session in sessions)
+        return await self.learn(self.kept(user, session_ids, sessions=tuple(sessions)), sessions, ask)
 
     async def learn(self, known: Any, sessions: Sequence[MemorySession], ask: Ask) -> Any:
         """Return the store with what the method makes of these sessions, which it holds already; here nothing."""
@@ -172,8 +172,8 @@ class Baseline(PromptedMemory):
 
     def format_exchange(self, turn: Exchange) -> str:
         """Return what both said."""
-        said: str = read_phrases("exchange", self.language)["said"]
-        return said.format(user=turn.user, assistant=turn.assistant)
+        phrase: str = read_phrases("exchange", self.language)["said"]
+        return phrase.format(user=turn.user, assistant=turn.assistant)
 
 
 def logs_of(session: MemorySession) -> list[MemoryPiece]:

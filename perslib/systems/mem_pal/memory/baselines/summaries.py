@@ -82,8 +82,8 @@ class RecurSum(Baseline):
         (of_dialogues, lost), (of_logs, further) = await asyncio.gather(
             self._chain(self._fold_dialogue, sessions, ask), self._chain(self._fold_logs, sessions, ask)
         )
-        heard = tuple(session.id for session in sessions)
-        return Summaries(user, heard, lost + further, tuple(sessions), of_dialogues, of_logs)
+        session_ids = tuple(session.id for session in sessions)
+        return Summaries(user, session_ids, lost + further, tuple(sessions), of_dialogues, of_logs)
 
     def recall(self, store: Store, session: MemorySession, query: str, purpose: Purpose) -> list[MemoryPiece]:
         """Return both summaries as they stood before the session, and its logs."""

@@ -70,8 +70,8 @@ async def hear(session: MemorySession, render: Render, ask: Ask) -> Heard:
     """Return relations of a session's logs, all windows at once, then its situations, all components at once."""
     logs = in_order(session)
     asked = [_window(session.id, logs, shown, about, render) for shown, about in windows(len(logs))]
-    found = await ask_and_check(asked, ask)
-    relations = [relation for reading in found for relation in reading.value or ()]
+    answered = await ask_and_check(asked, ask)
+    relations = [relation for reading in answered for relation in reading.value or ()]
     groups = [
         group[i : i + TOLD_AT_ONCE]
         for group in components(len(logs), relations)
@@ -80,15 +80,15 @@ async def hear(session: MemorySession, render: Render, ask: Ask) -> Heard:
     of_log = {r.log: r for r in relations}
     wanted = []
     for group in groups:
-        told = [_make_log_fields(logs, i, of_log.get(i, Relation(i))) for i in group]
+        fields = [_make_log_fields(logs, i, of_log.get(i, Relation(i))) for i in group]
         read = partial(_situation, logs=tuple(group))
         wanted.append(
-            CheckedQuestion(f"{session.id}: situation of log {group[0]}", render("h2_situation", logs=told), read)
+            CheckedQuestion(f"{session.id}: situation of log {group[0]}", render("h2_situation", logs=fields), read)
         )
     readings = await ask_and_check(wanted, ask)
-    kept = tuple(reading.value for reading in readings if reading.value)
-    lost = list_reply_faults(asked, found) + list_reply_faults(wanted, readings)
-    return Heard(tuple(r for r in relations if r.caused_by or r.follows), kept, lost)
+    values = tuple(reading.value for reading in readings if reading.value)
+    lost = list_reply_faults(asked, answered) + list_reply_faults(wanted, readings)
+    return Heard(tuple(r for r in relations if r.caused_by or r.follows), values, lost)
 
 
 # -- relations -------------------------------------------------------------------------------------------------
@@ -106,18 +106,18 @@ def _window(
 def read_relations(data: Any, shown: range, about: range) -> ParsedReply[list[Relation]]:
     """Return the relations that hold: to logs that are shown and earlier, at most one to each, a cause before a sequel."""
     wrong: list[str] = []
-    found: dict[int, Relation] = {}
-    for said in data["relations"]:
-        log = said["log"]
-        if log not in about or log in found:
-            what = "is given twice" if log in found else "was not asked about"
+    relations: dict[int, Relation] = {}
+    for item in data["relations"]:
+        log = item["log"]
+        if log not in about or log in relations:
+            what = "is given twice" if log in relations else "was not asked about"
             wrong.append(f"log {log} {what}")
             continue
-        causes = _valid(log, said["caused_by"], shown, wrong)
-        sequels = [i for i in _valid(log, said["follows"], shown, wrong) if i not in causes]
-        found[log] = Relation(log, tuple(causes), tuple(sequels))
-    wrong += [f"log {log} is missing" for log in about if log not in found]
-    return ParsedReply(list(found.values()), tuple(wrong))
+        causes = _valid(log, item["caused_by"], shown, wrong)
+        sequels = [i for i in _valid(log, item["follows"], shown, wrong) if i not in causes]
+        relations[log] = Relation(log, tuple(causes), tuple(sequels))
+    wrong += [f"log {log} is missing" for log in about if log not in relations]
+    return ParsedReply(list(relations.values()), tuple(wrong))
 
 
 def _valid(log: int, named: Sequence[int], shown: range, wrong: list[str]) -> list[int]:
@@ -175,11 +175,11 @@ async def update_background(
 def _read(data: Any) -> ParsedReply[State]:
     new: State = {}
     wrong = []
-    for said in data["updates"]:
-        if said["aspect"] in new:
-            wrong.append(f"{said['aspect']} is given twice")
-        elif not said["text"].strip():
-            wrong.append(f"{said['aspect']} is empty")
+    for item in data["updates"]:
+        if item["aspect"] in new:
+            wrong.append(f"{item['aspect']} is given twice")
+        elif not item["text"].strip():
+            wrong.append(f"{item['aspect']} is empty")
         else:
-            new[said["aspect"]] = said["text"].strip()
+            new[item["aspect"]] = item["text"].strip()
     return ParsedReply(new, tuple(wrong))

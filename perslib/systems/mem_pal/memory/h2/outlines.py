@@ -45,36 +45,36 @@ async def outline(session: MemorySession, render: Render, ask: Ask) -> Outlines:
         return (), ()
     turns = [{"turn": n, **exchange} for n, exchange in enumerate(session.exchanges(), 1)]
     read = partial(read_outlines, session=session.id, turns=len(turns))
-    found, lost = await ask_checked(f"{session.id}: outlines", render("h2_outline", turns=turns), read, ask)
-    return tuple(found or ()), lost
+    session_outlines, lost = await ask_checked(f"{session.id}: outlines", render("h2_outline", turns=turns), read, ask)
+    return tuple(session_outlines or ()), lost
 
 
 def read_outlines(data: Any, session: str, turns: int) -> ParsedReply[list[Outline]]:
     """Return the topics; together they should cover every turn once, in order. Wrong spans are named and cut to size."""
-    kept: list[Outline] = []
+    outlines: list[Outline] = []
     wrong: list[str] = []
     next_turn = 1
-    for said in data["outlines"]:
-        first, last = said["first_turn"], said["last_turn"]
+    for item in data["outlines"]:
+        first, last = item["first_turn"], item["last_turn"]
         if first != next_turn or not first <= last <= turns:
             wrong.append(f"a topic runs from turn {first} to {last}, expected to begin at {next_turn}")
         next_turn = last + 1
-        if not (requirement := said["requirement"].strip()):
+        if not (requirement := item["requirement"].strip()):
             wrong.append("a requirement is empty")
             continue
-        if not said["preference"].strip():
+        if not item["preference"].strip():
             wrong.append("a preference is empty")
         low, high = sorted(min(max(turn, 1), turns) for turn in (first, last))
         solutions = tuple(
             Solution(s["solution"].strip(), s["user_feedback"].strip(), s["feedback_type"])
-            for s in said["solutions"]
+            for s in item["solutions"]
             if s["solution"].strip()
         )
-        id = f"{session}_topic{len(kept)}"
-        kept.append(Outline(id, (low, high), requirement, requirement, solutions, said["preference"].strip()))
+        id = f"{session}_topic{len(outlines)}"
+        outlines.append(Outline(id, (low, high), requirement, requirement, solutions, item["preference"].strip()))
     if data["outlines"] and next_turn != turns + 1:
         wrong.append(f"the topics end at turn {next_turn - 1} of {turns}")
-    return ParsedReply(kept, tuple(wrong))
+    return ParsedReply(outlines, tuple(wrong))
 
 
 async def refine(
@@ -93,8 +93,8 @@ def nearest_situations(
     situations: Sequence[LogSituation], text: str, space: Space, k: int
 ) -> list[tuple[int, LogSituation]]:
     """Return the k situations nearest to a text, with their places."""
-    found = space.nearest(text, [s.text for s in situations], k)
-    return [(i, situations[i]) for i in found]
+    nearest = space.nearest(text, [s.text for s in situations], k)
+    return [(i, situations[i]) for i in nearest]
 
 
 def list_background(situations: Sequence[LogSituation], state: State) -> list[tuple[str, str]]:
@@ -178,7 +178,7 @@ async def revise(
     anew.
     """
     hit = list(new)
-    found = await asyncio.gather(
+    revised = await asyncio.gather(
         *(
             _tell(f"principle {c}, update", principles[c], new[c], render, ask)
             if principles[c].requirement and principles[c].preference
@@ -186,9 +186,9 @@ async def revise(
             for c in hit
         )
     )
-    after = dict(zip(hit, (principle for principle, _ in found)))
-    kept = tuple(after.get(c, principle) for c, principle in enumerate(principles))
-    return kept, tuple(f for _, failed in found for f in failed)
+    after = dict(zip(hit, (principle for principle, _ in revised)))
+    remaining = tuple(after.get(c, principle) for c, principle in enumerate(principles))
+    return remaining, tuple(f for _, failed in revised for f in failed)
 
 
 async def _learn(cluster: int, members: Sequence[Outline], seed: int, render: Render, ask: Ask) -> Learned:

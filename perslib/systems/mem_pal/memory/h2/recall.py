@@ -45,9 +45,9 @@ class Recall(PromptedMemory):
         earlier = known.chapters[:place]
         here = known.chapters[place] if place < len(known.chapters) else None
         outlines = [(chapter, o) for chapter in earlier for o in chapter.outlines]
-        found = [outlines[i] for i in self.space.nearest(query, [o.requirement for _, o in outlines], self.k)]
+        recalled = [outlines[i] for i in self.space.nearest(query, [o.requirement for _, o in outlines], self.k)]
         principles = known.principles_before(place)
-        clusters = dict.fromkeys(o.cluster for _, o in found if o.cluster is not None)
+        clusters = dict.fromkeys(o.cluster for _, o in recalled if o.cluster is not None)
         shown: dict[str, list[MemoryPiece]] = {
             **self._concrete(earlier, here, query),
             "principles": [
@@ -56,7 +56,7 @@ class Recall(PromptedMemory):
                 if c < len(principles)
                 for p in self._of_principle(principles[c], c, earlier, purpose)
             ],
-            "outlines": [self._of_outline(chapter, o, purpose) for chapter, o in found],
+            "outlines": [self._of_outline(chapter, o, purpose) for chapter, o in recalled],
         }
         return self._but_one(shown)
 
@@ -98,8 +98,8 @@ class Recall(PromptedMemory):
     def _of_aspect(self, aspect: str, text: str, chapters: tuple[SessionRecord, ...]) -> MemoryPiece:
         words = read_phrases("h2", self.language)
         sources = (c.session for c in chapters if any(aspect in s.aspects for s in c.situations))
-        told = f"{words[aspect]}{words['colon']}{text}"
-        return MemoryPiece(f"background_{aspect}", "background", told, tuple(sources))
+        line = f"{words[aspect]}{words['colon']}{text}"
+        return MemoryPiece(f"background_{aspect}", "background", line, tuple(sources))
 
     def _of_principle(
         self, one: Principle, cluster: int, chapters: tuple[SessionRecord, ...], purpose: Purpose

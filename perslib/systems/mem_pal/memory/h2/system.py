@@ -40,11 +40,11 @@ class H2Memory(Recall):
         """Return relations, situations, background."""
         known = self._own(store)
         place = known.place(session.id)
-        heard = await log_graph.hear(session, self.render, ask)
-        chapter, lost = await self._chapter(known.chapters[:place], session, heard, ask)
+        logs = await log_graph.hear(session, self.render, ask)
+        chapter, lost = await self._chapter(known.chapters[:place], session, logs, ask)
         if place < len(known.chapters):
             chapter = replace(chapter, outlines=known.chapters[place].outlines)
-        return replace(_with(known, place, chapter), failed=known.failed + heard.failed + lost)
+        return replace(_with(known, place, chapter), failed=known.failed + logs.failed + lost)
 
     async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
         """Return outlines, refined; once principles were learned, those that the outlines touch are revised."""
@@ -53,8 +53,8 @@ class H2Memory(Recall):
             return known
         place = known.place(session.id)
         chapter = known.chapters[place] if place < len(known.chapters) else _silent(known.chapters[:place], session)
-        found, lost = await outlines.outline(session, self.render, ask)
-        refined, further = await outlines.refine(chapter, found, self.space, self.k, self.render, ask)
+        session_outlines, lost = await outlines.outline(session, self.render, ask)
+        refined, further = await outlines.refine(chapter, session_outlines, self.space, self.k, self.render, ask)
         known = _with(known, place, replace(chapter, outlines=refined))
         known = replace(known, session_ids=(*known.session_ids, session.id), failed=known.failed + lost + further)
         return (await self._revise(known, place, ask)) if known.snapshots else known
@@ -69,17 +69,19 @@ class H2Memory(Recall):
         chapters: list[SessionRecord] = []
 
         async def logs(j: int, ask: Ask) -> tuple[str, ...]:
-            heard = await log_graph.hear(sessions[j], self.render, ask)
+            logs_of_session = await log_graph.hear(sessions[j], self.render, ask)
             if j:
                 await parts[j - 1][0]
-            chapter, lost = await self._chapter(chapters, sessions[j], heard, ask)
+            chapter, lost = await self._chapter(chapters, sessions[j], logs_of_session, ask)
             chapters.append(chapter)
-            return heard.failed + lost
+            return logs_of_session.failed + lost
 
         async def dialogue(j: int, ask: Ask) -> tuple[str, ...]:
-            found, lost = await outlines.outline(sessions[j], self.render, ask)
+            session_outlines, lost = await outlines.outline(sessions[j], self.render, ask)
             await parts[j][0]
-            refined, further = await outlines.refine(chapters[j], found, self.space, self.k, self.render, ask)
+            refined, further = await outlines.refine(
+                chapters[j], session_outlines, self.space, self.k, self.render, ask
+            )
             chapters[j] = replace(chapters[j], outlines=refined)
             return lost + further
 
@@ -94,11 +96,11 @@ class H2Memory(Recall):
     async def learn(self, store: H2Store, ask: Ask) -> H2Store:
         """Return clusters and principles from all outlines so far, in place of those there were."""
         after = store.session_ids[-1] if store.session_ids else ""
-        found = store.outlines
-        labels = outlines.clusters(self._points(found), self.seed) if found else []
-        members = [[o for o, label in zip(found, labels) if label == c] for c in range(len(set(labels)))]
+        known_outlines = store.outlines
+        labels = outlines.clusters(self._points(known_outlines), self.seed) if known_outlines else []
+        members = [[o for o, label in zip(known_outlines, labels) if label == c] for c in range(len(set(labels)))]
         learned = await outlines.write_principles(members, self.seed, self.render, ask)
-        known = store.with_clusters({o.id: label for o, label in zip(found, labels)})
+        known = store.with_clusters({o.id: label for o, label in zip(known_outlines, labels)})
         snapshot = Snapshot(after, tuple(principle for principle, _ in learned))
         lost = tuple(f for _, failed in learned for f in failed)
         return replace(known, snapshots=(snapshot,), failed=known.failed + lost)
@@ -173,8 +175,10 @@ class H2Dialogues(H2Memory):
 
     async def _go_on(self, store: H2Store, sessions: Sequence[MemorySession], ask: Ask) -> H2Store:
         known = store.principles
-        told = await asyncio.gather(*(self._tell(session, len(known) + i, ask) for i, session in enumerate(sessions)))
-        chapters, learned, failed = zip(*told, strict=True) if told else ((), (), ())
+        results = await asyncio.gather(
+            *(self._tell(session, len(known) + i, ask) for i, session in enumerate(sessions))
+        )
+        chapters, learned, failed = zip(*results, strict=True) if results else ((), (), ())
         return replace(
             store,
             session_ids=(*store.session_ids, *(session.id for session in sessions)),
@@ -186,8 +190,8 @@ class H2Dialogues(H2Memory):
     async def _tell(
         self, session: MemorySession, number: int, ask: Ask
     ) -> tuple[SessionRecord, Principle, tuple[str, ...]]:
-        found, lost = await outlines.outline(session, self.render, ask)
-        own = tuple(replace(outline, cluster=number) for outline in found)
+        session_outlines, lost = await outlines.outline(session, self.render, ask)
+        own = tuple(replace(outline, cluster=number) for outline in session_outlines)
         chapter = SessionRecord(session.id, session.at, outlines=own)
         if not own:
             return chapter, Principle("", ""), lost
