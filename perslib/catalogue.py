@@ -167,7 +167,7 @@ def translate_code(source: str) -> str:
     lines = source.encode().splitlines(keepends=True)
     starts = list(accumulate(map(len, lines), initial=0))
     code = b"".join(lines)
-    nodes = {(node.lineno, node.col_offset): node for _, found in texts_in(source) for node in found}
+    nodes = {(node.lineno, node.col_offset): node for _, nodes in texts_in(source) for node in nodes}
     for (line, column), node in sorted(nodes.items(), reverse=True):
         start, end = starts[line - 1] + column, starts[node.end_lineno - 1] + node.end_col_offset
         code = code[:start] + json.dumps(translate(node.value), ensure_ascii=False).encode() + code[end:]

@@ -169,6 +169,18 @@ def test_no_function_is_named_by_what_was_done():
     assert [name for name in named if name.split("_")[-1].split()[-1] not in nouns] == []
 
 
+def test_variables_say_what_they_hold():
+    """No `found`, `said` or `kept`: a variable and a parameter are named by what is in them."""
+    words = {"said", "told", "heard", "beside", "whoever", "found", "kept", "apart"}
+    named = [
+        f"{file.relative_to(PACKAGE)}:{node.lineno} {name}"
+        for file in MODULES
+        for node in ast.walk(parsed(file))
+        if (name := node.arg if isinstance(node, ast.arg) else getattr(node, "id", "")) in words
+    ]
+    assert named == []
+
+
 def test_a_file_is_one_idea():
     code = [file.relative_to(PACKAGE).as_posix() for file in MODULES if len(file.read_text("utf-8").splitlines()) > 400]
     assert [name for name in code if "words" not in name] == [], "banks of text may be longer than code"

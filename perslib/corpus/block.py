@@ -149,7 +149,7 @@ class Cutter:
         self._listed, self._turns, self._events = sessions, turns, events
         #: Turns that only lead up to a reply (`perslib.corpus.by_reply`): neither evidence nor judged.
         self._leads = turns["leads"].to_numpy(bool) if "leads" in turns else np.zeros(len(turns), bool)
-        self._kept: dict[tuple[str, str], Block] = {}
+        self._blocks: dict[tuple[str, str], Block] = {}
 
     @cached_property
     def _session_rows(self) -> Rows:
@@ -177,11 +177,11 @@ class Cutter:
         The last blocks are kept, since many judges are asked about the same ones; whoever changes a frame changes a copy.
         """
         key = (user, scenario)
-        if key not in self._kept:
-            if len(self._kept) >= KEPT:
-                self._kept.clear()
-            self._kept[key] = self._cut(user, scenario, profile)
-        own_frames = self._kept[key]
+        if key not in self._blocks:
+            if len(self._blocks) >= KEPT:
+                self._blocks.clear()
+            self._blocks[key] = self._cut(user, scenario, profile)
+        own_frames = self._blocks[key]
         frames = ("evidence", "sessions", "targets", "events")
         return replace(own_frames, **{name: getattr(own_frames, name).copy(deep=False) for name in frames})
 

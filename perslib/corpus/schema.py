@@ -165,13 +165,13 @@ def reason_labels(language: str) -> dict[str, str]:
     return REASONS[language]
 
 
-def legal_reason(score: float, said: str | None, language: str) -> str:
+def legal_reason(score: float, given: str | None, language: str) -> str:
     """Return the label that a verdict with this score may have (PersTurnBench, section 3.2).
 
     From 4 on it is *satisfied*. Below 4 it is the given reason, in either language, and *other* if that is unknown or
     *satisfied*.
     """
-    reason = _KNOWN.get((said or "").strip().lower(), OTHER)
+    reason = _KNOWN.get((given or "").strip().lower(), OTHER)
     if round(score) >= 4:
         return reason_labels(language)[SATISFIED]
     return reason_labels(language)[OTHER if reason == SATISFIED else reason]

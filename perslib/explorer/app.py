@@ -107,7 +107,7 @@ class CasePanel(widgets.VBox):
         self.others = [user for user in users if user not in train]
         self.whose = make_field(widgets.Dropdown, "Whose memory", width="auto")
         self.build = button(state, "Build", self._build, "magic", "let the model write this memory")
-        self.asking, self.said, self.failed = RequestStatus(state), widgets.HTML(), widgets.HTML()
+        self.asking, self.message, self.failed = RequestStatus(state), widgets.HTML(), widgets.HTML()
         self._show_choices()
         self._follow()
         watch(state, self.user, state.open)
@@ -121,7 +121,7 @@ class CasePanel(widgets.VBox):
         super().__init__(
             [
                 bar(self.corpus, self.user, self.scenario, self.language),
-                *(bar(self.system, self.whose, self.build, self.asking), self.said, self.failed),
+                *(bar(self.system, self.whose, self.build, self.asking), self.message, self.failed),
             ]
         )
         self.add_class("pl-opened")
@@ -171,7 +171,7 @@ class CasePanel(widgets.VBox):
             self.whose.value = ""
         self.whose.layout.display = None if others else "none"
         self.build.layout.display = "none" if at_once else None
-        self.said.value = "" if at_once else div("empty", not_built(state.system))
+        self.message.value = "" if at_once else div("empty", not_built(state.system))
         try:
             if at_once and state.must_learn(state.system):
                 self._build()
@@ -193,7 +193,7 @@ class CasePanel(widgets.VBox):
         def show_memory(memory: UserMemory) -> None:
             if (state.opened, state.system) == (opened, system):
                 state.draft = Draft.of(memory)
-                self.said.value = ""
+                self.message.value = ""
 
         build_asking(self.asking, system, show_memory)
 
@@ -225,7 +225,7 @@ class Tabs(widgets.Tab):
 def judge_and_change(state: ExplorerState) -> widgets.Widget:
     """Return the reply and its verdict beside the memory that it comes from."""
     judging, change = JudgePanel(state), EditPanel(state)
-    return columns([judging], [judging.said, heading("Memory (editable)"), change])
+    return columns([judging], [judging.message, heading("Memory (editable)"), change])
 
 
 def _language(language: str) -> tuple[str, str]:

@@ -101,18 +101,18 @@ class EditPanel(widgets.VBox):
             judges = [self.state.judge(memory, written=False) for memory in memories]
             return list(await asyncio.gather(*(judge.judge(block, ask) for judge in judges)))
 
-        def show_effects(found: list[Sequence[Verdict]]) -> None:
+        def show_effects(verdicts: list[Sequence[Verdict]]) -> None:
             if not statements:
                 self.effects.value = div("empty", missing_memory(draft.memory))
                 return
-            scores = pd.Series([v[0].score for v in found], dtype=float)
+            scores = pd.Series([v[0].score for v in verdicts], dtype=float)
             effects = scores[0] - scores[1:]
             most = max(0.05, effects.abs().max())  # NaN, where nothing has a score, is not greater
             rows = [
                 {"id": s.id, "text": s.text, "effect": e, "width": e / most * 50, "known": e == e}
                 for s, e in zip(statements, effects)
             ]
-            error = next((v[0].error for v in found if v[0].error), "")
+            error = next((v[0].error for v in verdicts if v[0].error), "")
             self.effects.value = render_macro("effects", rows=rows, error=error)
 
         waiting = translate("Requesting {n} scores …", n=len(memories))
@@ -128,13 +128,15 @@ class EditPanel(widgets.VBox):
         block = replace(state.block, targets=targets.drop(columns="score"))
         memory = draft.memory
 
-        def show_effects(found: Sequence[Verdict]) -> None:
+        def show_effects(verdicts: Sequence[Verdict]) -> None:
             state.show_gold()
             for key in keys_of(block.targets):
                 state.journal.note("verdict", key)
-            scores = pd.Series([verdict.score for verdict in found], dtype=float)
+            scores = pd.Series([verdict.score for verdict in verdicts], dtype=float)
             wrong = (scores - targets["score"].astype(float)).abs()
-            cited = {s.id: [s.id in {e.strip().upper() for e in v.evidence} for v in found] for s in memory.statements}
+            cited = {
+                s.id: [s.id in {e.strip().upper() for e in v.evidence} for v in verdicts] for s in memory.statements
+            }
             rows = [
                 {"id": s.id, "text": s.text, "cited": sum(cited[s.id]), "error": wrong[cited[s.id]].mean()}
                 for s in memory.statements

@@ -229,7 +229,7 @@ class CandidatesPanel(SidesPanel):
         hint = mark("a JSONL file of candidates' replies; Enter loads it")
         self.file = make_field(widgets.Text, "File of replies", hint, _WIDE, continuous_update=False)
         self.turn = make_field(widgets.Dropdown, "Replayed turns", width=_WIDE)
-        self.said, self.loaded = widgets.HTML(), widgets.HTML()
+        self.message, self.loaded = widgets.HTML(), widgets.HTML()
         watch(state, self.turn, self._choose)
         watch(state, self.file, lambda file: self._take(file.strip()))
         self._take("")
@@ -237,7 +237,7 @@ class CandidatesPanel(SidesPanel):
         state.observe(self.clear, ["draft", "system"])
         self.children = [
             heading("Candidates' replies to the same turn"),
-            *(self.file, self.loaded, self.turn, self.said),
+            *(self.file, self.loaded, self.turn, self.message),
             *(bar(self.score, self.write), self.asking, self.shown),
         ]
 
@@ -283,7 +283,7 @@ class CandidatesPanel(SidesPanel):
             else "This corpus has no candidates' replies. Enter a file of replies.",
             n=n or len(places),
         )
-        self.said.value = line(message)
+        self.message.value = line(message)
         self.clear()
 
     def _choose(self, place: tuple[str, int] | None) -> None:

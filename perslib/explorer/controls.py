@@ -33,14 +33,14 @@ def render_macro(part: str, **values: Any) -> str:
     return fill(part, "explorer.html.j2", **values)
 
 
-def div(kind: str, said: object, role: str = "") -> str:
+def div(kind: str, content: object, role: str = "") -> str:
     """Return the text of one kind: `small`, `empty`, `nowhere` (what is wrong with it), `part` (a heading) …"""
-    return render_macro("div", kind=kind, text=str(said), role=role)
+    return render_macro("div", kind=kind, text=str(content), role=role)
 
 
-def line(said: str, kind: str = "said") -> str:
+def line(text: str, kind: str = "said") -> str:
     """Return what came of an action, as a line that screen readers speak."""
-    return render_macro("line", text=said, kind=kind)
+    return render_macro("line", text=text, kind=kind)
 
 
 def reply_place(session: str, turn: int) -> str:
@@ -48,9 +48,9 @@ def reply_place(session: str, turn: int) -> str:
     return translate("session {session}, reply {turn}", session=session, turn=turn + 1)
 
 
-def heading(said: str) -> widgets.HTML:
+def heading(text: str) -> widgets.HTML:
     """Return the heading of a part of a panel; translated here."""
-    return widgets.HTML(f"<h3 class='pl-h'>{translate(said)}</h3>")
+    return widgets.HTML(f"<h3 class='pl-h'>{translate(text)}</h3>")
 
 
 def bar(*children: widgets.Widget) -> widgets.HBox:
@@ -181,8 +181,8 @@ class RequestStatus(widgets.HBox):
         money = None if now.cost is None or before.cost is None else now.cost - before.cost
         return paragraph(cost, translate("Cost: {money:.4f}.", money=money) if money else "")
 
-    def _show(self, kind: str, said: str) -> None:
-        self._line.value = line(said, kind) if said else ""
+    def _show(self, kind: str, message: str) -> None:
+        self._line.value = line(message, kind) if message else ""
         buttons = {"asking": [self._cancel], "asked": []}.get(kind, [self._again])
         self.children = [self._line, *buttons]
 

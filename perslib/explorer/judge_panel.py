@@ -73,7 +73,7 @@ class JudgePanel(JudgeButtons):
         tip = mark("by what everybody likes and by the statements on this user; asks no model")
         self.quick = button(state, "Score at once", self.judge_at_once, "bolt", tip)
         asks, gold = bar(self.quick, self.score, self.write, self.follow), bar(self.show_gold, self.gold)
-        self.said = widgets.VBox([asks, self.asking, self.shown, self.edits, gold])
+        self.message = widgets.VBox([asks, self.asking, self.shown, self.edits, gold])
         self._on_block()
 
     # -- which reply ------------------------------------------------------------------------------------------
@@ -135,12 +135,12 @@ class JudgePanel(JudgeButtons):
             self.asking.fail(missing_memory(None))
             return
 
-        def show_verdicts(found: Sequence[Verdict]) -> None:
+        def show_verdicts(verdicts: Sequence[Verdict]) -> None:
             self.changing.clear()
             self._is_at_once, self.edits.children = False, []
-            self._seen = [shares_of(_last_edit(draft), found[0]), *self._seen][:KEPT]
-            state.show_verdict(found[0])
-            verdict = verdict_html(found[0], state.block, draft.memory)
+            self._seen = [shares_of(_last_edit(draft), verdicts[0]), *self._seen][:KEPT]
+            state.show_verdict(verdicts[0])
+            verdict = verdict_html(verdicts[0], state.block, draft.memory)
             self.shown.value = verdict + (render_macro("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
         label = translate("The judge reads the reply and writes …" if written else "The judge reads the reply …")
@@ -152,15 +152,15 @@ class JudgePanel(JudgeButtons):
         if block is None:
             return
 
-        def show_verdicts(found: AtOnce) -> None:
+        def show_verdicts(result: AtOnce) -> None:
             self._is_at_once = True
             made = _last_edit(draft) if draft else translate("as built")
-            self._seen = [shares_of(made, found.verdict), *self._seen][:KEPT]
-            state.show_verdict(found.verdict)
+            self._seen = [shares_of(made, result.verdict), *self._seen][:KEPT]
+            state.show_verdict(result.verdict)
             shown = verdict_html(
-                replace(found.verdict, evidence=()), state.block, found.memory
+                replace(result.verdict, evidence=()), state.block, result.memory
             )  # bars open what it cites
-            shown += render_macro("parts", rows=found.why["parts"], mean=found.why["mean"], evidence=state.evidence)
+            shown += render_macro("parts", rows=result.why["parts"], mean=result.why["mean"], evidence=state.evidence)
             self.shown.value = shown + (render_macro("changes", rows=self._seen) if len(self._seen) > 1 else "")
 
         memory = draft.memory if draft else None
@@ -171,8 +171,8 @@ class JudgePanel(JudgeButtons):
             assert scoring is not None
             return await (await asyncio.wrap_future(scoring)).would_change(ask)
 
-        def show_changes(found: Changes) -> None:
-            changes, edits = found
+        def show_changes(of_target: Changes) -> None:
+            changes, edits = of_target
             offered = self._offer(edits) if isinstance(memory, PreferenceMemory) else []
             self.edits.children = [widgets.HTML(render_macro("would_change", rows=changes)), *offered]
 

@@ -237,8 +237,8 @@ class RatePanel(widgets.VBox):
             saved = translate("Saved: {score} for {place}.", score=rating.score, place=_place(key))
             self._tell(saved, "said")
 
-    def _tell(self, said: str, kind: str = "failed") -> None:
-        self.message.value = line(said, kind)
+    def _tell(self, message: str, kind: str = "failed") -> None:
+        self.message.value = line(message, kind)
 
 
 def _place(key: Key) -> str:

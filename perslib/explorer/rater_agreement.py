@@ -86,8 +86,8 @@ class RaterAgreement(widgets.VBox):
         async def judge_blocks(ask: Ask) -> list[Sequence[Verdict]]:
             return await asyncio.gather(*(judge.judge(block, ask) for block in blocks))
 
-        def show_agreement(found: list[Sequence[Verdict]]) -> None:
-            self.verdicts = make_verdict_frame(judge, state.corpus, state.backbone, blocks, found)
+        def show_agreement(verdicts: list[Sequence[Verdict]]) -> None:
+            self.verdicts = make_verdict_frame(judge, state.corpus, state.backbone, blocks, verdicts)
             for key in keys_of(own):
                 state.journal.note("verdict", key)
             self.update()

@@ -48,12 +48,12 @@ class UsersPanel(widgets.VBox):
         options = [(translate(label), name) for name, (label, _) in ORDERS.items()]
         self.order = make_field(widgets.Dropdown, "Sort by", options=options)
         self.search = make_field(widgets.Text, "Search", "words in the statements of all memories", "24em")
-        self.said, self.rows = widgets.HTML(), widgets.VBox()
+        self.message, self.rows = widgets.HTML(), widgets.VBox()
         self.reading, self.judging = RequestStatus(state), RequestStatus(state)
         watch(state, self.order, self.show)
         watch(state, self.search, self.show)
         state.observe(self.read, "system")
-        super().__init__([bar(self.order, self.search), self.said, self.reading, self.judging, self.rows])
+        super().__init__([bar(self.order, self.search), self.message, self.reading, self.judging, self.rows])
         self.read()
         judging = partial(asyncio.to_thread, judge_errors, state.corpus)
         self.judging.start(
@@ -76,8 +76,8 @@ class UsersPanel(widgets.VBox):
             method = partial(self._statements, name)
             self.reading.start(method, partial(self._read, name), translate("The memories are read …"), asks=False)
 
-    def _read(self, name: str, found: Statements) -> None:
-        self._built[name] = found
+    def _read(self, name: str, statements: Statements) -> None:
+        self._built[name] = statements
         self.show()
 
     def _show_errors(self, errors: pd.Series) -> None:
@@ -107,7 +107,7 @@ class UsersPanel(widgets.VBox):
             )
             for row in table.to_dict("records")
         ]
-        self.said.value = div(
+        self.message.value = div(
             "caption",
             translate(
                 "{n} of {users} users. Strictness: everybody's mean minus this user's. Error: mean distance of the learned "

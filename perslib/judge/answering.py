@@ -246,9 +246,9 @@ class _Model:
         self._idf = {size: weigh_ngrams(read.counts[size][used]) for size in SIZES}
         few = np.random.default_rng(seed).permutation(used)[:LATENT_TEXTS]
         pairs = weigh_rows(read.counts[2][few], self._idf[2], sublinear=True)
-        self._kept = np.flatnonzero(np.bincount(pairs.indices, minlength=COLUMNS) > 2)
-        dimensions = min(DIMENSIONS, len(few) - 1, len(self._kept) - 1)
-        self._latent = TruncatedSVD(dimensions, random_state=seed).fit(pairs[:, self._kept])
+        self._columns = np.flatnonzero(np.bincount(pairs.indices, minlength=COLUMNS) > 2)
+        dimensions = min(DIMENSIONS, len(few) - 1, len(self._columns) - 1)
+        self._latent = TruncatedSVD(dimensions, random_state=seed).fit(pairs[:, self._columns])
         self._trees = grow_trees(self.compare(read), [kind in ("", ANY) for kind in swapped.kinds], TREES, seed)
 
     def chances(self, read: _Read) -> Floats:
@@ -273,7 +273,7 @@ class _Model:
                 common = _product(there[reply], is_there[other])
                 columns += [common / whole[reply], common / whole[other]]
             if size == 2:
-                latent = self._latent.transform(rows[:, self._kept])
+                latent = self._latent.transform(rows[:, self._columns])
                 latent /= np.maximum(np.linalg.norm(latent, axis=1, keepdims=True), 1e-9)
                 columns += [(latent[part] * latent[other]).sum(axis=1) for part in (reply, begins) for other in others]
         lengths = np.log1p(np.array([len(text) for text in read.texts], float))[read.at]

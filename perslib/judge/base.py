@@ -192,9 +192,9 @@ class VerdictRows:
         self._rows: list[dict[str, object]] = []
         self._frame = GrowingFrame()
 
-    def add(self, found: tuple[Block, Sequence[Verdict]], candidates: Iterable[str | None] = RECORDED) -> None:
+    def add(self, judged: tuple[Block, Sequence[Verdict]], candidates: Iterable[str | None] = RECORDED) -> None:
         """Add a block and its verdicts, a row a target."""
-        block, verdicts = found
+        block, verdicts = judged
         if len(verdicts) != len(block):
             raise PerslibError(
                 f"Judge {self._judged_by['judge']!r} gave {len(verdicts)} verdicts for the {len(block)} targets of {block.id}."

@@ -44,7 +44,7 @@ class Blinded(OnAnotherJudge):
             if name in turns
         }
         if "earlier" in turns:
-            texts["earlier"] = turns["earlier"].map(lambda said: type(said)([self.unseen] * len(said)))
+            texts["earlier"] = turns["earlier"].map(lambda turns: type(turns)([self.unseen] * len(turns)))
         return turns.assign(**texts)
 
     def _blank_messages(self, messages: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:

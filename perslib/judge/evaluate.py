@@ -230,8 +230,8 @@ def _each(
         backbone.each(method, items, sink, **work_options)
         return
 
-    def keep_notes(found: tuple[T, dict[Key, BuildRecord]]) -> None:
-        result, notes = found
+    def keep_notes(judged: tuple[T, dict[Key, BuildRecord]]) -> None:
+        result, notes = judged
         noting.notes.update(notes)
         sink(result)
 

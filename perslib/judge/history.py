@@ -303,15 +303,15 @@ class Nearest(Judge):
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Return one verdict a target, citing the turns its score is the mean of."""
-        return [self._verdict(found) for found in self._retrieval.anchors(block, self.k)]
+        return [self._verdict(anchors) for anchors in self._retrieval.anchors(block, self.k)]
 
-    def _verdict(self, found: Sequence[Anchor]) -> Verdict:
-        if not found:
+    def _verdict(self, anchors: Sequence[Anchor]) -> Verdict:
+        if not anchors:
             return NO_HISTORY
-        weights = [max(a.similarity, 0) + 0.001 if self.weighted else 1 for a in found]
-        mean = np.average([a.score for a in found], weights=weights)
+        weights = [max(a.similarity, 0) + 0.001 if self.weighted else 1 for a in anchors]
+        mean = np.average([a.score for a in anchors], weights=weights)
         score = float(round_to_scale(mean, self.rounded))
-        return Verdict(raw=score, evidence=tuple(a.id for a in found), mode="computed")
+        return Verdict(raw=score, evidence=tuple(a.id for a in anchors), mode="computed")
 
 
 def nearest_baselines(rounded: Rounding = None) -> list[Judge]:

@@ -255,10 +255,10 @@ def check_stored_answer(record: Any) -> str | None:
     return None if all(map(_is_token, record.get("logprobs") or ())) else "logprobs hold what is no token"
 
 
-def _is_token(found: Any) -> bool:
+def _is_token(item: Any) -> bool:
     """Return whether it is a `TokenLogprob`, as JSON gives it back."""
     try:
-        pairs = [*found.get("top", []), [found["token"], found["logprob"]]]
+        pairs = [*item.get("top", []), [item["token"], item["logprob"]]]
         return all(isinstance(text, str) and isinstance(value, int | float) for text, value in pairs)
     except (AttributeError, KeyError, TypeError, ValueError):
         return False
@@ -283,7 +283,7 @@ def whole_characters(text: str) -> str:
     """Return JSON with the replacement character in place of every half of a character (an unpaired surrogate)."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
-    return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
+    return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], text)
 
 
 _ESCAPE = re.compile(

@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 #: Expressions for what a reply and a request can hold, by name.
 _IN_REPLY, _IN_REQUEST = (
-    {name: re.compile("|".join(found), re.IGNORECASE | re.MULTILINE) for name, found in _CUES[side].items()}
+    {name: re.compile("|".join(cues), re.IGNORECASE | re.MULTILINE) for name, cues in _CUES[side].items()}
     for side in ("reply", "request")
 )
 _BOLD = re.compile(r"\*\*[^*\n]+\*\*")
@@ -112,27 +112,27 @@ def _request(text: str) -> dict[str, float]:
     }
 
 
-def _between(said: TurnContext) -> dict[str, float]:
-    asked, replied = _pairs(said.request), _pairs(said.reply)
-    numbers = set(_NUMBER.findall(said.request))
-    before = said.replies[-1] if said.replies else ""
-    growth = _reply(said.reply)["length"] - _reply(before)["length"]
+def _between(turn: TurnContext) -> dict[str, float]:
+    asked, replied = _pairs(turn.request), _pairs(turn.reply)
+    numbers = set(_NUMBER.findall(turn.request))
+    before = turn.replies[-1] if turn.replies else ""
+    growth = _reply(turn.reply)["length"] - _reply(before)["length"]
     return {
-        "foreign": float(bool(said.request) and _has(_CJK, said.request) != _has(_CJK, said.reply)),
+        "foreign": float(bool(turn.request) and _has(_CJK, turn.request) != _has(_CJK, turn.reply)),
         "answers": _share(asked, replied),
-        "on_task": _share(_pairs(said.task), replied),
-        "keeps_numbers": len(numbers & set(_NUMBER.findall(said.reply))) / len(numbers) if numbers else 1.0,
+        "on_task": _share(_pairs(turn.task), replied),
+        "keeps_numbers": len(numbers & set(_NUMBER.findall(turn.reply))) / len(numbers) if numbers else 1.0,
         "price_missing": float(
-            bool(_IN_REQUEST["asks_price"].search(said.request)) and not _IN_REPLY["price"].search(said.reply)
+            bool(_IN_REQUEST["asks_price"].search(turn.request)) and not _IN_REPLY["price"].search(turn.reply)
         ),
         "repeats_reply": _share(replied, _pairs(before)),
-        "growth": growth if said.replies else 0.0,
-        "from_task": _share(asked, _pairs(said.task)),
-        "repeats_request": max((_share(asked, _pairs(r)) for r in said.requests), default=0.0),
+        "growth": growth if turn.replies else 0.0,
+        "from_task": _share(asked, _pairs(turn.task)),
+        "repeats_request": max((_share(asked, _pairs(r)) for r in turn.requests), default=0.0),
         "refers_back": _share(asked, _pairs(before)),
-        "first": float(not said.replies),
-        "turn": _log(len(said.replies)),
-        "complaints_before": _log(sum(_request(r)["complaint"] for r in said.requests)),
+        "first": float(not turn.replies),
+        "turn": _log(len(turn.replies)),
+        "complaints_before": _log(sum(_request(r)["complaint"] for r in turn.requests)),
     }
 
 
@@ -155,9 +155,9 @@ class TurnContext:
 
 
 @lru_cache(maxsize=KEPT)
-def measure_traits(said: TurnContext) -> np.ndarray:
+def measure_traits(turn: TurnContext) -> np.ndarray:
     """Return the features of one turn, in the order of `NAMES`."""
-    traits = {**_reply(said.reply), **_request(said.request), **_between(said)}
+    traits = {**_reply(turn.reply), **_request(turn.request), **_between(turn)}
     return np.array([traits[name] for name in NAMES])
 
 

@@ -61,7 +61,7 @@ class MeasuredMemory(UserMemory):
 
         None where there is no such trait.
         """
-        if self.traits is None or not self.traits.told:
+        if self.traits is None or not self.traits.statements:
             return None
         words, values = read_phrases("measured", self.language), _measure_turns([read_target_turn(target)])[0]
         sentences = [
@@ -71,7 +71,7 @@ class MeasuredMemory(UserMemory):
                 if TRAITS[name] == "mark"
                 else _format_trait(name, values[i]),
             )
-            for name, i in self.traits.told
+            for name, i in self.traits.statements
         ]
         score = f"{self.traits.score(values):.1f}"
         return words["here"].format(traits=words["join"].join(sentences), score=score)
@@ -111,11 +111,11 @@ class MeasuredSystem(MemorySystem):
         traits = Traits(said_there, rated["score"].to_numpy(float))
         ids = [turn_id(*row) for row in rated[["scenario", "session", "turn"]].itertuples(index=False)]
         own = tuple(self._statements(traits, ids, first=len(statements) + 1))
-        trait_of = {s.id: name for s, (name, _) in zip(own, traits.told)}
+        trait_of = {s.id: name for s, (name, _) in zip(own, traits.statements)}
         return replace(memory, statements=(*statements, *own), turns=tuple(ids), traits=traits, trait_of=trait_of)
 
     def _statements(self, traits: Traits, ids: list[str], first: int) -> Iterator[Statement]:
-        for name, i in traits.told:
+        for name, i in traits.statements:
             high, low, cut = traits.contrast(i, name)
             filled = {"high": _format_compared(name, high), "low": _format_compared(name, low), "cut": cut}
             cited = tuple(ids[k] for k in traits.find_extreme_turns(i))
@@ -128,8 +128,8 @@ class MeasuredSystem(MemorySystem):
 class Traits:
     """The traits of a user's rated replies and the ridge regression of the scores on them."""
 
-    def __init__(self, said: list[TurnContext], scores: Array):
-        self.values, self.scores = _measure_turns(said), scores
+    def __init__(self, contexts: list[TurnContext], scores: Array):
+        self.values, self.scores = _measure_turns(contexts), scores
         self._mean, self._spread = self.values.mean(0), np.maximum(self.values.std(0), 0.05)
         self._z = (self.values - self._mean) / self._spread
         n, off = len(scores), scores - scores.mean()
@@ -137,7 +137,7 @@ class Traits:
         self.correlations = self._z.T @ off / n / max(float(scores.std()), 1e-9)
         names = list(TRAITS)
         worth = [i for i in np.argsort(-np.abs(self.correlations), kind="stable") if self._says(names[i], i)]
-        self.told = [(names[i], int(i)) for i in worth[:SAID_AT_MOST]]
+        self.statements = [(names[i], int(i)) for i in worth[:SAID_AT_MOST]]
 
     def _says(self, name: str, i: int) -> bool:
         """Return whether a trait is worth a sentence: beyond one standard error of no correlation, in whose direction
@@ -157,7 +157,7 @@ class Traits:
     def without(self, names: Collection[str]) -> Traits:
         """Return the same with these traits neither told nor weighed."""
         copied = copy(self)
-        copied.told = [(name, i) for name, i in self.told if name not in names]
+        copied.statements = [(name, i) for name, i in self.statements if name not in names]
         copied.weights = np.where([name in names for name in TRAITS], 0.0, self.weights)
         return copied
 
@@ -182,8 +182,8 @@ def split_scores(scores: Array) -> int:
     return min(cuts, key=lambda s: abs((scores >= s).mean() - 0.5), default=4)
 
 
-def _measure_turns(said: list[TurnContext]) -> Array:
-    return np.array([measure_traits(s)[_COLUMNS] for s in said])
+def _measure_turns(contexts: list[TurnContext]) -> Array:
+    return np.array([measure_traits(s)[_COLUMNS] for s in contexts])
 
 
 def _format_compared(trait: str, value: float) -> str:

@@ -189,7 +189,8 @@ class Retrieval:
         scores = history["score"].to_numpy(float, na_value=np.nan).tolist()
         turns = list(map(Anchor, map(turn_id, *known[:3]), *known, scores, reason))
         return [
-            tuple(replace(turns[i], similarity=near) for i, near in found) for found in self.nearest(block, k, strategy)
+            tuple(replace(turns[i], similarity=near) for i, near in nearest)
+            for nearest in self.nearest(block, k, strategy)
         ]
 
 

@@ -193,8 +193,8 @@ def statements_of(answer: Answer, ids: Sequence[str]) -> list[Statement]:
     return [_statement(f"M{i}", f, task, s, ids) for i, (f, task, s) in enumerate(stated, 1)]
 
 
-def _statement(id: str, field: str, task: str | None, said: dict[str, Any], ids: Sequence[str]) -> Statement:
-    named, cited = dict(enumerate(ids, 1)), dict.fromkeys(said["turns"])
+def _statement(id: str, field: str, task: str | None, statement: dict[str, Any], ids: Sequence[str]) -> Statement:
+    named, cited = dict(enumerate(ids, 1)), dict.fromkeys(statement["turns"])
     turns = tuple(named[n] for n in cited if n in named)
     unfounded = tuple(str(n) for n in cited if n not in named)
-    return Statement(id, field, said["statement"].strip(), turns, task, unfounded)
+    return Statement(id, field, statement["statement"].strip(), turns, task, unfounded)

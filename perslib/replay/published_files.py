@@ -49,7 +49,7 @@ def read_replies(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame
     """
     lines, rows = read_lines(path, "reply", corpus), []
     for line in lines:
-        response, candidate = line.said["response"], _whose(line)
+        response, candidate = line.fields["response"], _whose(line)
         missing = not response or not response.strip()
         why = line.record.get("error")
         error = (why if isinstance(why, str) and why else EMPTY) if missing else None
@@ -63,7 +63,7 @@ def read_replies(path: Path | str, corpus: Corpus | None = None) -> pd.DataFrame
 
 def _whose(line: PublishedLine) -> str:
     """Return whose reply it is; a name in `candidate_name`, a key of ours, stays as it is."""
-    name: str = line.said["candidate"]
+    name: str = line.fields["candidate"]
     return name if line.record.get("candidate_name") else _candidate(name, _context(line))
 
 
@@ -79,7 +79,7 @@ def _candidate(name: str, context: str) -> str:
 
 def _context(line: PublishedLine) -> str:
     """Return what the candidate was shown beside the prefix; "recorded" where the line does not say."""
-    mode = line.said.get("context")
+    mode = line.fields.get("context")
     return CONTEXTS.get(mode, mode) if isinstance(mode, str) and mode else "recorded"
 
 
@@ -207,7 +207,7 @@ def _read_verdicts(path: Path | str, corpus: Corpus | None, kind: Literal["score
 
 
 def _verdict(line: PublishedLine) -> Record:
-    judgement = line.said
+    judgement = line.fields
     raw, method = judgement["raw"], line.record.get("calibration_method")
     error = NO_SCORE if raw is None else None
     if line.record.get("parse_ok") is False:
@@ -227,7 +227,7 @@ def _verdict(line: PublishedLine) -> Record:
 
 def _judge(line: PublishedLine) -> Record:
     """Return which judge, the model behind it, its memory and its prompt, from whichever keys the program wrote."""
-    judgement = line.said
+    judgement = line.fields
     model, baseline, memory = judgement.get("model"), line.record.get("baseline_name"), judgement.get("memory_model")
     remembers = bool(line.record.get("with_memory", memory not in (None, "none")))
     version = judgement.get("memory_version") or "structured"

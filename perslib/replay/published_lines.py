@@ -45,7 +45,7 @@ class PublishedLine(NamedTuple):
 
     place: str
     turn: dict[str, Any]
-    said: Record
+    fields: Record
     record: Record
 
 
@@ -171,7 +171,7 @@ def read_turns(path: Path | str, corpus: Corpus) -> pd.DataFrame:
     are let be.
     """
     lines = read_lines(path, "turn", corpus)
-    turns = keep_last([{"inclusion": line.said.get("inclusion")} for line in lines], lines, TURN, strict=True)
+    turns = keep_last([{"inclusion": line.fields.get("inclusion")} for line in lines], lines, TURN, strict=True)
     turns = coerce(turns, "replay_turns", Path(path).name)
     without = int(turns["inclusion"].isna().sum())
     if 0 < without < len(turns):
@@ -187,5 +187,5 @@ def read_labels(path: Path | str) -> pd.DataFrame:
     Columns: user, scenario, session, turn, candidate, gold.
     """
     lines = read_lines(path, "label", columns=[*KEY, "score"])
-    rows = [{"candidate": line.said["candidate"], "gold": line.said["score"]} for line in lines]
+    rows = [{"candidate": line.fields["candidate"], "gold": line.fields["score"]} for line in lines]
     return keep_last(rows, lines, KEY, strict=True)

@@ -46,19 +46,19 @@ def name_differences(corpus: Corpus, replies: pd.DataFrame) -> pd.Series:
     known = known.sample(min(len(known), MOST), random_state=SEED).sort_index()
     usual = [(block.user, read_target_turn(target)) for block, _ in blocks_of(corpus, known) for target in block]
     by_user = len({user for user, _ in usual}) > 1
-    groups = np.array([user if by_user else f"{said.scenario}/{said.session}" for user, said in usual], object)
+    groups = np.array([user if by_user else f"{turn.scenario}/{turn.session}" for user, turn in usual], object)
     if len(usual) < FEWEST or len(set(groups)) < 2:
         return differences
-    spelled = _count_spellings(groups, [said.reply for _, said in usual])
+    spelled = _count_spellings(groups, [turn.reply for _, turn in usual])
     by_others = {three for three, count in spelled.items() if count > 1}
-    rows = np.array([_measure(said, by_others) for _, said in usual])
+    rows = np.array([_measure(turn, by_others) for _, turn in usual])
     own_rows = [(rows[groups != group], rows[groups == group]) for group in sorted(set(groups))]
     reach = np.quantile(np.concatenate([_learn_distances(rest)(own)[0] for rest, own in own_rows]), WITHIN)
     measure_distances = _learn_distances(rows)
-    measure = cache(lambda said: _measure(said, spelled.keys()))
+    measure = cache(lambda turn: _measure(turn, spelled.keys()))
     given = replies[replies["response"].fillna("").str.strip() != ""]
     for block, places in blocks_of(corpus, given):
-        past = [measure(said) for said in read_evidence_turns(block.evidence)]
+        past = [measure(turn) for turn in read_evidence_turns(block.evidence)]
         own = np.quantile(measure_distances(np.array(past))[0], WITHIN) if past else 0.0
         shown = replace(block, targets=block.targets.assign(response=given.loc[places, "response"].to_numpy()))
         distances, most = measure_distances(np.array([measure(read_target_turn(target)) for target in shown]))
@@ -79,10 +79,10 @@ def _spell(words: Sequence[str]) -> set[str]:
     return {text[i : i + 3] for i in range(len(text) - 2)} if words else set()
 
 
-def _measure(said: TurnContext, spelled: Set[str]) -> list[float]:
+def _measure(turn: TurnContext, spelled: Set[str]) -> list[float]:
     """Return the `FEATURES` of a reply."""
-    words, wrote = tokens(said.reply), tokens(" ".join([said.task, *said.requests, said.request]))
-    characters, threes, pairs = "".join(said.reply.split()), _spell(words), set(pairwise(words))
+    words, wrote = tokens(turn.reply), tokens(" ".join([turn.task, *turn.requests, turn.request]))
+    characters, threes, pairs = "".join(turn.reply.split()), _spell(words), set(pairwise(words))
     known, asked = set(words), set(wrote)
     return [
         math.log1p(len(words)),

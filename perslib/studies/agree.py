@@ -290,9 +290,9 @@ def _describe_open(table: pd.DataFrame) -> list[str]:
     return notes
 
 
-def show_table(found: Agreement) -> pd.DataFrame:
+def show_table(agreement: Agreement) -> pd.DataFrame:
     """Return the table as people read it, columns without a value left out."""
-    table = found.table
+    table = agreement.table
     columns = {"judge": table["judge"], "users": table["users"], "items": table["items"]}
     digits = {
         "pearson": "r",
@@ -310,26 +310,32 @@ def show_table(found: Agreement) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def find_below(found: Agreement, metric: str, bound: float) -> list[str]:
+def find_below(agreement: Agreement, metric: str, bound: float) -> list[str]:
     """Return the judges whose value of a metric is not as good as a bound; of errors, those above it."""
-    judges = found.table[~found.table["judge"].isin((*CONTROLS, PEOPLE))]
+    judges = agreement.table[~agreement.table["judge"].isin((*CONTROLS, PEOPLE))]
     sign = -1 if metric in LOWER_IS_BETTER else 1
     return judges[~(sign * judges[metric] >= sign * bound)]["judge"].tolist()
 
 
-def write_page(found: Agreement, path: Path) -> Path:
+def write_page(agreement: Agreement, path: Path) -> Path:
     """Write the page, and the table beside it as CSV; return the page's path."""
     from perslib.report.page.single import write_single_page
     from perslib.report.show import plots
     from perslib.report.show.style import figure_style
 
     figure_style()
-    panels = plots.stack(found.table, ["pearson", "wc_pearson", "mae"])
+    panels = plots.stack(agreement.table, ["pearson", "wc_pearson", "mae"])
     figure = plots.intervals(panels, rows="judge", panels="quantity", muted=[*CONTROLS, PEOPLE])
-    found.table.to_csv(path.with_suffix(".csv"), index=False)
+    agreement.table.to_csv(path.with_suffix(".csv"), index=False)
     caption = "Agreement with people's labels, with 95 % intervals over users; grey: controls, which know no reply, and other people."
     return write_single_page(
-        path, "Do these judges agree with people?", found.answer, figure, caption, show_table(found), found.notes
+        path,
+        "Do these judges agree with people?",
+        agreement.answer,
+        figure,
+        caption,
+        show_table(agreement),
+        agreement.notes,
     )
 
 

@@ -117,7 +117,7 @@ def _mean_by_item(frame: pd.DataFrame, item: str, metric: str, scale: str | None
     return values.groupby(known[item].astype(str)).mean()
 
 
-def show_table(found: LogComparison) -> pd.DataFrame:
+def show_table(comparison: LogComparison) -> pd.DataFrame:
     """Return the table as people read it."""
     cells = [
         {
@@ -125,7 +125,7 @@ def show_table(found: LogComparison) -> pd.DataFrame:
             "difference": with_interval(*row[name_bounds("difference")].astype(float)), "p": format_number(row["difference_p_holm"]),
             "higher": row["higher"], "lower": row["lower"],
         }
-        for _, row in found.table.iterrows()
+        for _, row in comparison.table.iterrows()
     ]  # fmt: skip
     return pd.DataFrame(cells)
 

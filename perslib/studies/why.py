@@ -104,8 +104,8 @@ async def find_edits(
     given = (await judge.ask_panel(block, ask))[1]
     whole, values = judge.population.explain(*case.inputs), columns(case.targets)
 
-    def score(said: Sequence[Statement]) -> float:
-        parts = say_statements(whole, columns, values, said, judge.width)
+    def score(statements: Sequence[Statement]) -> float:
+        parts = say_statements(whole, columns, values, statements, judge.width)
         return float(judge.expect(case, parts.prediction, given)[0])
 
     now, edits = score(statements), []

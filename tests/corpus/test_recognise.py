@@ -103,7 +103,7 @@ def test_whose_reply_won_is_read_by_side_by_model_and_by_strength(tmp_path):
         ("a.zip", {"read.me": "x"}, "holds no table"),
         ("a.zip", b"none", "cannot be unpacked"),
         ("a.csv.gz", b"none", "cannot be unpacked"),
-        ("a.csv.gz", gzip.compress(b"a,b\n" * 99), "holds more than 99 bytes"),
+        ("a.csv.gz", gzip.compress(b"a,b\n" * 99, mtime=0), "holds more than 99 bytes"),
         ("a.db", b"none" * 99, "is no readable SQLite database"),
         ("a.db", b"", "a.db: is empty"),
     ],

@@ -207,7 +207,7 @@ def test_every_candidate_is_judged_and_the_best_comes_first(replayed, state, cor
         return verdict(found[0] if found else 3)
 
     state.backbone.reply = judged
-    assert f"{len(here)} candidates answered" in replayed.said.value
+    assert f"{len(here)} candidates answered" in replayed.message.value
     replayed.score.click()
     assert len(questions(state)) == len(here) + 1
     shown = re.findall(r"<b>([^<]+)</b>", replayed.shown.value)
@@ -242,7 +242,7 @@ def test_a_replayed_turn_is_opened_by_choosing_it(replayed, state, corpus):
     free = [place for place in _turns(state) if place not in options]
     state.at = free[0]
     assert replayed.turn.value is None and replayed.score.disabled
-    assert f"{len(options)} turns of this user and scenario were" in replayed.said.value
+    assert f"{len(options)} turns of this user and scenario were" in replayed.message.value
 
 
 def test_replies_come_from_a_file(replayed, state, home):
@@ -284,7 +284,7 @@ def test_a_corpus_without_candidates_says_so_and_texts_show_as_texts(home):
     state = looking_at(corpus)
     state.backbone.reply = lambda r: verdict(2, EVIL)
     two, _, replayed = compare(state).children
-    assert "has no candidates" in replayed.said.value and replayed.score.disabled
+    assert "has no candidates" in replayed.message.value and replayed.score.disabled
     two.memories[0].value = NONE
     two.write.click()
     assert "alert(1)" in two.shown.value and "<script" not in two.shown.value

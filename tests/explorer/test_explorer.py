@@ -567,7 +567,7 @@ def test_corpus_and_language_can_be_changed_in_place(model, server, corpus):
     shown.children[1].corpus.value = "sample/zh"
     assert shown.state.corpus.name == "sample/zh" and shown.state.prompts == "zh"
     shown.children[1].system.value = "structured"
-    assert shown.state.draft is None and "生成" in shown.children[1].said.value
+    assert shown.state.draft is None and "生成" in shown.children[1].message.value
     shown.children[1].system.value = "scores"
     assert shown.state.draft is not None
     shown.children[1].scenario.value = shown.state.scenarios[shown.state.user][2]

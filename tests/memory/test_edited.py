@@ -173,7 +173,7 @@ def test_a_measured_statement_switched_off_is_not_told_of_the_reply_either(block
     target = next(iter(block))
     draft = Draft.of(memory).switch(first.id, on=False)
     fewer = draft.memory
-    assert len(fewer.traits.told) == len(memory.traits.told) - 1
+    assert len(fewer.traits.statements) == len(memory.traits.statements) - 1
     assert len(fewer.describe_target(target)) < len(memory.describe_target(target))
     save_draft(draft, "fewer")
     again = read_draft("fewer", block)

@@ -112,8 +112,8 @@ def test_the_traits_of_a_reply_are_those_of_the_statements(sample: list[tuple[Bl
             assert not named
             continue
         said = [part.rpartition(": ")[0] for part in about.partition("; going by")[0].split(", ")]
-        assert said == named == [read_phrases("traits", "en")[name] for name, _ in memory.traits.told]
-        for name, i in memory.traits.told:
+        assert said == named == [read_phrases("traits", "en")[name] for name, _ in memory.traits.statements]
+        for name, i in memory.traits.statements:
             high, low, _ = memory.traits.contrast(i, name)
             assert (high - low) * memory.traits.correlations[i] > 0
         blocks += 1
@@ -130,7 +130,7 @@ def test_a_trait_whose_sentence_would_contradict_its_correlation_is_not_told() -
     i = list(TRAITS).index("prices")
     high, low, cut = traits.contrast(i, "prices")
     assert cut == 4 and high > low and traits.correlations[i] < -1 / np.sqrt(len(rows))
-    assert "prices" not in dict(traits.told)
+    assert "prices" not in dict(traits.statements)
     assert not any(s.text.startswith("prices") for s in built(MeasuredSystem(), block).statements)
 
 

@@ -211,11 +211,11 @@ def _is_subheader(row: Any) -> bool:
     return bool(cells) and cells <= {"Response", "Open-Ended Response", "Other (please specify)"}
 
 
-def _find_questions(found: Records) -> dict[str, str]:
+def _find_questions(records: Records) -> dict[str, str]:
     """Return the name that each column has by its question, where the second and third row of a table are Qualtrics' own."""
-    if len(found) < 3 or any(not isinstance(row, dict) for _, row, _ in found[:2]):
+    if len(records) < 3 or any(not isinstance(row, dict) for _, row, _ in records[:2]):
         return {}
-    (_, questions, _), (_, ids, _) = found[:2]
+    (_, questions, _), (_, ids, _) = records[:2]
     if not any(str(value).startswith('{"ImportId"') for value in ids.values()):
         return {}
     texts = [str(questions.get(key) or key).replace("Response ID", "Respondent ID") for key in ids]

@@ -109,18 +109,18 @@ def _of_conversation(place: str, own: Record) -> Iterator[tuple[str, Record]]:
             yield place, _row(own, message, request.get(message["turn"]), message["content"])
 
 
-def _row(own: Record, said: Record, request: str | None, response: str) -> Record:
+def _row(own: Record, utterance: Record, request: str | None, response: str) -> Record:
     return {
         "user": own["user_id"],
         "scenario": own["conversation_type"],
         "session": own["conversation_id"],
-        "turn": said["turn"],
+        "turn": utterance["turn"],
         "request": request,
         "response": "" if response == NO_REPLY else response,
-        "candidate": said["model_name"],
-        "score": said["score"],
-        "chosen": said["if_chosen"],
-        "number": said.get("within_turn_id"),
+        "candidate": utterance["model_name"],
+        "score": utterance["score"],
+        "chosen": utterance["if_chosen"],
+        "number": utterance.get("within_turn_id"),
     }
 
 
@@ -152,7 +152,7 @@ def _complete_sessions(reading: ImportResult, held: dict[str, Record]) -> Import
     complete = pd.DataFrame([{"session": key, **_select_columns(own)} for key, own in held.items()])
     sizes = (len(corpus.users), len(corpus.sessions), len(corpus.turns), int(replies["score"].notna().sum()))
     pairs = zip(PUBLISHED.items(), sizes)
-    differ = [f"{what} {found:,} ({published:,})" for (what, published), found in pairs if found != published]
+    differ = [f"{what} {count:,} ({published:,})" for (what, published), count in pairs if count != published]
     comparison = (
         "counts that differ from the published release: " + ", ".join(differ) if differ else "counts: as published"
     )

@@ -78,7 +78,7 @@ def recognise(
         path for own in columns.values() for path in ([own] if own in fields else own.split("+")) if path not in fields
     ]:
         raise DataError(Problem(name, f"has no field {', '.join(unknown)}"), f"Found: {', '.join(fields)}")
-    recognised = _Recognising(fields, flat, name, columns).found
+    recognised = _Recognising(fields, flat, name, columns).recognised
     recognised.notes[:0] = pivoted
     recognised.rows = make_rows(flat, recognised)
     read = [row for _, row in recognised.rows[:200] if row]
@@ -104,8 +104,8 @@ class _Recognising:
 
     def __init__(self, fields: dict[str, Field], flat: list[tuple[str, Flat]], name: str, columns: dict[str, str]):
         self.fields, self.flat, self.name = fields, flat, name
-        self.found = Recognised(columns)
-        self.taken, self.note, self.scales = columns, self.found.notes.append, self.found.scales
+        self.recognised = Recognised(columns)
+        self.taken, self.note, self.scales = columns, self.recognised.notes.append, self.recognised.scales
         self._find_dialogue()
         self._find_user()
         self._find_score()
@@ -140,8 +140,8 @@ class _Recognising:
         """Find a pair of replies, a conversation, a message a row, or request and response."""
         if {"request", "response"} <= set(self.taken) or "messages" in self.taken or self._find_pair():
             return
-        self.found.wide = {} if "response" in self.taken else find_wide_replies([*self.fields.values()])
-        self.found.wide = self.found.wide if len(self.found.wide) > 1 else {}
+        self.recognised.wide = {} if "response" in self.taken else find_wide_replies([*self.fields.values()])
+        self.recognised.wide = self.recognised.wide if len(self.recognised.wide) > 1 else {}
         talks = [one for one in self.fields.values() if one.is_conversation]
         whole = [one for one in talks if any(m["role"] == "assistant" for v in one.values for m in v.messages)]
         best = max(whole or talks, key=lambda one: sum(len(v.messages) for v in one.values), default=None)
@@ -152,9 +152,9 @@ class _Recognising:
             return
         if self._find_messages():
             return
-        if self.found.wide:
-            reply = self.fields[next(iter(self.found.wide.values()))[0]]
-            self.note(f"replies: one of each of {', '.join(self.found.wide)}")
+        if self.recognised.wide:
+            reply = self.fields[next(iter(self.recognised.wide.values()))[0]]
+            self.note(f"replies: one of each of {', '.join(self.recognised.wide)}")
         taken = reply.path if reply else ""
         requests = [one for one in self._free("request") if one.is_text and one.path != taken]
         request = self._get("request") or choose_field(requests, NAMES["request"])
@@ -170,7 +170,7 @@ class _Recognising:
             raise DataError(Problem(self.name, f"no field is plainly {wanted}"), remedy)
         for column, chosen, among in (("response", reply, texts), ("request", request, requests)):
             same = [o for o in among if o.name == chosen.name and o not in (reply, request) and o.kinds != chosen.kinds]
-            if same and column not in self.taken and not self.found.wide:
+            if same and column not in self.taken and not self.recognised.wide:
                 raise Ambiguous(column, [chosen.path, *(one.path for one in same)], self.name)
         self.taken |= {"request": request.path, "response": reply.path}
 
@@ -209,7 +209,7 @@ class _Recognising:
                 )
         strength = self.fields.get(paths.get("preferred", ""))
         if strength is not None and any(kind.startswith("-") for kind in strength.kinds):
-            self.found.is_signed = True
+            self.recognised.is_signed = True
             self.note(f"preferred: below 0 in {strength.path} is the first of the two, above 0 the second")
         preferred = CHOSEN if chosen else won if own_words or "," in won else paths.get("preferred", "")
         if not preferred:
@@ -240,9 +240,9 @@ class _Recognising:
         text = choose_field(texts, [WORDS["messages"]["content"], ["message", "text", "content"]])
         if not sides or text is None or None in _find_sides(sides[0]).values():
             return False
-        self.found.role, self.found.roles = sides[0].path, _find_sides(sides[0])
+        self.recognised.role, self.recognised.roles = sides[0].path, _find_sides(sides[0])
         self.taken |= {"messages": text.path}
-        self.note(f"messages: one a row; {self.found.role} says who wrote it")
+        self.note(f"messages: one a row; {self.recognised.role} says who wrote it")
         return True
 
     # -- who rated what --------------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ class _Recognising:
         given = self.taken.get("score", "")
         several = tuple(given.split("+")) if given and given not in self.fields else ()
         if people := several or (() if given else find_people(ratings)):
-            self.found.people = people
+            self.recognised.people = people
             self.taken |= {"user": f"({', '.join(people)})", "score": f"({', '.join(people)})"}
             self.note(f"users: the annotators, a column each: {', '.join(people)}")
             self.scales["score"] = find_scale_of([value for path in people for value in self.fields[path].values])
@@ -282,7 +282,7 @@ class _Recognising:
                 or (annotated[0] if annotated else None)
             )
             chosen = self._get("score") or (
-                self.fields[next(iter(self.found.wide.values()))[1]] if self.found.wide else chosen
+                self.fields[next(iter(self.recognised.wide.values()))[1]] if self.recognised.wide else chosen
             )
             talks = [
                 message
@@ -308,7 +308,7 @@ class _Recognising:
                 one.path
                 for one in ratings
                 if one is not chosen
-                and not self.found.wide
+                and not self.recognised.wide
                 and words & set(one.words)
                 and one.name not in NAMES["turn"][0]
             ]
@@ -343,7 +343,7 @@ class _Recognising:
             self.note(f"conversations: {session.path} is the same everywhere, so it is none")
             del taken["session"]
             session = None
-        if session is not None and "messages" in taken and not self.found.role:
+        if session is not None and "messages" in taken and not self.recognised.role:
             who, where = taken.get("user", ""), session.path
             keys = [(own.get(who), own[where]) for _, own in self.flat if where in own]
             if len({*keys}) < len(keys):
@@ -352,14 +352,14 @@ class _Recognising:
                 )
                 del taken["session"]
                 session = None
-        is_alone = session is None or (len(session.kinds) == len(session.values) and not self.found.role)
+        is_alone = session is None or (len(session.kinds) == len(session.values) and not self.recognised.role)
         if is_alone:
             taken.pop("turn", None)  # of how many, not which
         if session is not None:
             self.note(
                 "conversations: " + ("each row is one" if is_alone else f"rows of one {session.path}, in their order")
             )
-        elif self.found.role:
+        elif self.recognised.role:
             raise DataError(
                 Problem(self.name, "has a message a row, and no field says which conversation it is of"),
                 "Name it: --columns session=FIELD",

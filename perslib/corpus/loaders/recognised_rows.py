@@ -46,39 +46,48 @@ class Recognised:
     """Whether numbers below 0 prefer the first of a pair, and above 0 the second."""
 
 
-def make_rows(flat: Sequence[tuple[str, Flat]], found: Recognised) -> list[Row]:
+def make_rows(flat: Sequence[tuple[str, Flat]], recognised: Recognised) -> list[Row]:
     """Return the rows of flat records, with their places: a row for each reply and rating, or for each conversation."""
-    rows = [(place, _make_row(own, found)) for place, own in _spread(flat, found)]
-    return _join_messages(rows, found) if found.role else [*rows]
+    rows = [(place, _make_row(own, recognised)) for place, own in _spread(flat, recognised)]
+    return _join_messages(rows, recognised) if recognised.role else [*rows]
 
 
-def _spread(flat: Sequence[tuple[str, Flat]], found: Recognised) -> Iterator[tuple[str, Flat]]:
+def _spread(flat: Sequence[tuple[str, Flat]], recognised: Recognised) -> Iterator[tuple[str, Flat]]:
     """Yield the flat records, those of several annotators or systems in columns once for each."""
-    response, score = found.taken.get("response", ""), found.taken.get("score", "")
+    response, score = recognised.taken.get("response", ""), recognised.taken.get("score", "")
     for place, own in flat:
-        yield from ((place, {**own, _PERSON: path}) for path in found.people if path in own or found.role)
-        for i, (system, (reply, rating)) in enumerate(found.wide.items()):
+        yield from ((place, {**own, _PERSON: path}) for path in recognised.people if path in own or recognised.role)
+        for i, (system, (reply, rating)) in enumerate(recognised.wide.items()):
             if reply in own:
                 yield place, {**own, response: own[reply], score: own.get(rating), REPLY: i, _SYSTEM: system}
-        if not found.people and not found.wide:
+        if not recognised.people and not recognised.wide:
             yield place, own
 
 
-def _make_row(own: Flat, found: Recognised) -> dict[str, Any]:
-    row: dict[str, Any] = {column: own[path] for column, path in found.taken.items() if path in own}
-    if found.people:
+def _make_row(own: Flat, recognised: Recognised) -> dict[str, Any]:
+    row: dict[str, Any] = {column: own[path] for column, path in recognised.taken.items() if path in own}
+    if recognised.people:
         row |= {"user": own[_PERSON], "score": own.get(own[_PERSON])}
     if isinstance(talk := row.get("messages"), Conversation) and "user" not in row:
         row["user"] = talk.user
     row["user"] = str(row["user"]) if row.get("user") not in (None, "") else EVERYBODY
     row |= {column: str(row[column]) for column in ("session", "scenario", "assistant") if column in row}
-    row |= {c: read_rating(row[c], found.scales.get(c)) for c in ("score", "satisfaction") if c in row}
-    row |= _compare(own, found) if "preferred" in found.taken else {}
-    row |= _converse(row, found) if "messages" in row and not found.role else {}
-    row |= {"role": found.roles[str(own[found.role]).lower()]} if found.role and found.role in own else {}
-    if REPLY in own and "response" in found.taken:
+    row |= {c: read_rating(row[c], recognised.scales.get(c)) for c in ("score", "satisfaction") if c in row}
+    row |= _compare(own, recognised) if "preferred" in recognised.taken else {}
+    row |= _converse(row, recognised) if "messages" in row and not recognised.role else {}
+    row |= (
+        {"role": recognised.roles[str(own[recognised.role]).lower()]}
+        if recognised.role and recognised.role in own
+        else {}
+    )
+    if REPLY in own and "response" in recognised.taken:
         row |= {"candidate": own.get(_SYSTEM) or row.get("assistant") or f"reply {own[REPLY] + 1}"}
-    known = {*found.taken.values(), *found.people, *(path for pair in found.wide.values() for path in pair), found.role}
+    known = {
+        *recognised.taken.values(),
+        *recognised.people,
+        *(path for pair in recognised.wide.values() for path in pair),
+        recognised.role,
+    }
     rest = {
         re.sub(r"\W+", "_", path).strip("_"): value
         for path, value in own.items()
@@ -88,9 +97,9 @@ def _make_row(own: Flat, found: Recognised) -> dict[str, Any]:
     return others | {name: value for name, value in row.items() if value is not None}
 
 
-def _converse(row: dict[str, Any], found: Recognised) -> dict[str, Any]:
+def _converse(row: dict[str, Any], recognised: Recognised) -> dict[str, Any]:
     """Return a conversation as messages, with what stands beside it and goes on with it at its end, and its rating."""
-    scale = found.scales.get("score")
+    scale = recognised.scales.get("score")
     messages = [{**m, "score": read_rating(m["score"], scale)} if "score" in m else m for m in row["messages"].messages]
     if row.get("request") and row.get("response"):
         messages.append({"role": "user", "content": str(row["request"])})
@@ -107,20 +116,20 @@ def _converse(row: dict[str, Any], found: Recognised) -> dict[str, Any]:
     return made
 
 
-def _compare(own: Flat, found: Recognised) -> dict[str, Any]:
+def _compare(own: Flat, recognised: Recognised) -> dict[str, Any]:
     """Return two replies to one request and which was preferred; of two conversations, their last replies."""
     made: dict[str, Any] = {}
-    if isinstance(asked := own.get(found.taken.get("request", "")), Conversation):
+    if isinstance(asked := own.get(recognised.taken.get("request", "")), Conversation):
         made["request"] = asked.messages[-1]["content"]
     for side in ("response_a", "response_b"):
-        if isinstance(talk := own.get(found.taken[side]), Conversation):
+        if isinstance(talk := own.get(recognised.taken[side]), Conversation):
             last = {message["role"]: message["content"] for message in talk.messages}
             made |= {"request": last.get("user"), side: last.get("assistant")}
-    given = found.taken["preferred"]
+    given = recognised.taken["preferred"]
     if given == CHOSEN:
         made["preferred"] = "a"
     elif given in own:
-        made["preferred"] = _read_winner(own, own[given], found)
+        made["preferred"] = _read_winner(own, own[given], recognised)
     else:  # "a: winner_model_a, b: winner_model_b", or one of the two
         sides = [side.split(": ", 1) for side in given.split(", ")]
         won = [side for side, path in sides if number_of(own.get(path)) == 1]
@@ -128,27 +137,27 @@ def _compare(own: Flat, found: Recognised) -> dict[str, Any]:
     return made
 
 
-def _read_winner(own: Flat, given: Any, found: Recognised) -> str:
+def _read_winner(own: Flat, given: Any, recognised: Recognised) -> str:
     """Return a, b or tie: as a side, as the name of a field or model, or as a number below or above 0."""
-    fields = [found.taken["response_a"], found.taken["response_b"]]
+    fields = [recognised.taken["response_a"], recognised.taken["response_b"]]
     if given in fields:
         return "ab"[fields.index(given)]
     word, *models = (
         str(value).strip().lower().replace("_", " ")
-        for value in (given, *(own.get(found.taken.get(f"candidate_{side}", "")) for side in "ab"))
+        for value in (given, *(own.get(recognised.taken.get(f"candidate_{side}", "")) for side in "ab"))
     )
     if word in models and models[0] != models[1]:
         return "ab"[models.index(word)]
-    if found.is_signed and (number := number_of(given)) is not None:
+    if recognised.is_signed and (number := number_of(given)) is not None:
         return "a" if number < 0 else "b" if number > 0 else "tie"
     return next((side for side in ("a", "b", "tie") if word in WORDS["pairs"][side]), word)
 
 
-def _join_messages(rows: Sequence[tuple[str, dict[str, Any]]], found: Recognised) -> list[Row]:
+def _join_messages(rows: Sequence[tuple[str, dict[str, Any]]], recognised: Recognised) -> list[Row]:
     """Return a row a conversation from rows of a message; a rating is of the reply that it stands with or follows."""
     joined: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = {}
     asks = [row for _, row in rows if row.get("role") == "user" and row["user"] != EVERYBODY]
-    users = {} if found.people else {row.get("session", ""): row["user"] for row in asks}
+    users = {} if recognised.people else {row.get("session", ""): row["user"] for row in asks}
     for place, row in rows:
         session = row.get("session", "")
         key = (users.get(session, row["user"]), session)

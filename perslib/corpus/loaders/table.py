@@ -152,8 +152,8 @@ def _refuse_missing(missing: list[str], names: Iterable[str], place: str) -> Non
         raise DataError(Problem(place, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
 
 
-def _check_columns(columns: Mapping[str, str], found: Iterable[object], place: str) -> None:
-    names = [str(c) for c in found]
+def _check_columns(columns: Mapping[str, str], fields: Iterable[object], place: str) -> None:
+    names = [str(c) for c in fields]
     _refuse_missing([own for own in columns.values() if own not in names], names, place)
     known = {*names, *columns}
     required: tuple[str, ...] = REQUIRED

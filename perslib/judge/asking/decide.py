@@ -102,10 +102,10 @@ class Decide(AskingJudge):
         )
 
 
-def _share_of(option: str, found: Mapping[str, Any]) -> float:
+def _share_of(option: str, shares: Mapping[str, Any]) -> float:
     """Return the probability of an option; one that was named without probabilities has all of it."""
-    return float(found["p"][option]) if "p" in found else float(found.get("choice") == option)
+    return float(shares["p"][option]) if "p" in shares else float(shares.get("choice") == option)
 
 
-def _likeliest(found: Mapping[str, Any]) -> str | None:
-    return max(found["p"], key=found["p"].__getitem__) if "p" in found else found.get("choice")
+def _likeliest(shares: Mapping[str, Any]) -> str | None:
+    return max(shares["p"], key=shares["p"].__getitem__) if "p" in shares else shares.get("choice")

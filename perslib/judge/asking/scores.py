@@ -82,9 +82,11 @@ def make_cost_verdict(answer: Answer) -> Verdict:
     return Verdict(asked=answer.digest or None, **{name: getattr(answer, name) for name in SPENT})
 
 
-def _of_object(answer: Answer, said: Mapping[str, Any], language: str, keys: Mapping[str, str], mode: str) -> Verdict:
+def _of_object(
+    answer: Answer, content: Mapping[str, Any], language: str, keys: Mapping[str, str], mode: str
+) -> Verdict:
     def field(name: str) -> Any:
-        return said.get(keys.get(name, name))
+        return content.get(keys.get(name, name))
 
     score = field("score")
     if isinstance(score, str):

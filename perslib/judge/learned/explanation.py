@@ -83,7 +83,7 @@ def _list_parts(case: Case, parts: Parts, stages: Mapping[str, Array]) -> pd.Dat
     labels += [(*named, side) for side in ("everybody", "this user") for named in zip(GROUP_OF, TRAITS)]
     points = np.column_stack([*whole.values(), *parts.everybody, *parts.own])
     value, high, low = ((np.full((n, len(labels)), np.nan)) for _ in range(3))
-    values = np.array([measure_traits(said) for said in case.replies]).reshape(n, len(NAMES))
+    values = np.array([measure_traits(turn) for turn in case.replies]).reshape(n, len(NAMES))
     for shown, means in zip((value, high, low), (values, *_mean_values(case))):
         for begin in (len(whole), len(whole) + len(TRAITS)):
             shown[:, begin : begin + len(NAMES)] = means
@@ -107,7 +107,7 @@ class Wording:
 
     def __init__(self, language: str, terms: Sequence[str]):
         self.terms = terms
-        self._said, self._named = read_phrases("rationale", language), read_phrases("traits", language)
+        self._phrases, self._named = read_phrases("rationale", language), read_phrases("traits", language)
 
     def rationales(self, case: Case, parts: Parts) -> list[tuple[str, tuple[str, ...]]]:
         """Return for each target a rationale in two or three sentences, and what it cites."""
@@ -129,27 +129,29 @@ class Wording:
                     self._describe_group(name, groups[name][i], case.replies[i], said_terms[i], usual)
                     for name in sides[side]
                 ]
-                words += [self._said[side].format(parts=self._said["join"].join(texts))] if texts else []
-            text = self._said["both"].join(words)
+                words += [self._phrases[side].format(parts=self._phrases["join"].join(texts))] if texts else []
+            text = self._phrases["both"].join(words)
             sentences = [
                 self._describe_user(case, parts, i),
-                self._said["sentence"].format(text=text[:1].upper() + text[1:]) if text else "",
+                self._phrases["sentence"].format(text=text[:1].upper() + text[1:]) if text else "",
                 rests,
             ]
-            parts_of_text.append((self._said["space"].join(filter(None, sentences)), ids))
+            parts_of_text.append((self._phrases["space"].join(filter(None, sentences)), ids))
         return parts_of_text
 
     def _describe_user(self, case: Case, parts: Parts, i: int) -> str:
         level, rated = parts.level[i], len(case.scores)
         form = "unknown" if not rated else "alike" if abs(level) < LEAST else "known"
-        side = self._said["more" if level >= 0 else "less"]
-        return str(self._said[form].format(mean=f"{parts.mean:.1f}", level=f"{abs(level):.1f}", side=side, rated=rated))
+        side = self._phrases["more" if level >= 0 else "less"]
+        return str(
+            self._phrases[form].format(mean=f"{parts.mean:.1f}", level=f"{abs(level):.1f}", side=side, rated=rated)
+        )
 
     def _describe_group(
         self, name: str, parts: Array, reply: TurnContext, terms: tuple[Array, Array], usual: tuple[Array, Array]
     ) -> str:
         """Return a group of traits by the trait that says most of its points."""
-        words, sign, shown = self._said, np.sign(parts.sum()), f"{parts.sum():+.1f}".replace("-", "−")
+        words, sign, shown = self._phrases, np.sign(parts.sum()), f"{parts.sum():+.1f}".replace("-", "−")
         if name == "words":
             which, moved = terms
             moving_terms = [self.terms[which[k]] for k in np.argsort(-sign * moved)[:3] if sign * moved[k] > 0]
@@ -173,7 +175,7 @@ class Wording:
             places = [int(k) for k in places if parts.turns[i, k]]
             names = [f"{case.scores[k]:.0f}" if parts.evidence is None else ids[k] for k in places]
             form = "rests" if parts.evidence is None else "rests_on_statements"
-            rests = self._said[form].format(names=self._said["comma"].join(names)) if places else ""
+            rests = self._phrases[form].format(names=self._phrases["comma"].join(names)) if places else ""
             cited.append((tuple(ids[k] for k in places), str(rests)))
         return cited
 
@@ -194,7 +196,7 @@ def _mean_values(case: Case) -> tuple[Array, Array]:
     none.
     """
     is_high = case.scores >= split_scores(case.scores)
-    values = np.array([measure_traits(said) for said in case.rated]).reshape(len(case.rated), len(NAMES))
+    values = np.array([measure_traits(turn) for turn in case.rated]).reshape(len(case.rated), len(NAMES))
     nothing = np.full(len(NAMES), np.nan)
     high, low = (values[rows].mean(axis=0) if rows.any() else nothing for rows in (is_high, ~is_high))
     return high, low

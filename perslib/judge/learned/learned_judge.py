@@ -198,7 +198,7 @@ class LearnedJudge(Judge):
         past = [turn for turn, rated in zip(past, is_rated) if rated]
         history, targets = (self.reading(np.repeat(block.user, len(s)), s) for s in (past, present))
         scores = floats(block.evidence["score"])[is_rated]
-        tied = (self._tie(population, turns, said) for turns, said in ((targets, present), (history, past)))
+        tied = (self._tie(population, turns, contexts) for turns, contexts in ((targets, present), (history, past)))
         return Case(block, present, past, targets, next(tied), history, next(tied), scores)
 
     def _find_reasons(self, case: Case) -> list[str | None]:
@@ -255,14 +255,14 @@ class LearnedJudge(Judge):
         """Return the stage 2's probabilities of 1–5 from the prediction and the panel, one row a turn."""
         return ordinal_probabilities(self._thresholds, x @ self._slopes)
 
-    def _tie(self, population: MixedModel, turns: EncodedTurns, said: Sequence[TurnContext]) -> Array:
+    def _tie(self, population: MixedModel, turns: EncodedTurns, contexts: Sequence[TurnContext]) -> Array:
         """Return projections on the train users, computed once a turn although a turn is in several blocks."""
-        new = np.array([i for i, s in enumerate(said) if s not in self._known], dtype=int)
+        new = np.array([i for i, s in enumerate(contexts) if s not in self._known], dtype=int)
         if len(self._known) + len(new) > KEPT:
-            self._known, new = {}, np.arange(len(said))
+            self._known, new = {}, np.arange(len(contexts))
         if len(new):
-            self._known |= zip((said[i] for i in new), population.project(turns.take(new)))
-        return np.array([self._known[s] for s in said]).reshape(len(said), len(population.turns))
+            self._known |= zip((contexts[i] for i in new), population.project(turns.take(new)))
+        return np.array([self._known[s] for s in contexts]).reshape(len(contexts), len(population.turns))
 
 
 def _warn_of_few(judge: str, users: int) -> None:
@@ -277,9 +277,9 @@ def _warn_of_few(judge: str, users: int) -> None:
         warnings.warn(few, stacklevel=3)
 
 
-def _learn_reasons(train: Corpus, found: pd.DataFrame, turns: EncodedTurns) -> ReasonModel | None:
+def _learn_reasons(train: Corpus, predicted: pd.DataFrame, turns: EncodedTurns) -> ReasonModel | None:
     """Learn reasons from the low scores of train users; the user's own are those of other scenarios."""
-    given = found[TURN].merge(train.turns[[*TURN, "score", "reason"]], on=TURN, how="left")
+    given = predicted[TURN].merge(train.turns[[*TURN, "score", "reason"]], on=TURN, how="left")
     is_low = (given["reason"].notna() & (given["score"] <= 3)).to_numpy(bool)
     low = given[is_low]
     if low.empty:
@@ -305,23 +305,23 @@ def _merge(answers: Sequence[Verdict]) -> Verdict:
 class TurnEncoder:
     """From turns as they were said to turns as the model sees them: scale and vocabulary of the train users."""
 
-    def __init__(self, said: Sequence[TurnContext]):
-        numbers = np.array([measure_traits(s) for s in said])
+    def __init__(self, contexts: Sequence[TurnContext]):
+        numbers = np.array([measure_traits(s) for s in contexts])
         self._mean, self._spread = numbers.mean(0), numbers.std(0).clip(0.05)
-        self._words = TfidfVectorizer(analyzer=_terms, sublinear_tf=True, min_df=3 if len(said) > 100 else 1).fit(
-            [s.reply for s in said]
+        self._words = TfidfVectorizer(analyzer=_terms, sublinear_tf=True, min_df=3 if len(contexts) > 100 else 1).fit(
+            [s.reply for s in contexts]
         )
         self.terms: list[str] = list(self._words.get_feature_names_out())
         self._counted: dict[str, csr_matrix] = {}
         self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
 
-    def __call__(self, user: Array, said: Sequence[TurnContext]) -> EncodedTurns:
+    def __call__(self, user: Array, contexts: Sequence[TurnContext]) -> EncodedTurns:
         """Return these turns of these users, one a row."""
-        numbers = np.array([measure_traits(s) for s in said]).reshape(len(said), len(self._mean))
+        numbers = np.array([measure_traits(s) for s in contexts]).reshape(len(contexts), len(self._mean))
         scaled = self.scale(numbers)
-        assistant, scenario = (np.array([getattr(s, n) for s in said], object) for n in ("assistant", "scenario"))
-        session = np.array([f"{s.scenario}/{s.session}" for s in said], object)
-        text = self._text([s.reply for s in said])
+        assistant, scenario = (np.array([getattr(s, n) for s in contexts], object) for n in ("assistant", "scenario"))
+        session = np.array([f"{s.scenario}/{s.session}" for s in contexts], object)
+        text = self._text([s.reply for s in contexts])
         return EncodedTurns(np.split(scaled, self._ends, axis=1), text, user, assistant, scenario, session)
 
     def scale(self, values: Array, places: Array | slice | int = slice(None)) -> Array:

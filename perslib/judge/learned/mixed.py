@@ -98,16 +98,16 @@ class Variances:
         v, groups = np.exp(log), (len(log) - 3) // 2
         return cls(v[:groups], v[groups : 2 * groups], v[-3], v[-2], v[-1])
 
-    def everybody(self, found: Iterable[Array]) -> Array:
+    def everybody(self, kernels: Iterable[Array]) -> Array:
         """Return the covariance of turns of different users."""
-        return np.asarray(sum(v * k for v, k in zip(self.shared, found)))
+        return np.asarray(sum(v * k for v, k in zip(self.shared, kernels)))
 
-    def covariance(self, a: EncodedTurns, b: EncodedTurns, found: Sequence[Array]) -> Array:
+    def covariance(self, a: EncodedTurns, b: EncodedTurns, kernels: Sequence[Array]) -> Array:
         """Return the covariance of scores without noise."""
-        own = sum((v * k for v, k in zip(self.own, found)), np.full_like(found[0], self.level))
+        own = sum((v * k for v, k in zip(self.own, kernels)), np.full_like(kernels[0], self.level))
         same = a.user[:, None] == b.user[None, :]
         together = same & (a.session[:, None] == b.session[None, :])
-        return self.everybody(found) + same * own + self.session * together
+        return self.everybody(kernels) + same * own + self.session * together
 
 
 def _invert(lower: Array) -> Array:
@@ -230,8 +230,8 @@ class MixedModel:
         else:
             of_train = self._mixing @ of_train
         given = (self.turns, of_train), (history, weights)
-        words = [turns.text.T @ told for turns, told in given]
-        from_train, from_user = (weigh(targets, *told, said) for told, said in zip(given, words))
+        words = [turns.text.T @ projected for turns, projected in given]
+        from_train, from_user = (weigh(targets, *projected, of_history) for projected, of_history in zip(given, words))
         terms = v.shared[-1] * words[0] + (v.shared[-1] + v.own[-1]) * words[1]
         together = (targets.user[:, None] == history.user) & (targets.session[:, None] == history.session)
         return Parts(

@@ -79,27 +79,27 @@ class LoadedModel:
             "usage": {"prompt_tokens": prompt.shape[1], "completion_tokens": len(token)},
         }
 
-    def logprobs(self, prompt: np.ndarray, said: list[int], top: int) -> list[dict[str, Any]]:
+    def logprobs(self, prompt: np.ndarray, tokens: list[int], top: int) -> list[dict[str, Any]]:
         """List the tokens of a reply, with alternatives and their log probabilities where a value begins.
 
         A beam search over one token gives them; of other tokens they are not asked for, and are left out.
         """
         logprobs, before = [], ""
-        for place, token in enumerate(said):
+        for place, token in enumerate(tokens):
             text = self.decode_token(token)
-            alternatives = self.alternatives(prompt, said[:place], top) if VALUE.search(before) else {}
+            alternatives = self.alternatives(prompt, tokens[:place], top) if VALUE.search(before) else {}
             others = [{"token": self.decode_token(t), "logprob": p} for t, p in alternatives.items()]
             least = min(alternatives.values(), default=0.0)
             logprobs.append({"token": text, "logprob": alternatives.get(token, least), "top_logprobs": others})
             before += text
         return logprobs
 
-    def alternatives(self, prompt: np.ndarray, said: list[int], top: int) -> dict[int, float]:
+    def alternatives(self, prompt: np.ndarray, before: list[int], top: int) -> dict[int, float]:
         """Return the likeliest next tokens with their log probabilities."""
         config = genai.GenerationConfig()
         config.max_new_tokens, config.num_beams, config.num_return_sequences = 1, top, top
         config.diversity_penalty = 0.0
-        result = self.pipe.generate(ov.Tensor(np.append(prompt, [said], axis=1) if said else prompt), config)
+        result = self.pipe.generate(ov.Tensor(np.append(prompt, [before], axis=1) if before else prompt), config)
         return {tokens[0]: round(score, DIGITS) for tokens, score in zip(result.tokens, result.scores, strict=True)}
 
     def decode_token(self, token: int) -> str:

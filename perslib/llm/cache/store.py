@@ -362,7 +362,7 @@ class Cache:
                 db.executemany("DELETE FROM claims WHERE digest = ?", [(key,) for key in self._unsaved])
                 bodies = [(key, body) for key, (body, _) in self._unsent.items()]
                 db.executemany("REPLACE INTO sent VALUES (?,?)", bodies)
-                texts = [text for _, found in self._unsent.values() for text in found.items()]
+                texts = [text for _, entries in self._unsent.values() for text in entries.items()]
                 db.executemany("INSERT OR IGNORE INTO texts VALUES (?,?)", texts)
         except (sqlite3.Error, CacheError) as error:
             self._next_attempt = time.monotonic() + _RETRY

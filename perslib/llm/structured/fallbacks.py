@@ -174,7 +174,7 @@ class Fallbacks:
             return self._make_answer(replies, "reask", data=data), True
         return self._make_answer(replies, "unscored", error=f"after a re-ask, {still}"), bool(second.text)
 
-    def _make_answer(self, replies: list[Answer], mode: Mode, **found: Any) -> Answer:
+    def _make_answer(self, replies: list[Answer], mode: Mode, **facts: Any) -> Answer:
         """Return the last reply, with what all of them took; those that thoughts cut short were no replies."""
         counts = ("tokens_in", "tokens_cached", "tokens_out", "tokens_thought", "seconds", "retries")
         took = {name: sum(getattr(reply, name) for reply in replies) for name in counts}
@@ -184,7 +184,7 @@ class Fallbacks:
         table = self.abilities.entry.cost(*(took[name] for name in counts[:3])) if is_counted else None
         took["cost"] = sum(costs) if len(costs) == len(replies) else table
         earlier = tuple(reply.raw for reply in replies[:-1] if reply.finish != "length")
-        return replies[-1].with_(mode=mode, earlier=earlier, **took, **found)
+        return replies[-1].with_(mode=mode, earlier=earlier, **took, **facts)
 
 
 def body_of(request: Request, abilities: Abilities) -> dict[str, Any]:

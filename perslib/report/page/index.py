@@ -92,7 +92,7 @@ def _small(file: Path, changed: int) -> str:
 def show_reports() -> None:
     """Link every rendered page under `reports/`, by corpus and backbone."""
     folder = workspace() / "reports"
-    pages = [found for found in pages_under(folder) if found.href]
+    pages = [page for page in pages_under(folder) if page.href]
     if not pages:
         say("Nothing has been run yet: make report, or perslib report, runs the bundled studies.")
         return

@@ -147,11 +147,11 @@ def _show_missing(lacking: str) -> None:
     _show(lacking, {"kind": "missing", "text": lacking})
 
 
-def _show(said: str, record: Mapping[str, Any] | None) -> None:
+def _show(text: str, record: Mapping[str, Any] | None) -> None:
     from perslib.report.page.markup import prose
     from perslib.report.show.html import show_html
 
-    show_html(prose(said), plain=said, record=record)
+    show_html(prose(text), plain=text, record=record)
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def render_page(nb: Any, frame: Mapping[str, Any]) -> str:
     page = {
         **frame,
         "opening": nb.metadata["opening"],
-        "contents": [found for piece in pieces for found in _H2.findall(piece)],
+        "contents": [match for piece in pieces for match in _H2.findall(piece)],
         "css": page_css(),
         "script": script,
         "script_hash": hash_script(script),

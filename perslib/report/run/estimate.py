@@ -68,8 +68,8 @@ def estimate_page(page: Planned, *, whole: bool, questions: Path | None = None) 
     return f"{so_far}; counted up to an error: {run.failure.error if run.failure else ''}"
 
 
-def _and_computing(said: str, seconds: float) -> str:
-    return f"{said}; about {format_duration(seconds, 'en')} of computing" if seconds else said
+def _and_computing(estimate: str, seconds: float) -> str:
+    return f"{estimate}; about {format_duration(seconds, 'en')} of computing" if seconds else estimate
 
 
 def describe_asked(spent: Mapping[str, Spending]) -> str:

@@ -69,7 +69,7 @@ def _git(folder: Path, *words: str) -> str:
 @cache
 def package_versions() -> dict[str, str]:
     """Return versions of Python and of every package there is."""
-    installed = {found.name: found.version for found in metadata.distributions()}
+    installed = {package.name: package.version for package in metadata.distributions()}
     return {"python": platform.python_version(), **dict(sorted(installed.items()))}
 
 
@@ -195,7 +195,7 @@ def read_page(file: Path) -> StoredPage | None:
         if check_file(file).stat().st_size > _LARGEST:
             raise ValueError(f"it has more than {_LARGEST:,} bytes")
         entry = json.loads(file.read_text(encoding="utf-8"))
-        problem = "; ".join(found.message for found in check(entry, _SCHEMA, file.name)[:3])
+        problem = "; ".join(problem.message for problem in check(entry, _SCHEMA, file.name)[:3])
     except (OSError, ValueError, RecursionError) as error:
         problem = f"cannot be read: {error}".replace(str(file), file.name)
     entry = _USUAL | ({"status": "damaged"} if problem else entry)

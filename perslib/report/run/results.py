@@ -56,22 +56,22 @@ def _row(page: StoredPage) -> dict[str, object]:
     }
 
 
-def verdicts(found: pd.DataFrame | pd.Series) -> pd.DataFrame:
+def verdicts(page: pd.DataFrame | pd.Series) -> pd.DataFrame:
     """Return all verdicts of one run, or of several: rows of `list_runs()`. Files that cannot be used are left out with
     a warning.
 
     Columns: those of `evaluate`, and notebook and table, the run that a verdict is of and its file's name.
     """
-    return _rows(found, "verdicts", "None of these runs has kept verdicts: pages 01 to 04, 09 and 12 do.")
+    return _rows(page, "verdicts", "None of these runs has kept verdicts: pages 01 to 04, 09 and 12 do.")
 
 
-def replies(found: pd.DataFrame | pd.Series) -> pd.DataFrame:
+def replies(page: pd.DataFrame | pd.Series) -> pd.DataFrame:
     """Return all replies that candidates gave in one run, or in several; columns as in `verdicts`, and `response`."""
-    return _rows(found, "replies", "None of these runs has kept replies: page 04 does.")
+    return _rows(page, "replies", "None of these runs has kept replies: page 04 does.")
 
 
-def _rows(found: pd.DataFrame | pd.Series, kind: str, otherwise: str) -> pd.DataFrame:
-    rows = found.to_frame().T if isinstance(found, pd.Series) else found
+def _rows(page: pd.DataFrame | pd.Series, kind: str, otherwise: str) -> pd.DataFrame:
+    rows = page.to_frame().T if isinstance(page, pd.Series) else page
     files = [(file, row["notebook"]) for _, row in rows.iterrows() for file in row[kind]]
     if not files:
         raise NotEnough(otherwise)

@@ -274,7 +274,7 @@ def _known_after(run: Run, progress: RunProgress) -> dict[str, Any]:
         "seconds": round(run.seconds, 2),
         "failure": asdict(run.failure) if run.failure else None,
         "answer": find_answers(run.notebook),
-        **{kind: {said["name"]: list(said["files"]) for said in _records(run.notebook, kind)} for kind in KINDS},
+        **{kind: {record["name"]: list(record["files"]) for record in _records(run.notebook, kind)} for kind in KINDS},
         **counted,
         "ledger": progress.ledger(),
     }

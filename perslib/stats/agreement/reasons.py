@@ -34,7 +34,7 @@ def reason_pairs(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     users; without any, of all users).
     """
     frame = with_gold(verdicts, corpus, ["raw", "reason"]).dropna(subset=["raw", "gold_reason"])
-    frame = frame[to_scale(floats(frame["gold"])) <= 3].assign(score=lambda kept: to_scale(floats(kept["raw"])))
+    frame = frame[to_scale(floats(frame["gold"])) <= 3].assign(score=lambda own: to_scale(floats(own["raw"])))
     reason = frame["reason"].fillna(NO_REASON).where(frame["score"] <= 3, SATISFIED)
     keys = [*TURN, *WHO, "gold", "score", "gold_reason"]
     pairs = frame[keys].assign(reason=reason).reset_index(drop=True)

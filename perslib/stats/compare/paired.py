@@ -99,13 +99,13 @@ def _column(test: Test, tests: Sequence[Test]) -> str:
     return "difference_p" if test == tests[0] else f"difference_p_{test.replace(' ', '_')}"
 
 
-def _p(test: Test, apart: Floats, means: Floats, drawn: Resamples, seed: int) -> float:
+def _p(test: Test, differences: Floats, means: Floats, drawn: Resamples, seed: int) -> float:
     if test == "mcnemar":
-        return mcnemar(int((apart > 0).sum()), int((apart < 0).sum()))
+        return mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
     if test == "t" or len(drawn) > MOST_FLIPPED:
         return estimate(means, p=True)["value_p"]
-    there = drawn.by_unit(np.isfinite(apart)) > 0
-    return sign_flip(drawn.by_unit(apart)[there], seed=seed) if there.sum() >= FEWEST_FLIPPED else float("nan")
+    there = drawn.by_unit(np.isfinite(differences)) > 0
+    return sign_flip(drawn.by_unit(differences)[there], seed=seed) if there.sum() >= FEWEST_FLIPPED else float("nan")
 
 
 def mcnemar(only_a: int, only_b: int) -> float:

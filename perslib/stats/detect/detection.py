@@ -105,9 +105,9 @@ def detection(
     return Detection(d_prime, error, -(z[0] + z[1]) / 2, accuracy, norm.cdf(d_prime / 2))
 
 
-def count_verdicts(gold: npt.ArrayLike, said: npt.ArrayLike, group: npt.ArrayLike = 0, groups: int = 1) -> Floats:
+def count_verdicts(gold: npt.ArrayLike, labels: npt.ArrayLike, group: npt.ArrayLike = 0, groups: int = 1) -> Floats:
     """Count cases by gold (good, bad) × called (good, bad, neutral, unread) × number of the group."""
-    g, s = check_labels(gold, place="gold"), check_labels(said, 3, place="said")
+    g, s = check_labels(gold, place="gold"), check_labels(labels, 3, place="said")
     if len(g) != len(s):
         raise DataError(Problem("said", f"has {len(s)} labels for {len(g)} cases"))
     called = np.select([s == GOOD, s == BAD, s == NEUTRAL], [0, 1, 2], 3)

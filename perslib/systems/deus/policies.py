@@ -43,13 +43,13 @@ def exploring(policy: Policy, epsilon: float) -> Policy:
 
 def _untold(seen: SystemNotes, slots: tuple[str, ...]) -> list[str]:
     place = seen.active
-    return [s for s in slots if (place, s) not in seen.told and (place, s) not in seen.any]
+    return [s for s in slots if (place, s) not in seen.informed and (place, s) not in seen.any]
 
 
 def _booking(seen: SystemNotes) -> bool:
     """Return whether every detail of a booking is known and it has not been made."""
     name, details = seen.active, DOMAINS[seen.active].book
-    return bool(details) and name not in seen.booked and all((name, s) in seen.told for s in details)
+    return bool(details) and name not in seen.booked and all((name, s) in seen.informed for s in details)
 
 
 def rule(seen: SystemNotes, rng: np.random.Generator) -> int:
@@ -62,7 +62,7 @@ def rule(seen: SystemNotes, rng: np.random.Generator) -> int:
     if answers:
         return index(*answers)
     details = _untold(seen, domain.book)
-    if details and any((name, s) in seen.told for s in domain.book):
+    if details and any((name, s) in seen.informed for s in domain.book):
         return index(Atom(name, "request", details[0]))
     asked = [s for s in _untold(seen, domain.info) if s != "name"]
     if seen.matches(name) > 1 and asked and rng.random() < 0.5:
@@ -83,12 +83,12 @@ def patient(seen: SystemNotes, rng: np.random.Generator) -> int:
 
 
 @lru_cache(maxsize=4096)
-def nothing_more(domain: str, told: tuple[str, ...]) -> float:
+def nothing_more(domain: str, known: tuple[str, ...]) -> float:
     """Return the chance that these were all the constraints, for a user whose wants `goals` describes and who told them
     so far.
     """
     slots = [s for s in DOMAINS[domain].info if s != "name"]
-    if "name" in told or not slots:
+    if "name" in known or not slots:
         return 1.0
     here = total = 0.0
     for choice in itertools.product((0, 1), repeat=len(slots)):
@@ -97,10 +97,10 @@ def nothing_more(domain: str, told: tuple[str, ...]) -> float:
         either = {"leave_at", "arrive_by"} <= wanted
         for left in ({"leave_at"}, {"arrive_by"}) if either else (set(),):
             final = wanted - left
-            if final and set(told) <= final:
-                share = weight / (2 if either else 1) / math.comb(len(final), len(told))
+            if final and set(known) <= final:
+                share = weight / (2 if either else 1) / math.comb(len(final), len(known))
                 total += share
-                here += share * (len(final) == len(told))
+                here += share * (len(final) == len(known))
     return here / total
 
 
@@ -142,12 +142,12 @@ def moment(seen: SystemNotes) -> Moment:
     domain, open_here = DOMAINS[name], [s for n, s in seen.open if n == name]
     if _booking(seen):
         return Moment("book", 0.0, {0: index(Atom(name, "book", "ref"))})
-    info = tuple(sorted(s for n, s in seen.told if n == name and s in domain.info))
+    info = tuple(sorted(s for n, s in seen.informed if n == name and s in domain.info))
     answered = [s for n, s in seen.answered if n == name]
     unasked = tuple(
         s for s in domain.reqt if s not in (*info, *answered, *open_here) and (name, s) not in seen.volunteered
     )
-    constrained = any(item.kind == "inform" and item.slot in domain.info for item in seen.said)
+    constrained = any(item.kind == "inform" and item.slot in domain.info for item in seen.items)
     least: tuple[Atom, ...] = ()
     if open_here:
         chance, least = REQUESTED.get(name, REQUESTED_ELSEWHERE), (Atom(name, "inform", open_here[0]),)
@@ -176,7 +176,7 @@ def shrewd(seen: SystemNotes, rng: np.random.Generator) -> int:
     allows for (one question or booking a domain), it dares more. A taxi's two answers go together.
     """
     now, likely = moment(seen), is_asked_often(seen.active)
-    before = {n for n, _ in (*seen.told, *seen.answered)} - {seen.active}
+    before = {n for n, _ in (*seen.informed, *seen.answered)} - {seen.active}
     late = len(seen.answered) + len(seen.booked) > len(before)
     dares = now.kind == "hear" and now.chance > (0.3 if late else 0.5)
     more = 2 if dares and likely else 1 if dares or (now.kind == "answer" and likely) else 0

@@ -96,7 +96,7 @@ def test_done_and_unfinished_add_up_to_the_goal_at_every_turn(user):
 @pytest.mark.parametrize(("user", "limit"), [(user1(), 4), (user2(), 1), (user3(), 1)])
 def test_users_say_no_more_than_they_say_at_once(user, limit):
     said = [
-        len(turn.said)
+        len(turn.items)
         for i in range(60)
         for turn in run_task_dialogue(exploring(rule, 0.4), World(user, np.random.default_rng((6, i)))).turns
     ]
@@ -146,9 +146,9 @@ def test_goals_can_be_met_and_are_of_the_size_that_makes_budgets_tight():
 
 def test_a_user_answers_what_is_asked_before_anything_else():
     played = world(user2())
-    assert played.turns == [] and played.seen.said[0] == Item("inform", "restaurant", "food")
+    assert played.turns == [] and played.seen.items[0] == Item("inform", "restaurant", "food")
     played.act(ACTIONS.index(Atom("restaurant", "request", "food")))
-    assert played.seen.said == (Item("inform", "restaurant", "food"),) and played.seen.repeats == 2
+    assert played.seen.items == (Item("inform", "restaurant", "food"),) and played.seen.repeats == 2
 
 
 def test_an_answer_before_all_constraints_are_told_is_not_taken():
@@ -161,7 +161,7 @@ def test_a_booking_without_its_details_makes_the_user_supply_one():
     goal = Goal((GoalPart("train", {"day": 2}, ("price",), {"people": 1}),))
     played = world(user1(), goal)
     played.act(ACTIONS.index(Atom("train", "book", "ref")))
-    assert played.agenda.booked == set() and played.seen.said[0].slot in ("people", "day")
+    assert played.agenda.booked == set() and played.seen.items[0].slot in ("people", "day")
     for _ in range(3):
         played.act(ACTIONS.index(Atom("train", "inform", "price")))
     played.act(ACTIONS.index(Atom("train", "book", "ref")))
@@ -193,7 +193,7 @@ def test_the_state_says_what_was_said():
 
 def test_misheard_words_are_said_again():
     deaf = World(user1(), np.random.default_rng(1), GOAL, mishears=1.0)
-    assert deaf.seen.told == {} and deaf._misheard
+    assert deaf.seen.informed == {} and deaf._misheard
     heard = [
         run_task_dialogue(rule, World(user1(), np.random.default_rng((2, i)), mishears=0.3)).reason for i in range(60)
     ]

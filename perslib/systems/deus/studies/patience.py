@@ -214,7 +214,7 @@ def write_dialogue(world: World, language: str, seed: int) -> list[dict[str, Any
     wording, values = Wording(language, np.random.default_rng(seed)), world.goal.values
     messages: list[dict[str, Any]] = []
     for turn in world.turns:
-        request = wording.user(turn.said, values)
+        request = wording.user(turn.items, values)
         reply = wording.system(world.actions.templates[turn.action], values)
         messages += [
             {"role": "user", "content": request},

@@ -78,8 +78,8 @@ def spearman_of_sample(x: np.ndarray, y: np.ndarray) -> float:
     return _pearson(rankdata(x), rankdata(y))
 
 
-def _level_means_r(said: np.ndarray, gold: np.ndarray) -> float:
-    means = pd.Series(said).groupby(np.round(gold)).mean()
+def _level_means_r(ratings: np.ndarray, gold: np.ndarray) -> float:
+    means = pd.Series(ratings).groupby(np.round(gold)).mean()
     return _pearson(means.index.to_numpy(float), means.to_numpy())
 
 

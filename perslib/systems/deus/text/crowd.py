@@ -122,8 +122,8 @@ def _dialogue(number: int, user: User, language: str, rng: np.random.Generator) 
     values = world.goal.values
     turns = []
     for turn in world.turns:
-        utterance = wording.user(turn.said, values)
-        items = [item for item in turn.said if item.kind == "inform"]
+        utterance = wording.user(turn.items, values)
+        items = [item for item in turn.items if item.kind == "inform"]
         template = world.actions.templates[turn.action]
         turns.append((utterance, wording.system(template, values, items if turn.misheard else ())))
     costs = np.array([turn.cost for turn in world.turns], dtype=float)

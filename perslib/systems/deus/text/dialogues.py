@@ -146,9 +146,9 @@ def _guess_end(turns: pd.DataFrame) -> tuple[tuple[str, ...], int]:
     asked, did = (turns[name].map(_text).tolist() for name in ("request_action", "response_action"))
     content = any(end in asked[-1].lower() for end in ENDS)
     failed = any(sign in act.lower() for act in did[-3:] for sign in FAILURES)
-    acts = {act for said in asked for act in said.split(",") if act}
+    acts = {act for part in asked for act in part.split(",") if act}
     return tuple(sorted(acts)), SUCCESS if content and not failed else FAILURE
 
 
-def _text(said: Any) -> str:
-    return said if isinstance(said, str) else ""
+def _text(text: Any) -> str:
+    return text if isinstance(text, str) else ""

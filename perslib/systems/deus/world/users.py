@@ -37,7 +37,7 @@ class Agenda:
 
     def __init__(self, goal: Goal, items: int, rng: np.random.Generator):
         self.goal, self.limit, self.rng = goal, items, rng
-        self.told: set[tuple[str, str]] = set()
+        self.informed: set[tuple[str, str]] = set()
         self.known: set[tuple[str, str]] = set()
         self.booked: set[str] = set()
         self.position = 0
@@ -53,7 +53,7 @@ class Agenda:
         """Return the next user turn: answers first, then the agenda of the current part, at most `items` of them."""
         items = list(dict.fromkeys([*self.urgent, *self._plan_items()]))[: self.limit]
         self.urgent = []
-        self.told.update((i.domain, i.slot) for i in items if i.kind == "inform")
+        self.informed.update((i.domain, i.slot) for i in items if i.kind == "inform")
         return tuple(items)
 
     def _plan_items(self) -> list[Item]:
@@ -61,11 +61,11 @@ class Agenda:
         if part is None:
             return [Item("bye")]
         name = part.domain
-        untold = [Item("inform", name, s) for s in part.info if (name, s) not in self.told]
+        untold = [Item("inform", name, s) for s in part.info if (name, s) not in self.informed]
         asked = [Item("request", name, s) for s in part.reqt if (name, s) not in self.known]
         if asked or not part.book:
             return [*untold, *asked]
-        details = [Item("inform", name, s) for s in part.book if (name, s) not in self.told]
+        details = [Item("inform", name, s) for s in part.book if (name, s) not in self.informed]
         return [*untold, *details, Item("book", name, "ref")]
 
     def hear(
@@ -80,7 +80,7 @@ class Agenda:
         if part is None:
             return
         name = part.domain
-        ready = all((name, slot) in self.told for slot in part.info)
+        ready = all((name, slot) in self.informed for slot in part.info)
         offers = any(atom.domain == name and atom.act in ("inform", "book") for atom in template)
         violated = [s for s, v in part.info.items() if entity(name, s) not in (None, v)] if offers else []
         for atom in template:
@@ -119,7 +119,7 @@ class Agenda:
         if part is None:
             return left
         name = part.domain
-        open_items = [f"{name}.info.{s}" for s in part.info if (name, s) not in self.told]
+        open_items = [f"{name}.info.{s}" for s in part.info if (name, s) not in self.informed]
         open_items += [f"{name}.reqt.{s}" for s in part.reqt if (name, s) not in self.known]
         if part.book and name not in self.booked:
             open_items += [f"{name}.book.{s}" for s in part.book]

@@ -55,11 +55,11 @@ class SystemNotes:
     """The system's notes; `vector` is the state before the next action."""
 
     def __init__(self) -> None:
-        self.told: dict[tuple[str, str], int] = {}
+        self.informed: dict[tuple[str, str], int] = {}
         self.any: set[tuple[str, str]] = set()
         self.open: list[tuple[str, str]] = []
         self.answered: set[tuple[str, str]] = set()
-        self.said: tuple[Item, ...] = ()
+        self.items: tuple[Item, ...] = ()
         self.active = ""
         self.booked: set[str] = set()
         self.offered: set[str] = set()
@@ -73,8 +73,8 @@ class SystemNotes:
 
     def hear(self, items: tuple[Item, ...], values: dict[tuple[str, str], int]) -> None:
         """Note a user turn; `values` holds those that were understood."""
-        self.repeats = min(self.repeats + 1, REPEATS) if items == self.said else 1
-        self.said = items
+        self.repeats = min(self.repeats + 1, REPEATS) if items == self.items else 1
+        self.items = items
         for item in items:
             place = (item.domain, item.slot)
             if item.kind == "inform" and place in values:
@@ -92,7 +92,7 @@ class SystemNotes:
                 self.visible.update(GOAL_INDEX[name] for name in names if name in GOAL_INDEX)
 
     def _note(self, place: tuple[str, str], value: int) -> None:
-        self.told[place] = value
+        self.informed[place] = value
         domain, slot = place
         column = entities()[domain].get(slot)
         if column is not None:
@@ -133,8 +133,8 @@ class SystemNotes:
         """State features: told, open, answered, last said, active domain, booked, offered, matches, repeats."""
         on: list[tuple[str, object]] = [("repeats", self.repeats)]
         for group in ("told", "any", "open", "answered", "booked", "offered"):
-            on += [(group, of) for of in getattr(self, group)]
-        for kind, domain, slot in self.said:
+            on += [(group, of) for of in (self.informed if group == "told" else getattr(self, group))]
+        for kind, domain, slot in self.items:
             if kind in ("inform", "request", "book"):
                 on.append((kind, (domain, slot)))
         if self.active:
@@ -153,7 +153,7 @@ STATUS = {"success": SUCCESS, "budget": FAILURE, "forward": FAILURE, "quit": FAI
 class TaskTurn:
     """One exchange: what the user said before it, the state then, the action, its cost, and what was then left."""
 
-    said: tuple[Item, ...]
+    items: tuple[Item, ...]
     misheard: bool
     state: np.ndarray
     action: int
@@ -202,13 +202,13 @@ class World:
         return self.patience - self.spent
 
     def _speak(self) -> None:
-        self._said = self.agenda.speak()
+        self._items = self.agenda.speak()
         values, self._misheard = self.goal.values, False
         if self.mishears:
             understood = {p: v for p, v in values.items() if self.rng.random() >= self.mishears}
-            self._misheard = any((i.domain, i.slot) not in understood for i in self._said if i.kind == "inform")
+            self._misheard = any((i.domain, i.slot) not in understood for i in self._items if i.kind == "inform")
             values = understood
-        self.seen.hear(self._said, values)
+        self.seen.hear(self._items, values)
 
     def act(self, action: int) -> TaskTurn:
         """Return the system acts, the user hears and pays; ends the dialogue or lets the user speak again."""
@@ -217,12 +217,12 @@ class World:
         template, agenda = self.actions.templates[action], self.agenda
         state = self.seen.vector if self.keeps else NO_STATE
         cost = self.belief.costs[action] if self.belief else int(self.actions.slot_numbers[action]) + 1
-        agenda.hear(template, self.seen.entity, self.seen.told)
+        agenda.hear(template, self.seen.entity, self.seen.informed)
         self.seen.act(action, agenda.booked)
         self.spent += cost
         rest = agenda.list_unfinished() if self.keeps or self.user.forward else []
         turn = TaskTurn(
-            self._said, self._misheard, state, action, cost, tuple(rest), self.remaining, self._outlook(rest)
+            self._items, self._misheard, state, action, cost, tuple(rest), self.remaining, self._outlook(rest)
         )
         self.turns.append(turn)
         self.reason = self._ending(turn)

@@ -131,10 +131,10 @@ class BenchDialogue:
     def messages_so_far(self) -> list[dict[str, str]]:
         """Return the messages so far."""
         return [
-            {"role": role, "content": said}
+            {"role": role, "content": text}
             for line in self.lines
-            for role, said in (("user", line.user), ("assistant", line.assistant))
-            if said
+            for role, text in (("user", line.user), ("assistant", line.assistant))
+            if text
         ]
 
 

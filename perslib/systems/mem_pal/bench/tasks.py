@@ -214,7 +214,7 @@ def grade_answers(
     topics, form = topics_by_key(people), form or PromptSettings()
     due = answers[(answers["task"] == "requirement") & answers["said"].notna()]
     keys = map(tuple, due[list(TOPIC)].to_numpy())
-    questions = [grading(form, topics[key], said) for key, said in zip(keys, due["said"])]
+    questions = [grading(form, topics[key], text) for key, text in zip(keys, due["said"])]
     readings = judge.map(lambda question, ask: ask_one(question, wrap_ask(ask, stage="grade")), questions)
     grades = pd.Series([reading.value for reading in readings], due.index, dtype="Float64")
     errors = pd.Series(list(map(error_of, readings)), due.index, dtype="str")

@@ -85,7 +85,7 @@ class TrueMemory(H2Memory):
                 relations += [h2.Relation(i, caused_by=earlier) if earlier else h2.Relation(i, follows=(before,))]
         groups = [group for group in components(len(logs), relations) if group[0] in by_outline]
         happened = tuple(
-            h2.LogSituation(by_outline[g[0]].told, (_aspect(by_outline[g[0]].requirement_id),), tuple(g))
+            h2.LogSituation(by_outline[g[0]].text, (_aspect(by_outline[g[0]].requirement_id),), tuple(g))
             for g in groups
         )
         before_that = known.chapters[-1].background if known.chapters else h2.EMPTY

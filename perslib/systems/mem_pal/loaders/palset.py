@@ -79,12 +79,12 @@ def read(path: Path, *, skip_bad: bool = False, name: str | None = None) -> Impo
 
 
 def read_contents(
-    main: Mapping[str, Any], beside: Mapping[str, Any], language: str, name: str, *, skip_bad: bool = False
+    main: Mapping[str, Any], pictures: Mapping[str, Any], language: str, name: str, *, skip_bad: bool = False
 ) -> ImportResult:
     """Return the corpus from the content of the main file, and of the side files by their stems."""
     reading, file = ImportResult(skip_bad), MAIN[language]
     samples = {user: _samples(user, value, file, reading) for user, value in main.items()}
-    side = read_side(beside, reading)
+    side = read_side(pictures, reading)
     rows: dict[str, Rows] = {"turns": [], "logs": [], "topics": []}
     for user, own in samples.items():
         for position, (part, sample) in enumerate(own):
@@ -166,17 +166,17 @@ def _id(item: Any) -> str:
     return id if isinstance(id, str) and not any(find_unstorable(id, "")) else ""
 
 
-def _order(user: str, found: list[tuple[str, Sample]], reading: ImportResult) -> None:
+def _order(user: str, samples: list[tuple[str, Sample]], reading: ImportResult) -> None:
     """Count what is not in the order that the release promises."""
-    times = [sample.at for _, sample in found]
+    times = [sample.at for _, sample in samples]
     reading.note("users whose sessions were out of order, sorted", times != sorted(times))
-    expected = [f"{user}_sample{i}" for i in range(len(found))]
-    named = [sample.session for _, sample in found]
+    expected = [f"{user}_sample{i}" for i in range(len(samples))]
+    named = [sample.session for _, sample in samples]
     reading.note("users whose sessions do not count from sample0 without a gap", named != expected)
-    for (_, before), (_, after) in pairwise(found):
+    for (_, before), (_, after) in pairwise(samples):
         early = sum(log["at"] <= before.at for log in after.logs)
         reading.note("logs no later than the dialogue before their session", early)
-    reading.note("users without a query session", "query" not in {part for part, _ in found})
+    reading.note("users without a query session", "query" not in {part for part, _ in samples})
 
 
 def _join(extras: dict[str, Rows], side: SideFiles, reading: ImportResult) -> None:

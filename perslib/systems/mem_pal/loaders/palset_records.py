@@ -167,11 +167,11 @@ def _list_numbered(items: Mapping[str, Any], word: str, reading: ImportResult) -
     return [items[key] for key in sorted(items, key=_number)]
 
 
-def _turn(number: int, said: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
-    reading.note("turns in which the assistant stands first", list(said) == ["assistant", "user"])
+def _turn(number: int, record: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
+    reading.note("turns in which the assistant stands first", list(record) == ["assistant", "user"])
     row: dict[str, Any] = {"turn": number}
     for role, column in (("user", "request"), ("assistant", "response")):
-        raw, content = said[role]["action"], said[role]["content"]
+        raw, content = record[role]["action"], record[role]["content"]
         known = action(role, raw)
         if known is None:
             reading.note(f"actions of the {role} that are none of the paper's, kept as they stand")
@@ -182,20 +182,20 @@ def _turn(number: int, said: Mapping[str, Any], reading: ImportResult) -> dict[s
     return row
 
 
-def _topic(number: int, said: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
-    texts = tuple(candidate["solution"] for candidate in said["candidate_solutions"])
-    raw = [candidate["feedback"] for candidate in said["candidate_solutions"]]
+def _topic(number: int, record: Mapping[str, Any], reading: ImportResult) -> dict[str, Any]:
+    texts = tuple(candidate["solution"] for candidate in record["candidate_solutions"])
+    raw = [candidate["feedback"] for candidate in record["candidate_solutions"]]
     labels = tuple(map(parse_feedback_label, raw))
-    chosen = {side: tuple(said["solution"][side]) for side in SIDES}
+    chosen = {side: tuple(record["solution"][side]) for side in SIDES}
     for side, own in chosen.items():
         among = {text for text, feedback in zip(texts, labels) if feedback == side}
         reading.note("solutions that are not word for word among the candidates", len(set(own) - among))
     reading.note("feedback labels written in another way", sum(a != b for a, b in zip(raw, labels)))
-    reading.note("topics with another number of implicit needs than 2", len(said["implicit_needs"]) != NEEDS)
+    reading.note("topics with another number of implicit needs than 2", len(record["implicit_needs"]) != NEEDS)
     reading.note("topics with another number of candidates than 8", len(texts) != CANDIDATES)
     reading.note("topics with equal candidates", len(set(texts)) < len(texts))
-    row = {key: said[key] for key in ("user_query", "requirement")} | {"topic": f"topic-{number}"}
-    needs = tuple(said["implicit_needs"])
+    row = {key: record[key] for key in ("user_query", "requirement")} | {"topic": f"topic-{number}"}
+    needs = tuple(record["implicit_needs"])
     return {**row, "implicit_needs": needs, **chosen, "candidates": texts, "labels": labels}
 
 

@@ -100,14 +100,14 @@ class LongTermMemory(ABC):
     """A way to remember a user over months."""
 
     name: str
-    kept: ClassVar[type[Store]] = Store
+    store_type: ClassVar[type[Store]] = Store
     """What it keeps of a user."""
     budget: int | None = None
     """Tokens of text, roughly counted, that it may hand over for a question; None: all that it recalls."""
 
     def start(self, user: str) -> Any:
         """Return the memory of a user of whom nothing is known."""
-        return self.kept(user)
+        return self.store_type(user)
 
     @abstractmethod
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
@@ -147,7 +147,7 @@ class LongTermMemory(ABC):
         return store
 
     def _own(self, store: Store) -> Any:
-        if not isinstance(store, self.kept):
+        if not isinstance(store, self.store_type):
             raise DataError(f"This store is a {type(store).__name__}, not one of {self.name}: build it anew")
         return store
 

@@ -156,7 +156,7 @@ class LongTermSystem(MemorySystem):
             long=self.system,
             store=store,
             ids=ids,
-            here={s.id.removeprefix(f"{block.scenario}/"): (heard, s) for s, heard in zip(ahead, stores)},
+            here={s.id.removeprefix(f"{block.scenario}/"): (store, s) for s, store in zip(ahead, stores)},
         )
         if past or ahead:
             self.system.prepare_queries([_query(target) for target in block])

@@ -45,7 +45,8 @@ def measure_growth(store: H2Store, person: BenchUser) -> pd.DataFrame:
             "situations": [situation.text for situation in chapter.situations],
             "background": [text for text in chapter.background.values() if text],
             "outlines": [
-                o.requirement + o.preference + "".join(s.text + s.said for s in o.solutions) for o in chapter.outlines
+                o.requirement + o.preference + "".join(s.text + s.reaction for s in o.solutions)
+                for o in chapter.outlines
             ],
             "principles": [p.requirement + p.preference for p in principles],
         }

@@ -82,7 +82,7 @@ async def correct(one: Persona, session: DraftSession, writing: UserSynthesis, a
             break
         session.mend(words)
     for id, reasons in faults.items():
-        writing.reject("correction", f"{one.user} {session.place(id)}", reasons, kept=True)
+        writing.reject("correction", f"{one.user} {session.place(id)}", reasons, is_kept=True)
 
 
 # -- without a model ---------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def _make_reader(session: DraftSession) -> Read:
     return read
 
 
-def _mend_texts(found: Found, data: Any) -> ParsedReply[dict[str, dict[str, str]]]:
+def _mend_texts(faults: Found, data: Any) -> ParsedReply[dict[str, dict[str, str]]]:
     given = {m["id"].strip().upper(): m for m in (*data["logs"], *data["turns"]) if has_text(m["text"])}
-    lacking = tuple(f"{id} is not mended" for id in found if id not in given)
-    return ParsedReply({id: m for id, m in given.items() if id in found} or None, lacking)
+    lacking = tuple(f"{id} is not mended" for id in faults if id not in given)
+    return ParsedReply({id: m for id, m in given.items() if id in faults} or None, lacking)

@@ -48,7 +48,7 @@ class UserSynthesis:
         """
         question = CheckedQuestion(place, self.request(step, fields), partial(_reading, read))
         (checked,) = await ask_and_check([question], ask, STAGE + step, seed=self.seed)
-        self.reject(step, place, checked.faults, kept=checked.value is not None)
+        self.reject(step, place, checked.faults, is_kept=checked.value is not None)
         return checked.value
 
     def request(self, step: str, fields: Mapping[str, Any]) -> Request:
@@ -56,9 +56,9 @@ class UserSynthesis:
         request = prompt(f"palsynth_{step}", self.language).render(**fields)
         return replace(request, seed=self.seed)
 
-    def reject(self, step: str, place: str, reasons: Iterable[str], *, kept: bool = False) -> None:
+    def reject(self, step: str, place: str, reasons: Iterable[str], *, is_kept: bool = False) -> None:
         """Record what did not pass."""
-        self.rejected += [(step, place, reason, kept) for reason in reasons]
+        self.rejected += [(step, place, reason, is_kept) for reason in reasons]
 
 
 def _reading(read: Callable[[Any], Any], data: Any) -> ParsedReply[Any]:

@@ -100,7 +100,7 @@ class Raised:
     query: str
     needs: tuple[str, str]
     evidences: tuple[tuple[str, ...], tuple[str, ...]]
-    told: str
+    text: str
     lines: tuple[str, ...]
     """Log lines in the order of what people do."""
 
@@ -171,7 +171,7 @@ def _raise_topic(one: SimulatedPerson, key: str, dice: Dice, last: date) -> Rais
 def _text(one: SimulatedPerson, raised: tuple[Raised, ...], start: datetime, end: datetime) -> str:
     days = [one.words.DAY.format(day=at.day, month=one.words.MONTHS[at.month - 1]) for at in (start, end)]
     times = one.words.TIMES.format(start=days[0], end=days[1])
-    return one.book.join_sentences([times, *(r.told for r in raised)])
+    return one.book.join_sentences([times, *(r.text for r in raised)])
 
 
 def _logs(

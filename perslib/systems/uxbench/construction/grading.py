@@ -100,7 +100,7 @@ async def _grade(
         for grade in data["grades"]:
             first = given.setdefault(grade["case"], grade)
             twice |= {grade["case"]} if any(grade[axis] != first[axis] for axis in AXES) else set()
-        return ParsedReply({i: said for i, said in given.items() if i in cases and i not in twice})
+        return ParsedReply({i: grade for i, grade in given.items() if i in cases and i not in twice})
 
     first = next(iter(cases.values())).candidate
     return await asking.put(
@@ -115,11 +115,11 @@ async def _grade(
     )
 
 
-def _read_grades(said: dict[str, Any], asking: QuestionSettings) -> Grades:
-    axes = {axis: int(said[axis]) for axis in AXES}
+def _read_grades(answer: dict[str, Any], asking: QuestionSettings) -> Grades:
+    axes = {axis: int(answer[axis]) for axis in AXES}
     mean, own = quality(axes, asking.rules)
-    note = replace_half_characters(said["note"]).strip()
-    return Grades(axes, mean, own, float(said["mean"]), said["quality"], said["dimension"], note)
+    note = replace_half_characters(answer["note"]).strip()
+    return Grades(axes, mean, own, float(answer["mean"]), answer["quality"], answer["dimension"], note)
 
 
 class Check(NamedTuple):

@@ -168,16 +168,16 @@ class MinedCase(NamedTuple):
 
 
 async def mine_cases(
-    talk: FilteredSession, side: Side, found: Sequence[CaseCandidate], asking: QuestionSettings, ask: Ask
+    talk: FilteredSession, side: Side, candidates: Sequence[CaseCandidate], asking: QuestionSettings, ask: Ask
 ) -> tuple[list[MinedCase], list[Rejection]]:
     """Return the cases of one side of a session, and why its other candidates are none."""
-    known = {c.reply_turn: c for c in found}
+    known = {c.reply_turn: c for c in candidates}
     reading = await asking.put(
         ask,
         f"mine_{side}",
         talk.key,
         _reader(talk, known),
-        about=len(found),
+        about=len(candidates),
         dialogue=select_messages(talk, known, asking.rules),
         candidates=", ".join(str(turn) for turn in known),
     )
@@ -221,45 +221,47 @@ def _reader(talk: FilteredSession, known: dict[int, CaseCandidate]) -> Any:
 
     def read(data: Any) -> ParsedReply[list[dict[str, Any]]]:
         faults = [
-            f"message {said['reply']} is not one of the assistant's replies"
-            for said in data["cases"]
-            if said["reply"] not in replies
+            f"message {record['reply']} is not one of the assistant's replies"
+            for record in data["cases"]
+            if record["reply"] not in replies
         ]
         return ParsedReply(list(data["cases"]), tuple(faults))
 
     return read
 
 
-def _beyond(talk: FilteredSession, side: Side, said: dict[str, Any], rules: Rules) -> tuple[CaseCandidate | None, str]:
+def _beyond(
+    talk: FilteredSession, side: Side, record: dict[str, Any], rules: Rules
+) -> tuple[CaseCandidate | None, str]:
     """Return a candidate that the rules did not find, if the user's own words after the reply show it; else why not.
 
     Replies with a signal were candidates or were rejected before, so nothing more is said of them.
     """
-    reaction = next((r for r in talk.reactions if r.idx == said["reply"]), None)
+    reaction = next((r for r in talk.reactions if r.idx == record["reply"]), None)
     if reaction is None:
         return None, "wrong_turn"
     if set(reaction.names) & {*rules.bad, *rules.good}:
         return None, ""
-    where = said["shown_in"]
+    where = record["shown_in"]
     later = {m.idx: m for m in talk.session.messages if m.role == "user" and m.idx > reaction.idx}
-    is_shown = where in later and _is_quoted(said["quote"], later[where].text)
+    is_shown = where in later and _is_quoted(record["quote"], later[where].text)
     if not is_shown or reaction.interrupted or reaction.superseded:
         return None, "unfounded"
     made = candidate(talk, reaction, side, shown_in=where)
     return made, "" if made else "unfounded"
 
 
-def _make_case(own: CaseCandidate, said: dict[str, Any], talk: FilteredSession) -> MinedCase:
+def _make_case(own: CaseCandidate, record: dict[str, Any], talk: FilteredSession) -> MinedCase:
     after = next((m.text for m in talk.session.messages if m.idx == own.after_turn), "")
     return MinedCase(
         own,
-        said["dimension"],
-        said["scenario"],
-        "explicit" if own.strength == "explicit" else said["sentiment"],
-        said["representativeness"],
-        said["confidence"] / 100,
-        replace_half_characters(said["explanation"]).strip(),
-        said["quote"].strip() if _is_quoted(said["quote"], after) else "",
+        record["dimension"],
+        record["scenario"],
+        "explicit" if own.strength == "explicit" else record["sentiment"],
+        record["representativeness"],
+        record["confidence"] / 100,
+        replace_half_characters(record["explanation"]).strip(),
+        record["quote"].strip() if _is_quoted(record["quote"], after) else "",
     )
 
 

@@ -77,10 +77,10 @@ class ConstructionRun:
         """Return what a stage leaves of each item; its method returns what it keeps and what it rejects."""
         given = self.map(stage, model, method, items)
         why = [one for _, rejected in given for one in rejected]
-        left = [kept for kept, _ in given]
+        left = [units for units, _ in given]
         count = sum(map(len, left))
         self.end(stage, count + len(why), count, why)
-        self.write({"mine": "2_mined", "grade": "3_graded"}[stage], [one for kept in left for one in kept])
+        self.write({"mine": "2_mined", "grade": "3_graded"}[stage], [one for unit in left for one in unit])
         return left
 
     def end(self, stage: str, came: int, left: int, why: Iterable[Rejection]) -> None:

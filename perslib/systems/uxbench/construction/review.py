@@ -93,14 +93,14 @@ def import_review(files: str | Path | Sequence[str | Path], cases: pd.DataFrame)
     return pd.DataFrame(rows, columns=["case", "reviewer", "verdict", "dimension", "notes"])
 
 
-def _review(told: dict[str, str], usual: str) -> dict[str, str]:
-    verdict = told["verdict"].casefold()
+def _review(row: dict[str, str], usual: str) -> dict[str, str]:
+    verdict = row["verdict"].casefold()
     return {
-        "case": told["case"].removeprefix("'"),
-        "reviewer": told.get("reviewer") or usual,
+        "case": row["case"].removeprefix("'"),
+        "reviewer": row.get("reviewer") or usual,
         "verdict": read_toml(__file__, "labels.toml")["verdict"].get(verdict, verdict),
-        "dimension": told.get("corrected_dimension", ""),
-        "notes": told.get("notes", ""),
+        "dimension": row.get("corrected_dimension", ""),
+        "notes": row.get("notes", ""),
     }
 
 

@@ -235,7 +235,7 @@ def split_statistics(cases: pd.DataFrame) -> pd.DataFrame:
     A turn is a user message up to the request. Columns: split, instances, multi_turn (percent), turns, query_characters,
     response_characters, each with what is published under `…_published`.
     """
-    turns = cases["history"].map(lambda history: 1 + sum(said["role"] == "user" for said in history))
+    turns = cases["history"].map(lambda history: 1 + sum(message["role"] == "user" for message in history))
     reply = cases["reply"].str.len()
     each = pd.DataFrame(
         {

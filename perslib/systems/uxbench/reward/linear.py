@@ -206,7 +206,7 @@ class WordBackend(LinearBackend):
 
     def _learn(self, cases: Sequence[Case]) -> Any:
         counts = self._counts(cases)
-        self._words = {view: BucketWeights.fit(found, self.features) for view, found in counts.items()}
+        self._words = {view: BucketWeights.fit(texts, self.features) for view, texts in counts.items()}
         numbers = self._numbers(cases)
         self._mean, self._spread = numbers.mean(axis=0), numbers.std(axis=0).clip(0.05)
         return self._join_features(counts, numbers)
@@ -220,7 +220,7 @@ class WordBackend(LinearBackend):
     def _join_features(self, counts: Mapping[str, Any], numbers: Floats) -> Any:
         # Numbers stand beside rows of length one: a third of a standard deviation is the size of a word that matters.
         scaled = sparse.csr_array(((numbers - self._mean) / self._spread).clip(-4, 4) / 3)
-        words = [self._words[view](found) for view, found in counts.items()]
+        words = [self._words[view](texts) for view, texts in counts.items()]
         return sparse.hstack([*words, scaled], format="csr")
 
     def _parts(self, case: Case, pushes: Floats) -> list[tuple[str, str, float]]:

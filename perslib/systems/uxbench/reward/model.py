@@ -124,12 +124,12 @@ class Reward(Judge):
         logits = np.full(len(known), np.nan)
         for fold in np.array_split(users, min(self.folds or FOLDS, len(users))):
             out = np.isin(of.astype(str), fold)
-            learn = [c for c, apart in zip(known, out) if not apart]
+            learn = [c for c, is_out in zip(known, out) if not is_out]
             if _one_sided(learn):
                 raise _too_few_users(of)
             other = copy.copy(self.backend)
             other.fit(learn, goods(learn), case_weights(learn), self.seed)
-            logits[out] = other.logits([c for c, apart in zip(known, out) if apart])
+            logits[out] = other.logits([c for c, is_out in zip(known, out) if is_out])
         self.backend.fit(known, goods(known), case_weights(known), self.seed)
         self.card_ = self._card(known, known, self._decide(logits, known))
         return self
@@ -208,8 +208,8 @@ class Reward(Judge):
         return [
             unscored
             if np.isnan(one)
-            else Verdict(raw=SCORES[int(said)], expected=1 + 4 * one, p=(1 - one, 0.0, 0.0, 0.0, one), mode="reward")
-            for one, said in zip(p.tolist(), verdict_of(p, self.threshold))
+            else Verdict(raw=SCORES[int(label)], expected=1 + 4 * one, p=(1 - one, 0.0, 0.0, 0.0, one), mode="reward")
+            for one, label in zip(p.tolist(), verdict_of(p, self.threshold))
         ]
 
     def copy_unfitted(self) -> Reward:

@@ -82,7 +82,7 @@ class MiningResult:
     replies: int = 0
     sessions: int = 0
     primary: Counter[str] = field(default_factory=Counter)
-    found: Counter[str] = field(default_factory=Counter)
+    signals: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
@@ -105,7 +105,7 @@ class MiningResult:
     @property
     def counts(self) -> pd.DataFrame:
         """Signal by signal: on how many replies it was found, on how many it is the primary one, and their share."""
-        rows = [(name, self.found[name], self.primary[name]) for name in PRECEDENCE]
+        rows = [(name, self.signals[name], self.primary[name]) for name in PRECEDENCE]
         counted = pd.DataFrame(rows, columns=["signal", "found", "primary"])
         return counted.assign(share=counted["primary"] / max(1, self.replies))
 
@@ -211,5 +211,5 @@ def _count(result: MiningResult, part: BlockTable, ids: list[np.ndarray]) -> Non
     result.notes.update(part.notes)
     ids.append(part.ids)
     signal_names = part.rows["signals"].combine_chunks().flatten().field("name")
-    for counter, names in ((result.primary, part.rows["primary"]), (result.found, signal_names)):
+    for counter, names in ((result.primary, part.rows["primary"]), (result.signals, signal_names)):
         counter.update({one["values"]: one["counts"] for one in names.value_counts().to_pylist()})

@@ -306,10 +306,10 @@ class Placeholders:
         self.numbers: dict[tuple[str, str], str] = {}
         self.known: dict[str, str] = {}
 
-    def __call__(self, text: str, found: Sequence[Hit]) -> str:
+    def __call__(self, text: str, hits: Sequence[Hit]) -> str:
         """Return the text with placeholders for what was found in it."""
         parts, last = [], 0
-        for hit in found:
+        for hit in hits:
             shown = text[hit.start : hit.end]
             uncertain = text.startswith(TITLES, hit.end) and is_word(shown)
             parts += [text[last : hit.start], self._placeholder(hit, shown, uncertain)]

@@ -215,24 +215,24 @@ def shows_dissatisfaction(reaction: Reaction) -> bool:
     return bool(reaction.signals) and not _AGAINST.isdisjoint(reaction.names)
 
 
-def add_outcomes(found: list[Reaction]) -> list[Reaction]:
+def add_outcomes(reactions: list[Reaction]) -> list[Reaction]:
     """Return the reactions with their outcomes, and whether the session ended on a negative note."""
-    if _NEGATIVE.isdisjoint([r.primary for r in found]):
-        return found
-    done = list(found)
-    for i, reaction in enumerate(found):
+    if _NEGATIVE.isdisjoint([r.primary for r in reactions]):
+        return reactions
+    done = list(reactions)
+    for i, reaction in enumerate(reactions):
         if not reaction.superseded and shows_dissatisfaction(reaction):
-            done[i] = Reaction(*reaction[:-1], find_outcome(found, i + 1))  # a quarter of the time of `_replace`
+            done[i] = Reaction(*reaction[:-1], find_outcome(reactions, i + 1))  # a quarter of the time of `_replace`
     spoken = next((r for r in reversed(done) if r.next is not None), None)
     if spoken is not None and shows_dissatisfaction(spoken):  # what the user said last was against a reply
         done[-1] = done[-1]._replace(left_after_negative=True)
     return done
 
 
-def find_outcome(found: Sequence[Reaction], begin: int) -> str:
+def find_outcome(reactions: Sequence[Reaction], begin: int) -> str:
     """Return the outcome, from the reactions to the replies that followed, the first of them at `begin`."""
-    for place in range(begin, len(found)):
-        reaction = found[place]
+    for place in range(begin, len(reactions)):
+        reaction = reactions[place]
         if reaction.superseded:
             continue  # regenerated: the last of the siblings is what the user saw
         if shows_dissatisfaction(reaction):

@@ -100,15 +100,15 @@ def _read(
 
 
 def _columns(
-    found: Sequence[Reaction], cids: Sequence[str], lengths: Sequence[int], numbers: Sequence[int]
+    reactions: Sequence[Reaction], cids: Sequence[str], lengths: Sequence[int], numbers: Sequence[int]
 ) -> pa.Table:
-    if not found:
+    if not reactions:
         return SCHEMA.empty_table()
-    each: dict[str, Any] = dict(zip(Reaction._fields, zip(*found)))
+    each: dict[str, Any] = dict(zip(Reaction._fields, zip(*reactions)))
     signals = list(chain.from_iterable(each["signals"]))
     offsets = np.cumsum([0, *map(len, each["signals"])], dtype=np.int32)
-    scores = np.zeros((len(SCORED), len(found)), np.float32)
-    rows = np.repeat(np.arange(len(found)), np.diff(offsets))
+    scores = np.zeros((len(SCORED), len(reactions)), np.float32)
+    rows = np.repeat(np.arange(len(reactions)), np.diff(offsets))
     for row, signal in zip(rows.tolist(), signals):
         place = _PLACE[signal.name]
         scores[place, row] = max(scores[place, row], signal.score)

@@ -31,7 +31,7 @@ _MEMORY = 64 << 20
 def loosen_pattern(pattern: str) -> str:
     """Return a pattern of RE2 that matches wherever that of `re` does: without lookarounds, edges, and counts that end."""
     pattern = _AT_MOST.sub(r"{\1,}", _LOOKS_AROUND.sub("", pattern))  # each step would be a state
-    return _STRICT.sub(lambda found: _LOOSER[found[0]], pattern)
+    return _STRICT.sub(lambda match: _LOOSER[match[0]], pattern)
 
 
 class Patterns:

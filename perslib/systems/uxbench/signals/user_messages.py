@@ -94,10 +94,10 @@ def _may_close(text: str, lang: str) -> bool:
     return bool(_closers(lang).find_matches(head)) or _DRAWN_OUT.search(head) is not None
 
 
-def _blame(text: str, lowered: str, lang: str, found: list[int], settings: SignalSettings) -> Complaint | None:
+def _blame(text: str, lowered: str, lang: str, matches: list[int], settings: SignalSettings) -> Complaint | None:
     """Return the complaint in a message in which these of `_find_cues` were found."""
     every = complaints(lang)
-    possible = [every[number - 1] for number in found if number]
+    possible = [every[number - 1] for number in matches if number]
     return complaint(text, lang, settings, possible, bool(_blockers(lang).find_matches(lowered))) if possible else None
 
 

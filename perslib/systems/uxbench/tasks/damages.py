@@ -43,11 +43,11 @@ class Elsewhere:
         other = read_phrases("padding", "zh" if language == "en" else "en")["text"]
         self.foreign = str(other)
         rows = [(b.user, b.scenario, t.session, t.turn, t.response) for b in blocks for t in b if t.response]
-        self._told = pd.DataFrame(rows, columns=["user", "scenario", "session", "turn", "response"])
+        self._replies = pd.DataFrame(rows, columns=["user", "scenario", "session", "turn", "response"])
 
     def draw(self, target: Target, rng: np.random.Generator, *, same_session: bool) -> str | None:
         """Return a reply to another question of this session, or to somebody else's question in another scenario."""
-        elsewhere = self._told
+        elsewhere = self._replies
         own = (
             (elsewhere["user"] == target.user)
             & (elsewhere["scenario"] == target.scenario)
@@ -177,8 +177,8 @@ def _damage_all(block: Block, where: Elsewhere, seed: int) -> pd.DataFrame:
     return damaged.assign(damage=names, place=places)
 
 
-def _split(told: pd.DataFrame, blocks: Sequence[Block]) -> list[pd.DataFrame]:
-    parts = dict(iter(told.groupby(BLOCK, sort=False)))
+def _split(replies: pd.DataFrame, blocks: Sequence[Block]) -> list[pd.DataFrame]:
+    parts = dict(iter(replies.groupby(BLOCK, sort=False)))
     return [parts[block.user, block.scenario][block.targets.columns].reset_index(drop=True) for block in blocks]
 
 

@@ -88,12 +88,12 @@ class UXJudge(Judge):
             replace(read_label(answer, self.values), prompt=prompt.label) for answer in await ask(requests, "judge")
         ]
 
-    def _request(self, found: Prompt, target: Target) -> Request:
+    def _request(self, prompt: Prompt, target: Target) -> Request:
         """Return the question about one reply, its schema without the third verdict where there are two."""
         fields: dict[str, Any] = {**self._fields(Case.of(target)), "three": len(self.values) == 3}
-        if found.name == "ux_judge":
+        if prompt.name == "ux_judge":
             fields["examples"] = [{**self._fields(one), "verdict": NAMES[one.gold or GOOD]} for one in self.examples]
-        request = self.form.apply(found.render(**fields))
+        request = self.form.apply(prompt.render(**fields))
         schema = dict(request.schema or {})
         if len(self.values) == 2:
             two = {**schema["properties"]["verdict"], "enum": [NAMES[GOOD], NAMES[BAD]]}

@@ -75,7 +75,7 @@ class MemoryBank(Baseline):
     """
 
     called = "MemoryBank"
-    kept = Bank
+    store_type = Bank
     forgetting = 30.0
     """c of the formula, in days; with infinity nothing is forgotten."""
 

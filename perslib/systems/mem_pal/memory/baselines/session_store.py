@@ -84,7 +84,7 @@ class Baseline(PromptedMemory):
     A query in a session is served with what stands before it, even if later sessions have been heard.
     """
 
-    kept: ClassVar[type[SessionStore]] = SessionStore
+    store_type: ClassVar[type[SessionStore]] = SessionStore
     looks_up: ClassVar[bool] = True
     """Whether what is recalled depends on the query; where it does not, nobody need think of one."""
 
@@ -102,7 +102,7 @@ class Baseline(PromptedMemory):
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Any:
         """Return all sessions at once."""
         session_ids = tuple(session.id for session in sessions)
-        return await self.learn(self.kept(user, session_ids, sessions=tuple(sessions)), sessions, ask)
+        return await self.learn(self.store_type(user, session_ids, sessions=tuple(sessions)), sessions, ask)
 
     async def learn(self, known: Any, sessions: Sequence[MemorySession], ask: Ask) -> Any:
         """Return the store with what the method makes of these sessions, which it holds already; here nothing."""
@@ -160,10 +160,10 @@ class Baseline(PromptedMemory):
         return self.find_pieces(store, session, query, f"logs of {before}", logs)
 
     def add_logs_to_pieces(
-        self, store: SessionStore, session: MemorySession, query: str, found: Sequence[MemoryPiece]
+        self, store: SessionStore, session: MemorySession, query: str, pieces: Sequence[MemoryPiece]
     ) -> list[MemoryPiece]:
         """Return what was found, then the earlier logs nearest to the query and the logs at hand."""
-        return [*found, *self.old_logs(store, session, query), *logs_of(session)]
+        return [*pieces, *self.old_logs(store, session, query), *logs_of(session)]
 
     def turn(self, session: MemorySession, number: int, turn: Exchange) -> MemoryPiece:
         """Return one exchange of an earlier dialogue, with its day; turns count from 1."""

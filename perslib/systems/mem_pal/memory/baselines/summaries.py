@@ -55,7 +55,7 @@ class RecurSum(Baseline):
     """
 
     called = "RecurSum"
-    kept = Summaries
+    store_type = Summaries
     looks_up = False
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Summaries:
@@ -149,7 +149,7 @@ class ConditionMem(UnitRetrieval):
     """Records that are looked up, earlier logs, and the logs at hand."""
 
     called = "ConditionMem"
-    kept = Records
+    store_type = Records
 
     async def learn(self, known: Records, sessions: Sequence[MemorySession], ask: Ask) -> Records:
         """Return the records of all sessions at once."""

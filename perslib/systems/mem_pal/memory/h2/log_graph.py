@@ -138,11 +138,11 @@ def _make_log_fields(logs: Sequence[Log], i: int, relation: Relation) -> dict[st
     return {"id": i, **vars(logs[i]), **back}
 
 
-def _situation(said: Any, logs: tuple[int, ...]) -> ParsedReply[LogSituation]:
-    text = said["situation"].strip()
+def _situation(item: Any, logs: tuple[int, ...]) -> ParsedReply[LogSituation]:
+    text = item["situation"].strip()
     if not text:
         return ParsedReply(None, ("the situation is empty",))
-    return ParsedReply(LogSituation(text, tuple(dict.fromkeys(said["aspects"])), logs))
+    return ParsedReply(LogSituation(text, tuple(dict.fromkeys(item["aspects"])), logs))
 
 
 async def update_background(

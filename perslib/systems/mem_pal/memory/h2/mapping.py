@@ -24,7 +24,7 @@ class OfficialMapping(LongTermMemory):
     `last` is the last user of the set, with the sessions of the history.
     """
 
-    kept = H2Store
+    store_type = H2Store
 
     def __init__(self, memory: H2Memory, last: tuple[str, Sequence[MemorySession]]):
         self.memory, self.last = memory, last

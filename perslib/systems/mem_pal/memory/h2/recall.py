@@ -24,7 +24,7 @@ Part = Literal["situations", "background", "outlines", "principles"]
 class Recall(PromptedMemory):
     """How much of a store is looked up, what is left out, and in which language it is told; heirs say how one is built."""
 
-    kept = H2Store
+    store_type = H2Store
     preferences: ClassVar[bool] = False
     """Whether an outline also tells the preference that it shows; the paper's tasks leave it to the principles."""
     called: ClassVar[str] = "H²Memory{without}"
@@ -126,6 +126,8 @@ class Recall(PromptedMemory):
         for kind in FEEDBACK:
             if own := [s for s in one.solutions if s.feedback == kind]:
                 yield f"{words[kind]}{words['colon'].rstrip()}"
-                yield from (f"- {words['said'].format(text=s.text, said=s.said) if s.said else s.text}" for s in own)
+                yield from (
+                    f"- {words['said'].format(text=s.text, said=s.reaction) if s.reaction else s.text}" for s in own
+                )
         if self.preferences and one.preference:
             yield f"{words['preference']}{words['colon']}{one.preference}"

@@ -43,7 +43,7 @@ class Solution:
     """What was proposed, and how the user took it."""
 
     text: str
-    said: str
+    reaction: str
     """The user's feedback in words."""
     feedback: str
     """pos, neg or others."""

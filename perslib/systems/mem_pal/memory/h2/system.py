@@ -108,16 +108,18 @@ class H2Memory(Recall):
     # -- steps ------------------------------------------------------------------------------------------------
 
     async def _chapter(
-        self, earlier: Sequence[SessionRecord], session: MemorySession, heard: log_graph.Heard, ask: Ask
+        self, earlier: Sequence[SessionRecord], session: MemorySession, sessions: log_graph.Heard, ask: Ask
     ) -> tuple[SessionRecord, tuple[str, ...]]:
         logs = log_graph.in_order(session)
         days = (logs[0].at[:10], logs[-1].at[:10]) if logs else ("", "")
-        state, lost = await log_graph.update_background(earlier, session.id, days, heard.situations, self.render, ask)
+        state, lost = await log_graph.update_background(
+            earlier, session.id, days, sessions.situations, self.render, ask
+        )
         first = logs[0].at if logs else None
-        return SessionRecord(session.id, session.at, first, heard.relations, heard.situations, state), lost
+        return SessionRecord(session.id, session.at, first, sessions.relations, sessions.situations, state), lost
 
-    def _points(self, found: Sequence[Outline]) -> outlines.Points:
-        return self.space.vectors([outline.requirement for outline in found])
+    def _points(self, retrieved: Sequence[Outline]) -> outlines.Points:
+        return self.space.vectors([outline.requirement for outline in retrieved])
 
     def _join_clusters(self, store: H2Store, new: Sequence[Outline]) -> tuple[list[int], H2Store]:
         """Return the clusters that new outlines join one by one, and the store with them there."""
