@@ -101,7 +101,8 @@ def find_wide_replies(fields: Sequence[Field]) -> dict[str, tuple[str, str]]:
     replies, ratings = ({*WORDS["names"][column][0]} for column in ("response", "score"))
     texts = {one.words[:-1]: one.path for one in fields if one.is_text and one.words[-1:] and one.words[-1] in replies}
     scores = {one.words[:-1]: one.path for one in fields if one.scale and one.words[-1:] and one.words[-1] in ratings}
-    return {" ".join(stem): (path, scores[stem]) for stem, path in texts.items() if stem in scores}
+    names = {path: path[: path.lower().rfind(name_of_path(path).split()[-1])].strip(" _.-") for path in texts.values()}
+    return {names[path]: (path, scores[stem]) for stem, path in texts.items() if stem in scores}
 
 
 def pivot_dimensions(flat: list[tuple[str, Flat]]) -> tuple[list[tuple[str, Flat]], list[str]]:

@@ -53,7 +53,9 @@ class Ambiguous(DataError):
 
     def __init__(self, column: str, choices: Sequence[str], place: str):
         self.column, self.choices = column, list(choices)
-        remedy = f"Say which: --columns {column}={choices[0]}"
+        remedy = f"Say which: --columns {column}={choices[0]}" + (
+            " (joined by +: one of each annotator)" if "+" in choices[-1] else ""
+        )
         super().__init__(Problem(place, f"more than one field may be the {column}: {', '.join(choices)}"), remedy)
 
 
