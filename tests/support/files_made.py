@@ -7,13 +7,16 @@ import gzip
 import io
 import json
 import sqlite3
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+import pyarrow as pa
 
 USERS = ["alice", "bob", "carla", "dan"]
 N = 20
@@ -100,6 +103,25 @@ def write_eval(path: Path) -> None:
             scores = {"match": {"value": "C" if score(i) > 3 else "I", "answer": "a"}}
             sample = {"id": i, "epoch": 1, "input": asked(i), "target": "x", "messages": talk(i), "scores": scores}
             log.writestr(f"samples/{i}_epoch_1.json", json.dumps(sample))
+
+
+def write_zstandard(path: Path) -> None:
+    """Write a log as Inspect does now: an archive whose files are compressed by Zstandard, which zipfile reads from 3.14 on."""
+    plain = path.with_suffix(".plain")
+    write_eval(plain)
+    data, index = b"", b""
+    with zipfile.ZipFile(plain) as log:
+        names = log.namelist()
+        for name in names:
+            content = log.read(name)
+            packed = pa.Codec("zstd").compress(content, asbytes=True)
+            about = struct.pack("<3HIIIH", 93, 0, 0, zlib.crc32(content), len(packed), len(content), len(name))
+            place = struct.pack("<4HII", 0, 0, 0, 0, 0, len(data))
+            index += b"PK\1\2" + struct.pack("<3H", 63, 63, 0) + about + place + name.encode()
+            data += b"PK\3\4" + struct.pack("<2H", 63, 0) + about + struct.pack("<H", 0) + name.encode() + packed
+    plain.unlink()
+    end = struct.pack("<4HIIH", 0, 0, len(names), len(names), len(index), len(data), 0)
+    path.write_bytes(data + index + b"PK\5\6" + end)
 
 
 def write_database(path: Path) -> None:
@@ -215,4 +237,7 @@ FILES: dict[str, Made] = {
     "verdicts by name.json": Made(document(lambda: {"items": [{"meta": {"annotators": [{"name": who, "verdict": score(i)} for who in USERS[:2]]}, "payload": {"prompt_text": asked(i), "completion_text": said(i)}} for i in range(N)]}), 2, 2 * N, 2 * N),
     "texts of two sides.csv": Made(table(lambda i: {"text_user": asked(i), "text_ai": said(i), "annotator": user(i), "helpful": ["yes", "no", "partially"][i % 3]}), scale="0–1"),
     "pairs by model.parquet": Made(lambda path: frame(lambda i: {"winner": ["model_a", "model_b"][i % 2], "user_id": user(i), "prompt": asked(i), "response_model_a": said(i), "response_model_b": "Another plan."}).to_parquet(path), scored=0, candidates=2 * N),
+    "Inspect, Zstandard.eval": Made(write_zstandard, 1, scale="0–1"),
+    "spans of MLflow.jsonl": Made(lines(lambda i: {"info": {"trace_id": f"tr{i}", "request_preview": asked(i)[:9], "response_preview": json.dumps(said(i)[:9]), "assessments": [{"assessment_name": "satisfaction", "source": {"source_type": "HUMAN", "source_id": user(i)}, "feedback": {"value": score(i)}}]}, "data": {"spans": [{"attributes": {"mlflow.spanInputs": json.dumps({"question": asked(i)}), "mlflow.spanOutputs": json.dumps(said(i))}}]}})),
+    "printed dictionaries.csv": Made(table(lambda i: {"user": user(i), "request": {"question": asked(i)}, "response": {"text": said(i), "ok": True}, "stars": score(i)})),
 }  # fmt: skip

@@ -10,8 +10,10 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import sqlite3
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +22,8 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
+
+import pyarrow as pa
 
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import not_utf8, parse_json
@@ -33,6 +37,8 @@ TEXTS = (".csv", ".tsv", ".txt", ".psv")
 LINES = (".jsonl", ".ndjson")
 TABLES = (".sqlite", ".sqlite3", ".db")
 PACKED = (".gz", ".zip")
+#: The number of this compression in archives.
+ZSTANDARD = 93
 SUFFIXES = (*TEXTS, *LINES, ".json", ".parquet", ".xlsx", ".eval", *TABLES, *PACKED)
 DELIMITERS = ",;\t|"
 #: Bytes that an archive may hold.
@@ -337,6 +343,20 @@ def _find_lists(value: Any, at: str = "", depth: int = 0) -> Iterator[tuple[str,
             yield from _find_lists(one, f"{at}.{key}", depth + 1)
 
 
+def _read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a file of an archive, one compressed by Zstandard too, which zipfile itself reads from Python 3.14 on."""
+    entry = archive.getinfo(name)
+    if entry.compress_type != ZSTANDARD or archive.fp is None:
+        return archive.read(name)
+    archive.fp.seek(entry.header_offset + 26)  # two lengths, those of what stands between this header and the data
+    archive.fp.seek(sum(struct.unpack("<HH", archive.fp.read(4))), os.SEEK_CUR)
+    packed = pa.BufferReader(archive.fp.read(entry.compress_size))
+    content = bytes(pa.CompressedInputStream(packed, "zstd").read(entry.file_size + 1))
+    if zlib.crc32(content) != entry.CRC:
+        raise zipfile.BadZipFile(f"{name} is damaged")
+    return content
+
+
 def _read_eval(path: Path) -> tuple[Records, list[str]]:
     """Return the samples of a log of Inspect, each with the model that was asked."""
     try:
@@ -344,8 +364,8 @@ def _read_eval(path: Path) -> tuple[Records, list[str]]:
             names = sorted(name for name in log.namelist() if name.startswith("samples/") and name.endswith(".json"))
             if large := next((name for name in names if log.getinfo(name).file_size > LONGEST), ""):
                 raise DataError(Problem(f"{path.name} {large}", f"is larger than {LONGEST:,} bytes"))
-            header = json.loads(log.read("header.json")) if "header.json" in log.namelist() else {}
-            samples = [(f"{path.name} {name}", parse_json(log.read(name), name)) for name in names]
+            header = json.loads(_read_member(log, "header.json")) if "header.json" in log.namelist() else {}
+            samples = [(f"{path.name} {name}", parse_json(_read_member(log, name), name)) for name in names]
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError) as error:
         raise DataError(Problem(path.name, f"is no readable log: {error}")) from error
     about = {key: value for key, value in header.get("eval", {}).items() if key in ("model", "task")}

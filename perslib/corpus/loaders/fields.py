@@ -25,6 +25,8 @@ class Field:
 
     def __post_init__(self) -> None:
         self.words, self.name = words_of(self.path), name_of_path(self.path)
+        #: Whether a tool keeps no more than the beginning of a text here.
+        self.is_cut = any(part in f" {' '.join(self.words)} " for part in WORDS["cut"]["names"])
         self.is_conversation = bool(self.values) and isinstance(self.values[0], Conversation)
         plain = [] if self.is_conversation else [str(value).strip() for value in self.values]
         self.kinds = Counter(plain)
@@ -41,14 +43,14 @@ def choose_field(fields: Sequence[Field], names: list[list[str]]) -> Field | Non
     for listed, how in ((names[0], lambda one: " ".join(one.words)), (names[0], lambda one: one.name)):
         for name in listed:
             if matching := [one for one in fields if how(one) == name]:
-                return max(matching, key=lambda one: len(one.values))
+                return max(matching, key=lambda one: (not one.is_cut, len(one.values)))
     for name in names[0]:
         last = name.split()
         if len(last) > 1 and (matching := [one for one in fields if list(one.words[-len(last) :]) == last]):
-            return max(matching, key=lambda one: (len(one.values), -len(one.words)))
+            return max(matching, key=lambda one: (not one.is_cut, len(one.values), -len(one.words)))
     for name in names[1] if len(names) > 1 else ():
         if matching := [one for one in fields if name in one.words]:
-            return max(matching, key=lambda one: (len(one.values), -len(one.words)))
+            return max(matching, key=lambda one: (not one.is_cut, len(one.values), -len(one.words)))
     for name in names[2] if len(names) > 2 else ():
         if matching := [one for one in fields if name in one.words and {*WORDS["texts"]["words"]} & {*one.words}]:
             return max(matching, key=lambda one: len(one.values))

@@ -11,8 +11,10 @@ which; nothing else is asked, and what was assumed is said.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from perslib.corpus.loaders.fields import (
@@ -72,6 +74,7 @@ def recognise(
         for path, value in own.items():
             values.setdefault(path, []).append(value)
     _keep_mixed_as_texts(flat, values)
+    _take_quotes_off(flat, values)
     fields = {path: Field(path, own, min(len(flat), LOOKED_AT)) for path, own in values.items() if path != REPLY}
     columns = dict(columns or {})
     if not fields:
@@ -99,6 +102,19 @@ def _keep_mixed_as_texts(flat: Sequence[tuple[str, Flat]], values: dict[str, lis
                 if isinstance(held := row.get(path), Conversation) and held.text:
                     row[path] = held.text
             values[path] = [value.text if isinstance(value, Conversation) and value.text else value for value in own]
+
+
+def _take_quotes_off(flat: Sequence[tuple[str, Flat]], values: dict[str, list[Any]]) -> None:
+    """Read the texts of a field that are JSON strings, all of them, as tools write a reply that may be anything."""
+    quoted = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+    for path, own in values.items():
+        rows = [row for _, row in flat if path in row]
+        if own and all(isinstance(row[path], str) and quoted.fullmatch(row[path]) for row in rows):
+            with suppress(ValueError):
+                texts = [json.loads(row[path], strict=False) for row in rows]
+                values[path] = texts[: len(own)]
+                for row, text in zip(rows, texts):
+                    row[path] = text
 
 
 class _Recognising:

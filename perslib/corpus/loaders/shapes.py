@@ -7,9 +7,11 @@ of models. A list of replies to one request gives a row for each.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -137,12 +139,11 @@ def _find_reply(path: str, item: Mapping[str, Any]) -> str | None:
 
 
 def _parse(value: Any) -> Any:
-    """Return what a text holds, where it is JSON."""
+    """Return what a text holds, where it is JSON, or what Python prints for a dictionary or list, as in a frame that became CSV."""
     if isinstance(value, str) and value[:1] in "{[" and value.rstrip()[-1:] in "}]":
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
+        for read in (json.loads, ast.literal_eval):
+            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                return read(value)
     return value
 
 

@@ -32,15 +32,20 @@ from perslib.corpus.files.tables import SUFFIXES, open_rows, read_table_rows
 from perslib.corpus.loaders.by_recipe import read_by_recipe
 from perslib.corpus.loaders.recipe import Recipe, find_recipe
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
+from perslib.corpus.loaders.shapes import WORDS, name_of_path
 from perslib.corpus.scale import Scale
 from perslib.errors import DataError, Problem
 
+RATINGS = ("score", "satisfaction", "success", "feedback")
 REQUIRED = ("user", "request", "response")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def looks_like(path: Path) -> bool:
-    """Return whether a file is a table whose columns are called as ours; a JSON file, if it holds a list of such rows."""
+    """Return whether a file is a table whose columns are called as ours; a JSON file, if it holds a list of such rows.
+
+    Where ratings have a name of somebody else's, it is not: they would be a further column that no page reads.
+    """
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
         return False
     if path.suffix.lower() == ".json":
@@ -58,7 +63,8 @@ def looks_like(path: Path) -> bool:
         *(name for name, value in row.items() if name == "messages" or not isinstance(value, dict | list)),
     }
     needed = (REQUIRED, ("user", "messages"), (*REQUIRED[:2], "preferred"))
-    return any(names.issuperset(columns) for columns in needed)
+    rated = {name for name in map(str, names) if name_of_path(name) in WORDS["names"]["score"][0]}
+    return any(names.issuperset(columns) for columns in needed) and (not rated or not rated.isdisjoint(RATINGS))
 
 
 def read(
