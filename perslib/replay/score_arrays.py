@@ -131,16 +131,16 @@ class Groups:
     A missing value leaves its turn out.
     """
 
-    def __init__(self, of: CandidateScores, values: Floats) -> None:
-        self.of, self.values = of, values
-        self.turns = of.cells(of.weight * np.isfinite(values))
-        self.total = of.cells(of.weight * np.nan_to_num(values))
+    def __init__(self, scores: CandidateScores, values: Floats) -> None:
+        self.scores, self.values = scores, values
+        self.turns = scores.cells(scores.weight * np.isfinite(values))
+        self.total = scores.cells(scores.weight * np.nan_to_num(values))
         self.present = self.turns.any(axis=1)
         self.weights = leave_out(self.turns.shape[0])
 
     def over_turns(self, values: npt.ArrayLike) -> Floats:
         """Return the mean over these turns of another value, 0 on turns that are left out."""
-        total = self.of.cells(self.of.weight * np.asarray(values)).sum(axis=1)
+        total = self.scores.cells(self.scores.weight * np.asarray(values)).sum(axis=1)
         return ratio(total @ self.weights, self.turns.sum(axis=1) @ self.weights)
 
     def over(self, group: str, change: Callable[[Floats], npt.NDArray[Any]] | None = None) -> Floats:

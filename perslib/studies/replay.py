@@ -135,7 +135,7 @@ def collect_replies(
     all_replies = pd.concat([everywhere, in_contexts], ignore_index=True).drop_duplicates(
         ["candidate", *TURN], ignore_index=True
     )
-    all_replies["unlike"] = replay.name_differences(corpus, all_replies)
+    all_replies["unusual_feature"] = replay.name_differences(corpus, all_replies)
     everywhere, in_contexts = (select_replies(all_replies, frame) for frame in (everywhere, in_contexts))
     first = next(iter(sets.values()))
     return Replay(sets, everywhere, in_contexts.merge(first[TURN], on=TURN), left_out, repeated)
@@ -213,7 +213,7 @@ def judge_replies(
     most: int | None = None,
     unanswered: replay.Unanswered = "lowest",
 ) -> tuple[pd.DataFrame, Memories]:
-    """Return all judges' verdicts on all replies with the replies' column `unlike`, and the memories behind them.
+    """Return all judges' verdicts on all replies with the replies' column `unusual_feature`, and the memories behind them.
 
     Verdicts are raw, and calibrated by the judge's scores of the recorded replies of the blocks. `most` limits how many
     replies of a block a judge that asks a model scores for this calibration. A reply that does not answer its request
@@ -238,7 +238,9 @@ def judge_replies(
         return calibrated.assign(as_read=as_read[SCORE].to_numpy())
 
     verdicts, memories = collect_memories(judges, judge_all)
-    about = replies[["candidate", *TURN, "unlike"]].merge(marks.drop(columns="chance"), on=["candidate", *TURN])
+    about = replies[["candidate", *TURN, "unusual_feature"]].merge(
+        marks.drop(columns="chance"), on=["candidate", *TURN]
+    )
     return verdicts.merge(about, on=["candidate", *TURN]), memories
 
 

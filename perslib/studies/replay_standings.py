@@ -32,8 +32,8 @@ def describe_candidates(replies: pd.DataFrame) -> pd.DataFrame:
     by = counted.groupby("candidate", sort=False)
     table = by[["context", "backbone", "temperature"]].first().assign(replies=by.size())
     table[["without", "cut"]] = by[["without", "cut"]].sum().astype(int)
-    if counted["unlike"].notna().any():
-        table["unlike"] = by["unlike"].agg(lambda own: int(own.fillna("").ne("").sum()))
+    if counted["unusual_feature"].notna().any():
+        table["unlike"] = by["unusual_feature"].agg(lambda own: int(own.fillna("").ne("").sum()))
     table["characters"] = by["characters"].median().round().astype("Int64")
     return table.reset_index().dropna(axis=1, how="all")
 
@@ -44,8 +44,8 @@ def sum_up_unlike(replies: pd.DataFrame) -> dict[str, Any]:
     Keys: n and all, of new replies; own and recorded, of recorded ones; candidates and features, the most frequent
     first.
     """
-    checked = replies.dropna(subset="unlike")
-    is_own, is_unlike = checked["candidate"] == ORIGINAL, checked["unlike"] != ""
+    checked = replies.dropna(subset="unusual_feature")
+    is_own, is_unlike = checked["candidate"] == ORIGINAL, checked["unusual_feature"] != ""
     new = checked[is_unlike & ~is_own]
     counts = {
         "n": len(new),
@@ -55,7 +55,7 @@ def sum_up_unlike(replies: pd.DataFrame) -> dict[str, Any]:
     }
     by = {
         f"{name}s": list(new[column].value_counts().index[:3])
-        for name, column in (("candidate", "candidate"), ("feature", "unlike"))
+        for name, column in (("candidate", "candidate"), ("feature", "unusual_feature"))
     }
     return counts | by
 

@@ -81,7 +81,7 @@ def test_a_users_own_history_is_not_unlike_and_few_replies_say_nothing():
 
 def test_marked_replies_are_counted_by_candidate():
     names = [ORIGINAL, ORIGINAL, "a", "a", "b", "b"]
-    replies = pd.DataFrame({"candidate": names, "unlike": ["length", "", "spelling", "", "spelling", None]})
+    replies = pd.DataFrame({"candidate": names, "unusual_feature": ["length", "", "spelling", "", "spelling", None]})
     found = results.sum_up_unlike(replies)
     counts = {"n": 2, "all": 3, "own": 1, "recorded": 2}
     assert found == {**counts, "candidates": ["a", "b"], "features": ["spelling"]}

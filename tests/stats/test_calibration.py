@@ -245,7 +245,7 @@ def test_calibrated_says_where_it_fell_back():
     done = calibrate_verdicts(pd.concat([verdicts(), strangers], ignore_index=True), LOCAL, ["cdf"])
     assert done["cdf_fallback"].isna().sum() == 7
     found = fallbacks(done)
-    assert found[["judge", "method", "reason", "n", "of"]].values.tolist() == [["a", "cdf", "no history", 5, 12]]
+    assert found[["judge", "method", "reason", "n", "verdicts"]].values.tolist() == [["a", "cdf", "no history", 5, 12]]
     assert pd.isna(done["cdf"].iloc[6])
     assert done["cdf"].iloc[7:].tolist() == RAW[1:]
 

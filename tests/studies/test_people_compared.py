@@ -227,7 +227,7 @@ def test_topics_of_ones_own_are_not_called_tastes():
 def test_of_equally_liked_models_everybodys_is_no_other_one():
     rated = likings(0, taste=0.0).assign(liked=0.0)
     each, chance = compare_user_preferences(rated, shuffles=20)
-    assert chance.loc["differing", "value"] == 0 and (each["favourite"] == each["of_everyone"]).all()
+    assert chance.loc["differing", "value"] == 0 and (each["favourite"] == each["favourite_of_others"]).all()
 
 
 def table(users=8, sessions=3, candidates="xyz", session=True, score=True, seed=0):

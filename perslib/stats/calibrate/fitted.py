@@ -53,11 +53,11 @@ def prepare_training_rows(train: pd.DataFrame, columns: list[str]) -> tuple[pd.D
     return rows, to_scale(rows["gold"]).astype(np.int64) - 1
 
 
-def of_one_judge(frame: pd.DataFrame, called: str) -> None:
+def of_one_judge(frame: pd.DataFrame, frame_name: str) -> None:
     """Raise DataError where verdicts of several judges would be fitted as one."""
     who = [c for c in JUDGED_BY if c in frame]
     if who and len(frame[who].drop_duplicates()) > 1:
-        raise DataError(f"{called}: verdicts of several judges", "Fit each judge apart.")
+        raise DataError(f"{frame_name}: verdicts of several judges", "Fit each judge apart.")
 
 
 def level_of(verdicts: pd.DataFrame, histories: pd.DataFrame) -> Floats:

@@ -92,14 +92,14 @@ def calibrate_verdicts(
 
 
 def fallbacks(calibrated: pd.DataFrame) -> pd.DataFrame:
-    """Return how often each method left the raw score standing, and why: judge, backbone, method, reason, n, of."""
+    """Return how often each method left the raw score standing, and why: judge, backbone, method, reason, n, verdicts (of how many)."""
     who = [c for c in (*JUDGED_BY, "candidate") if c in calibrated]
     methods = [c for c in calibrated if str(c).endswith("_fallback")]
     long = calibrated[[*who, *methods]].melt(who, methods, "method", "reason")
     long["method"] = long["method"].str.removesuffix("_fallback")
-    of = long.groupby([*who, "method"], dropna=False, sort=False).size().rename("of").reset_index()
+    whole = long.groupby([*who, "method"], dropna=False, sort=False).size().rename("verdicts").reset_index()
     groups = long.dropna(subset="reason").groupby([*who, "method", "reason"], dropna=False, sort=False)
-    return groups.size().rename("n").reset_index().merge(of, on=[*who, "method"], how="left")
+    return groups.size().rename("n").reset_index().merge(whole, on=[*who, "method"], how="left")
 
 
 def scores_of(verdicts: pd.DataFrame, score: str) -> Floats:

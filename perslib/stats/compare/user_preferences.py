@@ -30,7 +30,7 @@ def compare_user_preferences(
     """Return how each user likes each model beside everybody else; and how much people differ, with what chance gives.
 
     Columns of the first: user, requests, tau (between the user's order of the models and everybody else's), tau_chance (its
-    mean when shuffled), tau_p_holm (of "no lower than by chance"), favourite, of_everyone. Rows of the second: differing
+    mean when shuffled), tau_p_holm (of "no lower than by chance"), favourite, favourite_of_others. Rows of the second: differing
     (users with another favourite than everybody else), tau (its mean over users: it finds more); columns: value, chance,
     chance_low, chance_high (of 95 % of the shuffles), p (one-sided), users, p_holm (of the two). Its attribute `within` names
     what shuffled conversations have in common: without a topic there, people who keep to one topic each look like people of
@@ -73,7 +73,7 @@ def compare_user_preferences(
     chance = pd.DataFrame(rows).T
     chance = chance.assign(p_holm=holm(chance["p"]))
     chance.attrs["within"] = within
-    return each.assign(of_everyone=models[best[1]]), chance
+    return each.assign(favourite_of_others=models[best[1]]), chance
 
 
 def _units(rated: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:

@@ -140,7 +140,7 @@ def test_the_dialogue_variant_of_h2_memory_answers_too(file):
         return usual(request) if name.startswith("pal_") else mind.answer(request)
 
     answers = answer_questions([H2Dialogues("en", embedder=Letters())], read_questions(file(record(1))), Model(say))
-    assert answers["right"].tolist() == [True] and answers["calls"].iloc[0] > 2
+    assert answers["is_correct"].tolist() == [True] and answers["calls"].iloc[0] > 2
 
 
 EACH = [kind for kind in KINDS if kind != ABSTENTION]

@@ -161,9 +161,9 @@ def answer_questions(
     by_id = {question.id: question for question in questions}
     answered = [(by_id[row["question"]], str(row["said"])) for row in due]
     for row, grade in zip(due, judge.map(partial(_grade, form=form), answered), strict=True):
-        row |= {"right": grade.value, "error": "; ".join(grade.faults) or None}
+        row |= {"is_correct": grade.value, "error": "; ".join(grade.faults) or None}
     frame = pd.DataFrame(rows).assign(backbone=backbone.name, judge=judge.name)
-    return frame.astype({"right": "boolean", "evidence": "Float64"})
+    return frame.astype({"is_correct": "boolean", "evidence": "Float64"})
 
 
 async def _answer(pair: tuple[LongTermMemory, MemoryQuestion], ask: Ask, form: PromptSettings) -> dict[str, Any]:
@@ -182,7 +182,7 @@ async def _answer(pair: tuple[LongTermMemory, MemoryQuestion], ask: Ask, form: P
     about: dict[str, Any] = {"method": memory.name, "question": asked.id, "kind": asked.kind, "evidence": None}
     if asked.evidence:
         about["evidence"] = len(asked.evidence & handed) / len(asked.evidence)
-    return {**about, "said": reading.value, "right": None, "error": error_of(reading), **spent}
+    return {**about, "said": reading.value, "is_correct": None, "error": error_of(reading), **spent}
 
 
 def _date_piece(piece: MemoryPiece, asked: MemoryQuestion) -> MemoryPiece:
@@ -209,7 +209,7 @@ def accuracies(answers: pd.DataFrame, by_kind: bool = False) -> pd.DataFrame:
     Columns: method, backbone, kind (where asked for), accuracy, accuracy_low, accuracy_high, evidence (mean percent),
     questions, failed.
     """
-    right = answers["right"].astype("Float64").astype(float)
+    right = answers["is_correct"].astype("Float64").astype(float)
     columns = ["method", "backbone", *(["kind"] if by_kind else [])]
     keys = [answers[column] for column in columns]
     own = right.groupby(keys, sort=False)
