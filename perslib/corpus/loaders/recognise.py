@@ -207,36 +207,41 @@ class _Recognising:
             self.taken |= {"request": request.path, "response": reply.path}
 
     def _find_pair(self) -> bool:
+        """Find two replies to one request and which was preferred: by name, by its own field, or by one for each side."""
         keys = ("response_a", "response_b", "candidate_a", "candidate_b", "preferred", "won_a", "won_b")
         fields = {column: choose_field([*self.fields.values()], [PAIRS[column]]) for column in keys}
         paths = {column: one.path for column, one in fields.items() if one is not None}
-        own_words = [column for column in keys[5:] if column in self.taken]
-        paths |= {column: self.taken.pop(column) for column in keys[5:] if column in self.taken}
+        asked_for = {column: self.taken.pop(column) for column in keys[5:] if column in self.taken}
+        paths |= asked_for
         if not {"response_a", "response_b"} <= set(paths):
             paths |= self._find_named_pair() or find_pair_of_texts([*self.fields.values()])
         if not {"response_a", "response_b"} <= set(paths):
             return False
-        chosen = name_of_path(paths["response_a"]) in PAIRS["better"]
         won = ", ".join(f"{key[-1]}: {paths[key]}" for key in keys[5:] if key in paths)
-        if (given := self.fields.get(paths.get("preferred", ""))) and {*given.kinds} == {"0", "1"}:
-            remedy = f"Say which: --columns won_a={given.path} where 1 is the first, won_b={given.path} where it is the second"
-            if not own_words:
-                raise DataError(
-                    Problem(self.name, f"{given.path} is 0 or 1, and nothing says which of the two replies 1 is"),
-                    remedy,
-                )
-        strength = self.fields.get(paths.get("preferred", ""))
-        if strength is not None and any(kind.startswith("-") for kind in strength.kinds):
-            self.recognised.is_signed = True
-            self.note(f"preferred: below 0 in {strength.path} is the first of the two, above 0 the second")
-        preferred = CHOSEN if chosen else won if own_words or "," in won else paths.get("preferred", "")
-        if not preferred:
+        if name_of_path(paths["response_a"]) in PAIRS["better"]:
+            preferred = CHOSEN
+        elif asked_for or "," in won:
+            preferred = won
+        elif preferred := paths.get("preferred", ""):
+            self._check_preference(self.fields[preferred])
+        else:
             return False
         self.taken |= {column: paths[column] for column in keys[:4] if column in paths} | {"preferred": preferred}
-        request = choose_field([one for one in self._free("request") if one.is_text], NAMES["request"])
-        asked = next((one for one in self._free("request") if one.is_conversation), None)
-        self.taken |= {"request": (request or asked).path} if request or asked else {}  # type: ignore[union-attr]
+        free = [one for one in self._free("request") if one.is_text or one.is_conversation]
+        request = choose_field([one for one in free if one.is_text], NAMES["request"])
+        request = request or next((one for one in free if one.is_conversation), None)
+        self.taken |= {"request": request.path} if request is not None else {}
         return True
+
+    def _check_preference(self, given: Field) -> None:
+        """Say how numbers are read that prefer one of two replies; refuse 0 and 1, of which nothing says what they mean."""
+        if {*given.kinds} == {"0", "1"}:
+            wrong = f"{given.path} is 0 or 1, and nothing says which of the two replies 1 is"
+            remedy = f"Say which: --columns won_a={given.path} where 1 is the first, won_b={given.path} where it is the second"
+            raise DataError(Problem(self.name, wrong), remedy)
+        if any(kind.startswith("-") for kind in given.kinds):
+            self.recognised.is_signed = True
+            self.note(f"preferred: below 0 in {given.path} is the first of the two, above 0 the second")
 
     def _find_named_pair(self) -> dict[str, str]:
         """Return two texts between whose names the values of a third field choose."""
@@ -311,16 +316,16 @@ class _Recognising:
             ]
             in_messages = [message["score"] for message in talks if "score" in message]
             if chosen is None and not in_messages and (chosen := self._find_unnamed(ratings)):
-                self.note(
-                    f"ratings: {chosen.path} has no name of ratings, and the values of some (--columns score=FIELD)"
-                )
+                self.note(f"ratings: {chosen.path}, by its values; its name does not say so (--columns score=FIELD)")
             if chosen is None:
                 numbers = [one.path for one in ratings if len(one.kinds) > 2][:5]
                 also = f"; fields with numbers: {', '.join(numbers)} (--columns score=FIELD)" if numbers else ""
                 self.note("ratings: with the messages" if in_messages else f"ratings: none were found{also}")
                 self.scales["score"] = find_scale_of(in_messages) if in_messages else None
                 return
-            self.taken["score"], self.scales["score"] = chosen.path, find_named_scale(chosen.path) or chosen.scale
+            together = [value for _, rating in self.recognised.wide.values() for value in self.fields[rating].values]
+            scale = find_scale_of(together) if together else chosen.scale
+            self.taken["score"], self.scales["score"] = chosen.path, find_named_scale(chosen.path) or scale
             words = {word for name in NAMES["score"][0] for word in name.split()} | lists
             others = [
                 one.path
@@ -334,8 +339,8 @@ class _Recognising:
                 self.note(
                     f"ratings: {chosen.path} is the score; also there: {', '.join(others[:5])} (--columns score=FIELD)"
                 )
-        if (scale := spell_scale(self.scales["score"])) not in ("", "1-5"):
-            self.note(f"scale: {scale.replace('-1-1', '−1 to 1')}, as these ratings are (--scale says otherwise)")
+        if (spelled := spell_scale(self.scales["score"])) not in ("", "1-5"):
+            self.note(f"scale: {spelled.replace('-1-1', '−1 to 1')}, as these ratings are (--scale says otherwise)")
 
     def _find_unnamed(self, ratings: list[Field]) -> Field | None:
         """Return the one field that may hold ratings; ask where several may, or all, of an annotator each."""
