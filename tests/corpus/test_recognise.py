@@ -96,6 +96,23 @@ def test_whose_reply_won_is_read_by_side_by_model_and_by_strength(tmp_path):
         assert len(won) == chosen and not won.str.startswith("No.").any()
 
 
+def test_lists_of_texts_are_turns_of_which_pairs_compare_the_last(tmp_path):
+    FILES["lists of both sides.jsonl"].write(tmp_path / "a.jsonl")
+    turns = load(tmp_path / "a.jsonl").turns
+    assert len(turns) == 40 and turns.iloc[1][["request", "response", "score"]].tolist() == ["And then?", "Rest.", 1]
+    lines(
+        lambda i: {
+            "prompt": [asked(i), "More?"],
+            "response_a": [said(i), "A."],
+            "response_b": ["No.", "B."],
+            "winner": "a",
+        }
+    )(tmp_path / "b.jsonl")
+    corpus = load(tmp_path / "b.jsonl")
+    assert corpus.turns["request"].eq("More?").all()
+    assert corpus.extras["candidates"]["response"].tolist()[:2] == ["A.", "B."]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "wrong"),
     [

@@ -240,4 +240,5 @@ FILES: dict[str, Made] = {
     "Inspect, Zstandard.eval": Made(write_zstandard, 1, scale="0–1"),
     "spans of MLflow.jsonl": Made(lines(lambda i: {"info": {"trace_id": f"tr{i}", "request_preview": asked(i)[:9], "response_preview": json.dumps(said(i)[:9]), "assessments": [{"assessment_name": "satisfaction", "source": {"source_type": "HUMAN", "source_id": user(i)}, "feedback": {"value": score(i)}}]}, "data": {"spans": [{"attributes": {"mlflow.spanInputs": json.dumps({"question": asked(i)}), "mlflow.spanOutputs": json.dumps(said(i))}}]}})),
     "printed dictionaries.csv": Made(table(lambda i: {"user": user(i), "request": {"question": asked(i)}, "response": {"text": said(i), "ok": True}, "stars": score(i)})),
+    "lists of both sides.jsonl": Made(lines(lambda i: {"user_id": user(i), "user_messages": [asked(i), "And then?"], "bot_messages": [said(i), "Rest."], "stars": score(i)})),
 }  # fmt: skip

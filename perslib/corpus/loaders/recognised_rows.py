@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from perslib.corpus.loaders.ratings import number_of, read_rating
-from perslib.corpus.loaders.shapes import REPLY, WORDS, Conversation, Flat
+from perslib.corpus.loaders.shapes import REPLY, WORDS, Conversation, Flat, Several
 
 Row = tuple[str, dict[str, Any] | None]
 #: The user of rows of which nobody is named.
@@ -74,6 +74,11 @@ def _make_row(own: Flat, recognised: Recognised) -> dict[str, Any]:
     row |= {column: str(row[column]) for column in ("session", "scenario", "assistant") if column in row}
     row |= {c: read_rating(row[c], recognised.scales.get(c)) for c in ("score", "satisfaction") if c in row}
     row |= _compare(own, recognised) if "preferred" in recognised.taken else {}
+    request, reply = row.get("request"), row.get("response")
+    if isinstance(request, Several) and isinstance(reply, Several) and len(request.parts) == len(reply.parts):
+        sides = (("user", request.parts), ("assistant", reply.parts))
+        messages = [{"role": role, "content": parts[i]} for i in range(len(reply.parts)) for role, parts in sides]
+        row |= {"messages": Conversation(tuple(messages)), "request": None, "response": None}
     row |= _converse(row, recognised) if "messages" in row and not recognised.role else {}
     row |= (
         {"role": recognised.roles[str(own[recognised.role]).lower()]}
@@ -94,7 +99,8 @@ def _make_row(own: Flat, recognised: Recognised) -> dict[str, Any]:
         if path not in known | {_PERSON, _SYSTEM, REPLY} and not isinstance(value, Conversation)
     }
     others = {name: value for name, value in rest.items() if name and name not in row and name not in _OURS}
-    return others | {name: value for name, value in row.items() if value is not None}
+    whole = others | {name: value for name, value in row.items() if value is not None}
+    return {name: str(value) if isinstance(value, Several) else value for name, value in whole.items()}
 
 
 def _converse(row: dict[str, Any], recognised: Recognised) -> dict[str, Any]:
@@ -121,10 +127,14 @@ def _compare(own: Flat, recognised: Recognised) -> dict[str, Any]:
     made: dict[str, Any] = {}
     if isinstance(asked := own.get(recognised.taken.get("request", "")), Conversation):
         made["request"] = asked.messages[-1]["content"]
+    elif isinstance(asked, Several):
+        made["request"] = asked.parts[-1]
     for side in ("response_a", "response_b"):
         if isinstance(talk := own.get(recognised.taken[side]), Conversation):
             last = {message["role"]: message["content"] for message in talk.messages}
             made |= {"request": last.get("user"), side: last.get("assistant")}
+        elif isinstance(talk, Several):
+            made[side] = talk.parts[-1]
     given = recognised.taken["preferred"]
     if given == CHOSEN:
         made["preferred"] = "a"

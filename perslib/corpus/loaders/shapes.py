@@ -66,6 +66,19 @@ def name_of_path(path: str) -> str:
     return " ".join(words_of(_ASIDE.sub("", path).rpartition(".")[2]))
 
 
+class Several(str):
+    """Texts of a list, which are one where nothing else has as many: `parts` of a request and a reply are turns."""
+
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[str]) -> Several:
+        """Return the texts, joined by empty lines."""
+        joined = cls("\n\n".join(parts))
+        joined.parts = tuple(parts)
+        return joined
+
+
 @dataclass(frozen=True)
 class Conversation:
     """A field that holds a conversation."""
@@ -120,7 +133,7 @@ def _walk(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any
             elif len(value) == 1:
                 yield from _walk(value[0], f"{path}[0]", depth + 1)
         elif value and all(isinstance(item, str) for item in value):
-            yield path, value[-1] if len(value) == 1 else "\n\n".join(value)
+            yield path, value[0] if len(value) == 1 else Several.of(value)
         elif len(value) == 1:
             yield from _walk(value[0], path, depth + 1)
     elif isinstance(value, str) and name_of_path(path) in _RATED and _SEVERAL.fullmatch(value):
