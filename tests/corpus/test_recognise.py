@@ -111,6 +111,10 @@ def test_lists_of_texts_are_turns_of_which_pairs_compare_the_last(tmp_path):
     corpus = load(tmp_path / "b.jsonl")
     assert corpus.turns["request"].eq("More?").all()
     assert corpus.extras["candidates"]["response"].tolist()[:2] == ["A.", "B."]
+    lines(lambda i: {"q": asked(i), "a": said(i), "who": user(i), "tags": ["x", "y"] if i % 2 else "z"})(
+        tmp_path / "c.jsonl"
+    )
+    assert load(tmp_path / "c.jsonl").turns["tags"].tolist()[:2] == ["z", "x\n\ny"]
 
 
 @pytest.mark.parametrize(
