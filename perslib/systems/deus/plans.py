@@ -43,7 +43,7 @@ def estimate_best_plan(sampled: int = 4000, seed: int = 42) -> dict[str, float]:
         after = {domains: weight for domains, weight in COMBINATIONS.items() if domains[: len(before)] == before}
         total = sum(after.values())
         worth = np.full((2, FOLDS), after.pop(before, 0.0) * (balance >= 0), dtype=float)
-        for name in {domains[len(before)] for domains in after}:
+        for name in dict.fromkeys(domains[len(before)] for domains in after):
             weight = sum(own for domains, own in after.items() if domains[len(before)] == name)
             later = np.stack([value((*before, name), balance - int(excess)) for excess in EXCESS])
             expected, tried = np.einsum("wfpe,ewf->wfp", leads[name], later)
