@@ -124,6 +124,7 @@ def test_lists_of_texts_are_turns_of_which_pairs_compare_the_last(tmp_path):
         ("a.zip", {"read.me": "x"}, "holds no table"),
         ("a.zip", b"none", "cannot be unpacked"),
         ("a.csv.gz", b"none", "cannot be unpacked"),
+        ("a.log.gz", b"none", "a.log.gz: holds no table"),
         ("a.csv.gz", gzip.compress(b"a,b\n" * 99, mtime=0), "holds more than 99 bytes"),
         ("a.db", b"none" * 99, "is no readable SQLite database"),
         ("a.db", b"", "a.db: is empty"),
@@ -254,3 +255,21 @@ def test_records_in_a_document_are_found_and_said(tmp_path):
     one = {"question": asked(1), "answer": said(1), "user": "ada", "rating": 4}
     file.write_text(json.dumps(one), "utf-8")
     assert len(load(file).turns) == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [{"name": None, "text": "x"}],
+        [{"role": "", "content": "x"}, {"role": None, "content": "y"}],
+        {"a": {"children": [{"x": 1}], "parent": {"q": 1}}},
+        {"a": {"children": ["a"], "parent": None, "message": "x"}},
+        "{'a': '\\d'",
+        "{'a': '\\d'}",
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_only_resembles_a_conversation_harms_nothing(tmp_path, odd):
+    file = tmp_path / "odd.jsonl"
+    lines(lambda i: {"who": user(i), "question": asked(i), "answer": said(i), "rating": score(i), "more": odd})(file)
+    assert load(file).turns["response"].tolist() == [said(i) for i in range(20)]

@@ -6,10 +6,13 @@ this.
 
 from __future__ import annotations
 
+import ast
 import json
 import math
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -295,6 +298,16 @@ def parse_json(raw: bytes, place: str) -> Any | Problem:
     except ValueError:
         return Problem(place, "holds a whole number of thousands of digits")
     return Problem(place, f"is nested deeper than {DEEPEST} levels") if is_too_deep(value) else value
+
+
+def read_literal(text: str) -> Any:
+    """Return the value of a text that is JSON, or what Python prints for a value; None where it is neither."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an odd escape in a text that is no literal is no fault
+        return ast.literal_eval(text)
+    return None
 
 
 def read_json(file: Path, kind: type, what: str, remedy: str = "") -> Any:

@@ -81,17 +81,19 @@ def _read_packed(path: Path) -> tuple[Records, list[str]]:
     """Return the records of the only file in an archive, which is unpacked beside nothing else and bounded."""
     try:
         with ExitStack() as stack:
-            opened: IO[bytes]
             folder = Path(stack.enter_context(TemporaryDirectory()))
             if path.suffix.lower() == ".gz":
-                name, opened = path.stem, cast(IO[bytes], stack.enter_context(gzip.open(path)))
+                held, archive = [path.stem], None
             else:
                 archive = stack.enter_context(zipfile.ZipFile(path))
-                held = [n for n in archive.namelist() if n.lower().endswith(SUFFIXES) and not n.startswith("__MACOSX")]
-                if len(held) != 1:
-                    wrong = f"holds {', '.join(held[:5]) or 'no table'}, expected one file with records"
-                    raise DataError(Problem(path.name, wrong), "Unpack it, and import one file.")
-                name, opened = Path(held[0]).name, stack.enter_context(archive.open(held[0]))
+                held = archive.namelist()
+            held = [name for name in held if name.lower().endswith(SUFFIXES) and not name.startswith("__MACOSX")]
+            if len(held) != 1:
+                wrong = f"holds {', '.join(held[:5]) or 'no table'}, expected one file with records"
+                raise DataError(Problem(path.name, wrong), "Unpack it, and import one file.")
+            name = Path(held[0]).name
+            packed = archive.open(held[0]) if archive else gzip.GzipFile(path)
+            opened = cast(IO[bytes], stack.enter_context(packed))
             with (folder / name).open("wb") as unpacked:
                 while part := opened.read(UNPACKED_AT_ONCE):
                     if unpacked.tell() > UNPACKED:

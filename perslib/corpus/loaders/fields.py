@@ -70,10 +70,8 @@ def find_pair_of_texts(fields: Sequence[Field]) -> dict[str, str]:
 
 def find_people(ratings: Sequence[Field]) -> tuple[str, ...]:
     """Return the columns that are the ratings of an annotator each: alike but for a number or letter, and about people or ratings."""
-    people, groups = (
-        {*WORDS["people"]["words"], "rating", "ratings", "score", "scores"},
-        dict[tuple[str, ...], list[Field]](),
-    )
+    people = {*WORDS["people"]["words"], "rating", "ratings", "score", "scores"}
+    groups: dict[tuple[str, ...], list[Field]] = {}
     for one in ratings:
         stem = tuple(word for word in one.words if word in people or not re.fullmatch(r"\d+|[a-z]", word))
         groups.setdefault(stem, []).append(one)
@@ -116,6 +114,8 @@ def pivot_dimensions(flat: list[tuple[str, Flat]]) -> tuple[list[tuple[str, Flat
         return flat, []
     for path in about:
         kinds = {str(own.get(path)) for _, own in flat}
+        if not 1 < len(kinds) < 11:
+            continue
         single = {p for p in paths if len({repr(own.get(p)) for _, own in flat}) == len(flat)}
         joined: dict[str, tuple[str, Flat]] = {}
         for place, own in flat:
@@ -125,7 +125,7 @@ def pivot_dimensions(flat: list[tuple[str, Flat]]) -> tuple[list[tuple[str, Flat
                 break
             merged[str(own[path])] = own.get(ratings[0])
         else:
-            if 1 < len(kinds) < 11 and 2 * len(joined) <= len(flat):
+            if 2 * len(joined) <= len(flat):
                 return [*joined.values()], [f"ratings: a row for each {path}, joined: {', '.join(sorted(kinds))}"]
     return flat, []
 

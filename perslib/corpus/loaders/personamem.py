@@ -8,12 +8,11 @@ and the like) is kept, and not shown to them.
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-from perslib.corpus.files.reading import ImportResult, parse_json, read_json
+from perslib.corpus.files.reading import ImportResult, read_json, read_literal
 from perslib.corpus.files.records import csv_lines, read_bounded, read_each
 from perslib.corpus.loaders.conversations import Row
 from perslib.corpus.loaders.recipe import Recipe
@@ -72,20 +71,9 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "personamem-v2") -> 
     return read_placed(placed, reading, name, recipe)
 
 
-def _read_literal(text: str) -> Any:
-    """Return the value of a cell that was written as JSON or as Python writes its values."""
-    value = parse_json(text.encode(), "")
-    if not isinstance(value, Problem):
-        return value
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-
-
 def _read_query(text: str, place: str) -> str:
     """Return the question in a cell that is a message, or the question itself."""
-    value = _read_literal(text)
+    value = read_literal(text)
     if isinstance(value, dict):
         if not isinstance(value.get("content"), str):
             raise DataError(Problem(place, f"user_query is {show(text)}, expected a message with role and content"))
@@ -95,7 +83,7 @@ def _read_query(text: str, place: str) -> str:
 
 def _read_others(text: str, place: str) -> list[str]:
     """Return the replies that do not fit."""
-    value = _read_literal(text)
+    value = read_literal(text)
     if not isinstance(value, list) or not value or not all(isinstance(own, str) for own in value) or len(value) > 25:
         raise DataError(Problem(place, f"incorrect_answers is {show(text)}, expected a list of texts"))
     return value

@@ -108,8 +108,10 @@ def _take_quotes_off(flat: Sequence[tuple[str, Flat]], values: dict[str, list[An
     """Read the texts of a field that are JSON strings, all of them, as tools write a reply that may be anything."""
     quoted = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
     for path, own in values.items():
+        if not (own and isinstance(own[0], str) and own[0].startswith('"')):
+            continue
         rows = [row for _, row in flat if path in row]
-        if own and all(isinstance(row[path], str) and quoted.fullmatch(row[path]) for row in rows):
+        if all(isinstance(row[path], str) and quoted.fullmatch(row[path]) for row in rows):
             with suppress(ValueError):
                 texts = [json.loads(row[path], strict=False) for row in rows]
                 values[path] = texts[: len(own)]

@@ -7,15 +7,13 @@ of models. A list of replies to one request gives a row for each.
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from perslib.corpus.files.reading import read_literal
 from perslib.paths import read_toml
 
 WORDS = read_toml(__file__, "recognise.toml")
@@ -154,9 +152,8 @@ def _find_reply(path: str, item: Mapping[str, Any]) -> str | None:
 def _parse(value: Any) -> Any:
     """Return what a text holds, where it is JSON, or what Python prints for a dictionary or list, as in a frame that became CSV."""
     if isinstance(value, str) and value[:1] in "{[" and value.rstrip()[-1:] in "}]":
-        for read in (json.loads, ast.literal_eval):
-            with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-                return read(value)
+        parsed = read_literal(value)
+        return value if parsed is None else parsed
     return value
 
 
@@ -182,6 +179,8 @@ def read_conversation(value: Any) -> Conversation | None:
     if role_of is None or text_of is None:
         return _read_pairs(value)
     value = [item for item in value if item.get(role_of)]  # reasoning and calls of tools have none
+    if not value:
+        return None
     given = [str(_plain_role(item.get(role_of))).lower() for item in value]
     roles = find_roles(given)
     unknown = [role for role, known in roles.items() if known is None]
@@ -246,11 +245,11 @@ def _read_tree(nodes: Mapping[str, Any]) -> list[Any] | None:
         isinstance(node, Mapping) and isinstance(node.get("children"), list) for node in nodes.values()
     ):
         return None
-    at = next((key for key, node in nodes.items() if node.get("parent") not in nodes), "")
+    at = next((key for key, node in nodes.items() if str(node.get("parent")) not in nodes), "")
     branch: dict[str, Any] = {}
     while at in nodes and at not in branch:
         branch[at] = nodes[at].get("message")
-        at = nodes[at]["children"][-1] if nodes[at]["children"] else ""
+        at = str(nodes[at]["children"][-1]) if nodes[at]["children"] else ""
     return [message for message in branch.values() if isinstance(message, Mapping)]
 
 
