@@ -74,9 +74,10 @@ def import_(
 
     
     KIND is one of these
-      any             a file of any form: CSV (commas, semicolons, tabs; UTF-8, UTF-16, cp1252), .xlsx, JSON, JSON Lines,
-                      Parquet, logs of Inspect (.eval); exports of Label Studio, Argilla, Langfuse, LangSmith, MLflow,
-                      promptfoo, DeepEval, LMSYS arena; a row a reply, a message, a conversation, or a pair
+      any             a file of any form: CSV (commas, semicolons, tabs; UTF-8, UTF-16, cp1252, GB18030), .xlsx, JSON, JSON
+                      Lines, Parquet, SQLite, logs of Inspect (.eval), or one of them as .gz or .zip; surveys; exports
+                      of Label Studio, Argilla, Langfuse, LangSmith, MLflow, promptfoo, DeepEval, LMSYS arena, ChatGPT;
+                      a row a reply, a message, a conversation, or a pair
       persturnbench   the PersTurnBench data release: its folder, or the tar.gz as downloaded
       uss             USS dialogues: one text file, or their folder (the Chinese JDDC only as a file)
       urs             URS sessions: chinese_merged.json or english_processed.json
