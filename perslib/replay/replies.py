@@ -10,13 +10,9 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import BLOCK, SCHEMA, TURN, Block, Corpus, coerce
-from perslib.corpus.schema import duplicates
+from perslib.corpus.schema import ORIGINAL, duplicates
 from perslib.errors import DataError, Problem
 from perslib.stats.resample.leave_one_out import Bools
-
-#: The candidate whose replies are those that the users were given.
-ORIGINAL = "original"
-
 
 KEY = ["candidate", *TURN]
 NO_REPLY = "the reply is empty"

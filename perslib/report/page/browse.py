@@ -11,9 +11,8 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.schema import SESSION, TURN
+from perslib.corpus.schema import ORIGINAL, SESSION, TURN
 from perslib.paths import write_whole
-from perslib.replay.replies import ORIGINAL
 from perslib.report.page.rendering import hash_script, page_css
 from perslib.report.run.results import group_by_reply
 from perslib.report.show.html import load_template

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perslib.corpus.schema import ORIGINAL
 from perslib.report.page.rendering import shelf_css
 from perslib.report.run.manifest import StoredPage, check_file, common_language, pages_under, write_text
 from perslib.report.show.html import load_template, unbroken
@@ -80,9 +81,6 @@ def _merge_runs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row a candidate, the best first: of its whole runs the newest, of first looks only where it has no
     other.
     """
-    # Imported here, for it brings judges and models along, which no other page needs.
-    from perslib.replay.replies import ORIGINAL
-
     rows = rows.sort_values(["first_look", "when"], ascending=[True, False], kind="stable")
     which, recorded = rows[CANDIDATE].copy(), rows["candidate"] == ORIGINAL
     which.loc[recorded, ["context", "backbone"]], which.loc[recorded, "temperature"] = "", np.nan

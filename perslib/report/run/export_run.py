@@ -15,10 +15,9 @@ from typing import Any
 
 import pandas as pd
 
-from perslib.corpus.schema import TURN
+from perslib.corpus.schema import ORIGINAL, TURN
 from perslib.errors import NotEnough, ReportError
 from perslib.paths import scratch, write_whole
-from perslib.replay.replies import ORIGINAL
 from perslib.report.run.again import find_corpus
 from perslib.report.run.manifest import StoredPage, files_of
 from perslib.report.run.methods import describe_methods

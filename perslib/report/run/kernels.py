@@ -32,15 +32,13 @@ class ForkedKernel:
     stdin = stdout = stderr = None
 
     def __init__(self, arguments: list[str], environment: dict[str, str], folder: str, log: str) -> None:
-        global _warm
         line = json.dumps({"arguments": arguments, "environment": environment, "folder": folder, "log": log})
         with _lock:
-            if _warm is None or _warm.poll() is not None:
-                _warm = _start(environment)
-            assert _warm.stdin and _warm.stdout
-            _warm.stdin.write(line + "\n")
-            _warm.stdin.flush()
-            self.pid = int(_warm.stdout.readline())
+            warm = _find_or_start(environment)
+            assert warm.stdin and warm.stdout
+            warm.stdin.write(line + "\n")
+            warm.stdin.flush()
+            self.pid = int(warm.stdout.readline())
 
     def poll(self) -> int | None:
         """Return None while it runs."""
@@ -67,9 +65,19 @@ class ForkedKernel:
         self.send_signal(signal.SIGKILL)
 
 
-def _start(environment: dict[str, str]) -> subprocess.Popen[str]:
-    """Start the process to fork from; what imports read of the environment (threads, fonts) is what kernels have."""
-    warm = subprocess.Popen(
+def warm_up(environment: dict[str, str]) -> None:
+    """Start the process to fork from, where there can be one: it imports while the first page is prepared."""
+    if CAN_FORK:
+        with _lock:
+            _find_or_start(environment)
+
+
+def _find_or_start(environment: dict[str, str]) -> subprocess.Popen[str]:
+    """Return the process to fork from; what imports read of the environment (threads, fonts) is what kernels have."""
+    global _warm
+    if _warm is not None and _warm.poll() is None:
+        return _warm
+    _warm = subprocess.Popen(
         [sys.executable, "-P", str(_PROGRAM)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -79,8 +87,8 @@ def _start(environment: dict[str, str]) -> subprocess.Popen[str]:
         cwd=workspace(),
         start_new_session=True,  # Ctrl-C is for pages
     )
-    atexit.register(warm.communicate)  # it ends with its input
-    return warm
+    atexit.register(_warm.communicate)  # it ends with its input
+    return _warm
 
 
 class Forking(LocalProvisioner):

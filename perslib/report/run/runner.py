@@ -23,7 +23,7 @@ from perslib.report.page.export import FIGURES
 from perslib.report.page.index import write_index
 from perslib.report.page.rendering import find_answers, records_of, render_page, title_of
 from perslib.report.run.estimate import estimate_page
-from perslib.report.run.execution import LOOK_EVERY, Failure, Run, execute
+from perslib.report.run.execution import LOOK_EVERY, Failure, Run, execute, kernel_environment
 from perslib.report.run.manifest import (
     KINDS,
     StoredPage,
@@ -87,7 +87,10 @@ def run_report(
     a page is going to ask of an endpoint is said before. With several backbones, or several `judges` named, a page that
     compares these runs comes last.
     """
+    from perslib.report.run.kernels import warm_up
+
     pages = plan(notebooks, corpus, backbones, out, language, seed, limit=limit, **parameters)
+    warm_up(kernel_environment(pages[0].root, {}))
     local = all(page.is_local for page in pages)
     stopped = threading.Event()
 
