@@ -171,7 +171,7 @@ def small_world(seed: int, by_level: bool) -> Corpus:
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("by_level", [True, False])
-@pytest.mark.parametrize("seed", [1, 2, 3, 5])
+@pytest.mark.parametrize("seed", [1, 5])
 def test_few_train_users_do_not_turn_it_upside_down(seed, by_level):
     corpus = small_world(seed, by_level)
     r = {}
@@ -274,6 +274,6 @@ def test_beyond_a_size_some_turns_stand_for_all(judge, sample, users, monkeypatc
     monkeypatch.setattr("perslib.judge.learned.mixed.EXACT_TO", int(share * len(train.turns)))
     summarised = LearnedJudge()
     run_with_answers(partial(summarised.fit, train))
-    exact, found = (judged(one, sample, users[6:])["raw"] for one in (judge, summarised))
+    exact, found = (judged(one, sample, users[6:9])["raw"] for one in (judge, summarised))
     assert 0 < np.abs(exact - found).max() < most
     assert np.corrcoef(exact, found)[0, 1] > 0.99

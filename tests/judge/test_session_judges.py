@@ -221,6 +221,7 @@ def test_a_limit_changes_how_many_are_asked_and_never_how(home, name):
 def test_sessions_are_counted_in_the_limit(model, server):
     """60 used to be 60 replies for each judge and another 60 sessions for each judge of sessions."""
     sample = load("sample/en")
+    sample = sample.of_users(sorted(sample.users["user"])[:14])
     server.reply = lambda body: json.dumps({**GOOD, "score": 4}) if body.get("max_tokens") != 1 else "4"
     asked = model()
     scope = choose_scope(asked, 10)

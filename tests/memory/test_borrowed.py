@@ -157,14 +157,14 @@ def test_what_is_a_persons_own_is_found_and_nothing_where_all_are_alike():
     found = {}
     for differ in (True, False):
         signs = []
-        for seed in range(5):
+        for seed in range(3):
             corpus = people(seed, differ)
             corpus = replace(corpus, meta={"splits": {"train": [], "test": sorted(corpus.users["user"])}})
             verdicts = judge_with_memories_of(Slope(), corpus, whose=["nearest"])
             row = compare_owners(verdicts, corpus, ["wb_pearson"]).set_index("whose").loc["nearest"]
             signs.append(int(row["less_low"] > 0) - int(row["less_high"] < 0))
         found[differ] = signs
-    assert found[True].count(1) == 5, "where people differ, their own memory beats the nearest other's"
+    assert found[True].count(1) == 3, "where people differ, their own memory beats the nearest other's"
     assert np.count_nonzero(found[False]) <= 1, "where all are alike, 5 % by chance"
 
 

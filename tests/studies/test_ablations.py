@@ -313,27 +313,12 @@ def test_the_notebook_runs_on_a_small_corpus(small, home):
         folder = home / "reports" / "few" / "one"
         page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
         shown = text_of(folder / "02_ablations.html")
-        run_report("02_ablations", corpus="few", backbones="two", limit=6, vary="written")
     assert page["status"] == "success" and len(page["figures"]) == 7
     assert {"memory", "memory_gains", "moved", "variant_costs"} <= set(page["tables"])
     both = pd.read_csv(folder / "tables" / "backbones.csv")
     assert set(both["backbone"]) == {"one", "two"} and set(both["turns"]) == {30}
     assert "评判者凭什么与人一致" in shown and "结构化记忆" in shown and "**" not in shown
     assert "对每条回复都打 4 分的评判者" in shown and "r = nan" not in shown
-
-    # Six replies: what they say of agreement is not shown, how the scores moved is.
-    folder = home / "reports" / "few" / "two"
-    page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
-    assert page["status"] == "success" and set(page["figures"]) == {
-        "knowledge",
-        "tie_rules",
-        "calibrators",
-        "score_sets",
-        "for_whom",
-    }
-    assert not {"memory", "memory_gains", "backbones"} & set(page["tables"]) and "moved" in page["tables"]
-    assert "Fewer than 30 judged replies have a score" in text_of(folder / "02_ablations.html")
-    assert pd.read_csv(folder / "tables" / "variant_costs.csv")["pearson"].isna().all()
 
 
 def text_of(page: Path) -> str:
@@ -342,7 +327,7 @@ def text_of(page: Path) -> str:
 
 @pytest.mark.sample
 def test_a_panel_and_another_users_history_are_rows_beside_the_judge_alone():
-    corpus = shortened(world(30, 3, "en"), sessions=2, turns=3)
+    corpus = shortened(world(18, 3, "en"), sessions=1, turns=3)
     found = ablations.compare_own_history(corpus).set_index(["whose", "metric"])
     assert set(found.index.get_level_values("whose")) == {"own", "nearest", ablations.PANEL}
     for other in ("nearest", ablations.PANEL):

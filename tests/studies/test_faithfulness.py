@@ -118,7 +118,7 @@ def test_what_is_planted_is_found_by_a_judge_that_knows_the_user_and_by_no_other
 
 @pytest.mark.sample
 def test_judges_of_the_library_rest_on_what_they_cite():
-    sample = shortened(load("sample/en"), sessions=2)
+    sample = shortened(load("sample/en"), sessions=1)
     for judge in (LearnedJudge(), Nearest()):
         row = compare_deletions(delete_cited_turns(judge, sample, limit=60)).iloc[0]
         assert row["replies"] > 40 and row["more_low"] > 0 and row["share"] > 0.6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -332,25 +333,26 @@ def answer(body: dict[str, Any]) -> str:
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory):
-    """The English sample with a lively judge."""
+    """The beginnings of the English sample with a lively judge."""
     home = tmp_path_factory.mktemp("rationales")
     with pytest.MonkeyPatch.context() as patch, Endpoint(answer) as server:
         patch.setenv("PERSLIB_HOME", str(home))
         (home / "backbones.toml").write_text(BACKBONE.format(address=server.base_url), "utf-8")
-        run_report("03_rationales", corpus="sample/en", backbones="loop", limit=60)
+        save(replace(shortened(load("sample/en"), sessions=2, turns=2), name="few"), home / "data" / "few")
+        run_report("03_rationales", corpus="few", backbones="loop", limit=60)
         return home / "reports", len(server.bodies)
 
 
 @pytest.mark.kernel
-def test_the_page_of_the_sample(rendered):
-    folder = rendered[0] / "sample-en" / "loop"
+def test_the_page_of_beginnings_of_the_sample(rendered):
+    folder, few = rendered[0] / "few" / "loop", load(rendered[0].parent / "data" / "few")
     made = json.loads((folder / "03_rationales.json").read_text("utf-8"))
     assert made["status"] == "success" and len(made["figures"]) == 3
     assert {"reason_agreement", "reason_bias", "patterns", "citations", "planted_truth"} <= set(made["tables"])
     listed = pd.read_csv(folder / "tables" / "rationales.csv")
     asked, learned = listed[listed["judge"] == "personal"], listed[listed["judge"] == "learned"]
     assert len(asked) == 60 and set(asked["rationale"]) <= set(SAID)
-    assert len(learned) == load("sample/en").of_users(load("sample/en").split()["test"]).turns["score"].notna().sum()
+    assert len(learned) == few.of_users(few.split()["test"]).turns["score"].notna().sum()
     html = (folder / "03_rationales.html").read_text("utf-8")
     assert html.count("The judge gave") == 6
     assert (
@@ -360,7 +362,7 @@ def test_the_page_of_the_sample(rendered):
 
 @pytest.mark.kernel
 def test_showing_memories_asks_nothing_again(rendered):
-    folder = rendered[0] / "sample-en" / "loop"
+    folder = rendered[0] / "few" / "loop"
     made = json.loads((folder / "03_rationales.json").read_text("utf-8"))
     memories = len(load("sample/en").split()["test"])  # of each test user one scenario is judged
     edited = len(EDITS) * (MOST_ASKED + 10)  # whole blocks are edited

@@ -30,7 +30,7 @@ def home(tmp_path_factory):
     """A workspace with every kind imported, two slices of the sample with ratings, and an endpoint that answers."""
     folder = tmp_path_factory.mktemp("small corpora")
     sample = load("sample/en")
-    sample = shortened(sample.of_users(sorted(sample.users["user"])[:9]), sessions=2)
+    sample = shortened(sample.of_users(sorted(sample.users["user"])[:9]), sessions=1)
     save(
         replace(sample.of_users(sorted(sample.users["user"])[:3]), name="three-users"), folder / "data" / "three-users"
     )
