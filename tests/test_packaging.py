@@ -84,12 +84,16 @@ PERMISSIVE = re.compile(
 AROUND = re.compile(r"OSI Approved( :: )?|\b(License|licence|AND|OR|WITH)\b|[(),\s]", re.IGNORECASE)
 
 
+#: What `make` takes away again, MIT both of it and of what it brings.
+LIGHTENED = {"rfc3987-syntax"}
+
+
 def whole_install(name: str = "perslib") -> set[str]:
     """Find the packages that an install with all systems brings, those that others need among them."""
     brought, waiting = set(), [(name, extra) for extra in ("all", "lab", "embedded")]
     while waiting:
         package = waiting.pop()
-        if package in brought:
+        if package in brought or package[0] in LIGHTENED:
             continue
         brought.add(package)
         for line in importlib.metadata.requires(package[0]) or ():
