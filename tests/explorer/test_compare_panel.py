@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 from asked import Asked, verdict
-from made import tiny_corpus
+from made import shortened, tiny_corpus
 
 from perslib.corpus import TURN, load
 from perslib.explorer.compare_panel import DRAFT, NONE, CandidatesPanel, PairPanel, compare
@@ -22,7 +22,7 @@ EVIL = "<script>alert(1)</script>"
 
 @pytest.fixture(scope="module")
 def corpus():
-    return load("sample/en")
+    return shortened(load("sample/en"), sessions=2)
 
 
 def looking_at(corpus, **asked) -> ExplorerState:

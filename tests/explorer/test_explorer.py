@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from asked import Asked
 from judging_endpoint import judging
+from made import shortened
 
 import perslib.explorer.user_panel as see_module
 import perslib.text
@@ -281,7 +282,9 @@ def test_the_whole_opens_in_both_languages_and_for_a_user_with_one_scenario(mode
 
 
 @pytest.mark.sample
-def test_all_users_are_one_table_to_sort_search_and_open(state, corpus):
+def test_all_users_are_one_table_to_sort_search_and_open(model, corpus):
+    corpus = shortened(corpus, sessions=2)
+    state = ExplorerState(corpus, model(), "en")
     users = UsersPanel(state)
     wait(users.judging, 120)
     opens = [row.children[0] for row in users.rows.children]

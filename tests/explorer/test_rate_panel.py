@@ -7,7 +7,7 @@ import re
 
 import pytest
 from asked import Asked, verdict
-from made import tiny_corpus
+from made import shortened, tiny_corpus
 
 from perslib.corpus import TURN, load
 from perslib.explorer.explorer_state import ExplorerState, keys_of
@@ -20,7 +20,7 @@ from perslib.stats import agreement
 
 @pytest.fixture(scope="module")
 def corpus():
-    return load("sample/en")
+    return shortened(load("sample/en"), sessions=2)
 
 
 @pytest.fixture

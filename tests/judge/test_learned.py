@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -156,9 +156,14 @@ def test_learns_from_a_single_user(sample, users):
     assert all(1 <= v.raw <= 5 for v in run_with_answers(partial(small.judge, block)))
 
 
+@cache
+def whole_world(seed: int) -> Corpus:
+    return world(30, seed, "en", candidates=0)
+
+
 def small_world(seed: int, by_level: bool) -> Corpus:
     """30 users x 3 conversations x at most 4 turns; `by_level`: scores go by the user's strictness alone."""
-    whole = world(30, seed, "en", candidates=0)
+    whole = whole_world(seed)
     kept = whole.sessions.drop_duplicates(["user", "scenario"]).groupby("user").head(3)
     turns = whole.turns[whole.turns["turn"] < 4].merge(kept[SESSION])
     if by_level:

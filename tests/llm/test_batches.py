@@ -301,7 +301,7 @@ def test_a_report_that_was_left_goes_on_with_its_batch(study, server, home):
 @pytest.mark.kernel
 def test_two_reports_at_once_share_their_batches(study, server, home):
     words = [sys.executable, "-m", "perslib", "report", str(study), "-b", "mine", "--batch"]
-    server.looks = 4
+    server.looks = 2
     both = [subprocess.Popen(words, cwd=home, stderr=subprocess.PIPE) for _ in range(2)]
     assert [one.communicate(timeout=120)[1] and one.returncode for one in both] == [0, 0]
     assert [len(lines) for lines in server.lines] == [3, 3]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from histories import corpus_of
+from made import shortened
 
 from perslib.corpus import load
 from perslib.errors import NotEnough
@@ -15,7 +16,7 @@ from perslib.studies.for_whom import GIVEN, TILTED, compare_for_whom, describe_f
 
 @pytest.fixture(scope="module")
 def judged():
-    data = arrange_by_rating_level(load("sample/en"))
+    data = arrange_by_rating_level(shortened(load("sample/en"), sessions=3))
     computing = verification.make_computed_judges([*verification.CONTROLS, "learned"])
     return verification.judge_test_users(computing, data), data
 

@@ -19,7 +19,7 @@ from perslib.worlds import world
 
 @pytest.fixture(scope="module")
 def replayed():
-    corpus = shortened(world(24, 3, "en", candidates=1.0), sessions=2, turns=3)
+    corpus = shortened(world(16, 3, "en", candidates=1.0), sessions=1, turns=3)
     judge = LearnedJudge()
     fit_judge(judge, corpus, select_blocks(corpus))
     replies = corpus.extras["candidates"]
