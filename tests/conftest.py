@@ -7,6 +7,7 @@ import os
 # Two processes test side by side, and threads of a library that computes would wait for each other; before numpy is there.
 os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
 
+import gc
 import importlib.util
 import signal
 from collections.abc import Callable, Iterator
@@ -56,6 +57,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         parted[any(mark.name in NEEDS for mark in item.iter_markers())].append(item)
     config.hook.pytest_deselected(items=parted[not rest])
     items[:] = parted[rest]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Leave what was collected, thousands of tests and all that they import, out of every search for garbage."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def _leaves_out(config: pytest.Config) -> bool:
