@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -66,9 +67,12 @@ class ForkedKernel:
 
 
 def warm_up(environment: dict[str, str]) -> None:
-    """Start the process to fork from, where there can be one: it imports while the first page is prepared."""
+    """Start the process to fork from, where there can be one: it imports while the first page is prepared.
+
+    What hinders it (the workspace may not be there yet) is met when the first kernel is asked for.
+    """
     if CAN_FORK:
-        with _lock:
+        with _lock, suppress(OSError):
             _find_or_start(environment)
 
 
