@@ -348,6 +348,16 @@ def test_a_kernel_that_dies_is_a_failure_with_its_last_words(home):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux")
+def test_a_workspace_that_is_not_there_yet_is_no_hindrance(tmp_path, monkeypatch):
+    from perslib.report.run import kernels
+
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path / "later"))
+    monkeypatch.setattr(kernels, "_warm", None)
+    kernels.warm_up(dict(os.environ))
+    assert kernels._warm is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux")
 def test_a_kernel_that_has_ended_already_can_be_told_to_end():
     from jupyter_client.kernelspec import KernelSpec
 
