@@ -40,13 +40,13 @@ def part(module: str) -> str:
 
 
 @cache
-def parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text("utf-8"))
+def nodes(file: Path) -> list[ast.AST]:
+    return list(ast.walk(ast.parse(file.read_text("utf-8"))))
 
 
 def imports(file: Path) -> list[str]:
     found = []
-    for node in ast.walk(parsed(file)):
+    for node in nodes(file):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "perslib":
             inner = [f"perslib.{a.name}" for a in node.names] if node.module == "perslib" else [node.module]
             found += [m for m in inner if m != "perslib.__version__"]
@@ -94,8 +94,7 @@ def test_no_module_imports_itself_by_a_detour():
     names = {name_of(file) for file in MODULES}
     graph = {}
     for file in MODULES:
-        tree = ast.parse(file.read_text("utf-8"))
-        found = [n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module]
+        found = [n for n in nodes(file) if isinstance(n, ast.ImportFrom) and n.module]
         wanted = {m for n in found for a in n.names for m in (f"{n.module}.{a.name}", n.module) if m in names}
         # `from package import module` needs the module only.
         inner = {n.module for n in found if all(f"{n.module}.{a.name}" in names for a in n.names)}
@@ -144,7 +143,7 @@ VERBS = {
 def functions():
     """Yield file and node of every function of the package."""
     for file in MODULES:
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        for node in nodes(file):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield file.relative_to(PACKAGE).as_posix(), node
 
@@ -175,7 +174,7 @@ def test_variables_say_what_they_hold():
     named = [
         f"{file.relative_to(PACKAGE)}:{node.lineno} {name}"
         for file in MODULES
-        for node in ast.walk(parsed(file))
+        for node in nodes(file)
         if (name := node.arg if isinstance(node, ast.arg) else getattr(node, "id", "")) in words
     ]
     assert named == []
@@ -201,7 +200,7 @@ def test_nothing_tells_of_a_machine():
 
 def test_no_text_is_run_as_code():
     for file in MODULES:
-        for node in ast.walk(parsed(file)):
+        for node in nodes(file):
             called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
             assert called not in ("eval", "exec", "compile"), f"{file.relative_to(PACKAGE)}:{node.lineno}"
 
