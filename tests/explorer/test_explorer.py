@@ -52,7 +52,7 @@ def state(model, server, corpus):
     return found
 
 
-def wait(asking, seconds=10.0):
+def wait(asking, seconds=60.0):
     end = time.monotonic() + seconds
     while asking.busy and time.monotonic() < end:
         time.sleep(0.01)
