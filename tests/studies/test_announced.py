@@ -13,7 +13,7 @@ from goldens import BACKBONE, answer
 from made import shortened
 
 from perslib.corpus import save
-from perslib.report import run_report
+from perslib.report import rehearse_report, run_report
 from perslib.worlds import world
 
 #: Pages, and what makes them ask for all that they can ask for, a little of each.
@@ -68,3 +68,9 @@ def test_every_page_that_takes_a_backbone_is_among_them():
 
     takes = {study.name[:2] for study in numbered_studies() if "backbone" in study.declared}
     assert takes == set(PAGES)
+
+
+def test_a_dry_run_without_a_model_runs_no_page(home):
+    """A kernel would fail this test, which announces none."""
+    lines = list(rehearse_report(corpus="sample/en"))
+    assert len(lines) >= len(PAGES) and all("asks no model" in line for line in lines)
