@@ -142,7 +142,7 @@ def test_pages_ask_what_the_model_can_answer(model, kind):
 
 
 @pytest.mark.page
-@pytest.mark.parametrize("notebook", ["01_verification", "03_rationales"])
+@pytest.mark.parametrize("notebook", ["01_verification", "02_ablations", "03_rationales"])
 def test_pages_at_an_endpoint_that_answers_typed_questions_alone(home, notebook, capsys):
     rows = [(f"u{i:02}", s, "0", "a wish", f"{s} {i}", 1 + i % 5) for i in range(24) for s in ("travel", "gift")]
     save(corpus_of(rows, "made"), home / "data" / "made")

@@ -16,6 +16,7 @@ import pytest
 from endpoint import Endpoint
 from histories import corpus_of
 from made import shortened
+from pages import run_cells
 from scripted import MEMORY
 
 from perslib import stats
@@ -293,32 +294,41 @@ BACKBONES = "".join(
 )
 
 
-@pytest.mark.kernel
-def test_the_notebook_runs_on_a_small_corpus(small, home):
+@pytest.fixture
+def few(small, home):
+    """Two conversations a block of five users, saved, and two models that answer."""
     few = split(small, 2, 3)
     kept = few.sessions[few.sessions.groupby(["user", "scenario"]).cumcount() < 2]
     turns = few.turns.merge(kept[["user", "scenario", "session"]])
     save(dataclasses.replace(few, name="few", sessions=kept, turns=turns, extras={}), home / "data" / "few")
     with Endpoint(answer) as server:
         (home / "backbones.toml").write_text(BACKBONES.format(address=server.base_url), "utf-8")
-        run_report(
-            "02_ablations",
-            corpus="few",
-            backbones="one",
-            language="zh",
-            limit=30,
-            more_backbones="two",
-            vary="memory, written",
-        )
-        folder = home / "reports" / "few" / "one"
-        page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
-        shown = text_of(folder / "02_ablations.html")
+        yield "few"
+
+
+@pytest.mark.kernel
+def test_the_notebook_runs_on_a_small_corpus(few, home):
+    settings = {"language": "zh", "limit": 30, "more_backbones": "two", "vary": "memory, written"}
+    run_report("02_ablations", corpus=few, backbones="one", **settings)
+    folder = home / "reports" / "few" / "one"
+    page = json.loads((folder / "02_ablations.json").read_text("utf-8"))
+    shown = text_of(folder / "02_ablations.html")
     assert page["status"] == "success" and len(page["figures"]) == 7
     assert {"memory", "memory_gains", "moved", "variant_costs"} <= set(page["tables"])
     both = pd.read_csv(folder / "tables" / "backbones.csv")
     assert set(both["backbone"]) == {"one", "two"} and set(both["turns"]) == {30}
     assert "评判者凭什么与人一致" in shown and "结构化记忆" in shown and "**" not in shown
     assert "对每条回复都打 4 分的评判者" in shown and "r = nan" not in shown
+
+
+@pytest.mark.page
+def test_of_six_replies_agreement_is_not_shown_and_how_scores_moved_is(few, home, capsys):
+    run_cells("02_ablations", corpus=few, backbone="two", limit=6, vary="written", out=str(home / "page"))
+    tables, figures = ({file.stem for file in (home / "page" / kind).glob("*")} for kind in ("tables", "figures"))
+    assert figures == {"knowledge", "tie_rules", "calibrators", "score_sets", "for_whom"}
+    assert not {"memory", "memory_gains", "backbones"} & tables and "moved" in tables
+    assert "Fewer than 30 judged replies have a score" in capsys.readouterr().out
+    assert pd.read_csv(home / "page" / "tables" / "variant_costs.csv")["pearson"].isna().all()
 
 
 def text_of(page: Path) -> str:

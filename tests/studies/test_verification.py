@@ -79,6 +79,9 @@ def test_a_limit_draws_among_rated_replies_where_there_are_any():
 
 @pytest.mark.page
 def test_agreement_rests_on_thirty_rated_replies(page):
+    said, tables = page(with_few_scores(made(), 3), judges="zero-shot", limit=40)
+    asked = tables["agreement_with_model"].query("judge == 'zero-shot'")
+    assert set(asked["turns"]) == {40} and asked["pearson"].notna().all()
     said, tables = page(with_few_scores(made(), 12), judges="zero-shot", limit=40)
     assert "from fewer than 30" in said and "Too few replies for correlations" in said
     assert tables["agreement"]["pearson"].isna().all() and tables["agreement"]["turns"].max() < 30
