@@ -13,7 +13,7 @@ from perslib.registry import find_systems
 def list_systems() -> None:
     """List the systems that are installed: what each is for, its pages and commands, and why one cannot be used.
 
-    A system is a distribution with an entry point under `perslib.systems` (docs/extend.md); perslib brings three.
+    A system is a distribution with an entry point under `perslib.systems` (docs/extend.md); perslib brings four.
     """
     for name, system in find_systems().items():
         if system.broken:

@@ -7,7 +7,6 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,7 @@ from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import naming
-from perslib.corpus.loaders import anything, lamp_qa, personamem, persturnbench, prism, table
-from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
-from perslib.corpus.loaders.recipe import BUNDLED, read_recipe
+from perslib.corpus.loaders import anything, persturnbench, table
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import find_bundled, workspace
@@ -36,29 +33,9 @@ lines of an import that count what there is, `describe(corpus)` further ones at 
 relabel: Registry[Corpus] = Registry("source of scores")
 """What gives a corpus scores of another origin than its users' ratings, by name: `relabel["behaviour"](corpus)`."""
 
-
-def _register(file: Path) -> None:
-    """Make what a recipe describes a kind of corpus; its file is read with the first corpus."""
-    recipe = cache(partial(read_recipe, file))
-
-    @loader(file.stem)
-    def read(
-        path: Path, *, skip_bad: bool = False, name: str | None = None, evidence: str | None = None
-    ) -> ImportResult:
-        return read_by_recipe(recipe().using(evidence=evidence), path, skip_bad=skip_bad, name=name)
-
-    read.looks_like = lambda path: is_at(recipe(), path)  # type: ignore[attr-defined]
-
-
-for _module in (persturnbench, prism, personamem, lamp_qa):
-    loader(_module.__name__.rpartition(".")[2].replace("_", "-"))(_module.read)
+for _name, _module in {"persturnbench": persturnbench, "table": table, anything.KIND: anything}.items():
+    loader(_name)(_module.read)
     _module.read.looks_like = _module.looks_like
-for _file in sorted(BUNDLED.glob("*.toml")):
-    _register(_file)
-loader("table")(table.read)
-loader(anything.KIND)(anything.read)
-table.read.looks_like = table.looks_like  # type: ignore[attr-defined]
-anything.read.looks_like = anything.looks_like  # type: ignore[attr-defined]
 _CARD = "corpus.json"
 _FORMAT = 1
 AGAIN = "Import or save the corpus again."

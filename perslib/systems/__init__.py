@@ -5,6 +5,15 @@ The core finds them by the entry points `perslib.systems`, as it finds a system 
 
 from perslib.registry import System
 
+DATASETS = System(
+    "datasets",
+    "data sets of others: PRISM, PersonaMem, LaMP-QA and what recipes describe",
+    {
+        "kind of corpus": ("perslib.systems.datasets.loaders",),
+        "recipe": ("perslib.systems.datasets.loaders",),
+        "function of recipes": ("perslib.systems.datasets.loaders.functions",),
+    },
+)
 DEUS = System(
     "deus", "patience from success and failure: what a turn costs a user, and what a user has left", pages=("06", "10")
 )

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from perslib.cli import main
-from perslib.corpus import load, loader, read_release
-from perslib.corpus.loaders.recipe import BUNDLED
+from perslib.corpus import load, read_release
 from perslib.errors import DataError
 
 MINE = """
@@ -171,7 +170,3 @@ def test_annotators_in_columns_and_in_rows(folder):
     pd.testing.assert_frame_equal(items.turns, corpus.turns)
     with pytest.raises(DataError, match=r"own\.jsonl:1 said\[0\]: this\.item\.stars is 9, expected"):
         read('scale = "1-5"\neach = "said"' + of_items, {**record, "said": [{"by": "ann", "stars": 9}]})
-
-
-def test_every_recipe_is_a_kind():
-    assert {file.stem for file in BUNDLED.glob("*.toml")} <= set(loader)

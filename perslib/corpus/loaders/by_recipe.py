@@ -18,8 +18,7 @@ from perslib.corpus.files.reading import ImportResult, number_in, parse_json, tr
 from perslib.corpus.files.records import Lines, read_each
 from perslib.corpus.files.tables import open_rows
 from perslib.corpus.loaders.conversations import Row
-from perslib.corpus.loaders.derived import function
-from perslib.corpus.loaders.recipe import Recipe, RecipeColumn, in_words
+from perslib.corpus.loaders.recipe import Recipe, RecipeColumn, function, in_words
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.errors import DataError, Problem
 from perslib.schemas import show

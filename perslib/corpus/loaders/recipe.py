@@ -1,7 +1,6 @@
 """Recipes: what files of a format hold and where, in TOML (data/README.md explains every key).
 
-A recipe is your own file, or is in `perslib/corpus/recipes/`; each of those is a kind that `perslib import` knows.
-`by_recipe` reads files by a recipe.
+A recipe is your own file, or one of those that systems bring. `by_recipe` reads files by a recipe.
 """
 
 from __future__ import annotations
@@ -14,15 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from perslib.corpus.files.reading import AUTO, ImportResult
-from perslib.corpus.loaders.derived import function
 from perslib.corpus.scale import Scale
-from perslib.errors import DataError, Problem, UnknownName
+from perslib.errors import DataError, Problem
+from perslib.registry import Registry
 from perslib.schemas import Schema, check, make_schema, read_schema
 
-BUNDLED = Path(__file__).parents[1] / "recipes"
 REMEDY = "data/README.md, section 'Recipes', explains every key."
 _SCHEMA = read_schema(__file__, "recipe.schema.toml", "recipe")
 Names = Mapping[str, Any]
+recipe: Registry[Recipe] = Registry("recipe")
+"""Recipes that systems bring, by name."""
+function: Registry[Any] = Registry("function of recipes")
+"""What a recipe cannot express and names: `derive(record)` returns fields of a record, which are at `derived.NAME`;
+`complete(reading, folder)` adds to the reading what stands in further files.
+"""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ class Recipe:
     rows: tuple[tuple[str, Mapping[str, RecipeColumn]], ...] = ()
     """The columns of each row that a record gives, with what tells it from the others."""
     derive: str = ""
-    """The function (`perslib.corpus.loaders.derived`) that adds fields to a record before its columns are taken."""
+    """The `function` that adds fields to a record before its columns are taken."""
     complete: str = ""
     """The function that adds to the corpus what stands in further files."""
     leave_out: Names = field(default_factory=dict)
@@ -211,10 +215,7 @@ def _fill_in_word(columns: Names, word: str) -> Names:
 
 
 def find_recipe(name: str | Path) -> Recipe:
-    """Read a recipe: a file, or one that perslib brings along by its name."""
+    """Read a recipe: a file, or one that a system brings, by its name."""
     if (file := Path(name).expanduser()).is_file():
         return read_recipe(file)
-    named = {file.stem: file for file in BUNDLED.glob("*.toml")}
-    if str(name) not in named:
-        raise UnknownName("recipe", str(name), named)
-    return read_recipe(named[str(name)])
+    return recipe[str(name)]()

@@ -10,10 +10,10 @@ import pytest
 from real import ROOT, needs
 
 from perslib.corpus import describe_import, import_release, load, read_release
-from perslib.corpus.loaders.prism import PUBLISHED
 from perslib.errors import DataError
 from perslib.judge import by_session
 from perslib.stats import agreement
+from perslib.systems.datasets.loaders.prism import PUBLISHED
 
 
 @pytest.fixture

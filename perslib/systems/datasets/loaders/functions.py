@@ -1,11 +1,4 @@
-"""What recipes cannot express: fields that are computed from a record, and files that are joined to a corpus.
-
-    @function("mine")
-    def derive(record): ...
-
-A recipe names such a function. `derive` returns fields of a record, which are at `derived.NAME`; `complete` takes the
-reading with its corpus and the folder that was read.
-"""
+"""What the recipes here cannot express: fields computed from a record, and a file joined to a corpus."""
 
 from __future__ import annotations
 
@@ -20,12 +13,11 @@ import pandas as pd
 
 from perslib.corpus.files.reading import ImportResult, number_in
 from perslib.corpus.files.records import csv_lines, read_bounded, read_each
+from perslib.corpus.loaders.recipe import function
 from perslib.corpus.schema import SESSION
 from perslib.errors import DataError, Problem
-from perslib.registry import Registry
 from perslib.schemas import read_schema
 
-function: Registry[Any] = Registry("function of recipes")
 Record = Mapping[str, Any]
 
 

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from perslib.cli import main
-from perslib.corpus import load, read_release
+from perslib.corpus import load, loader, read_release
+from perslib.corpus.loaders.recipe import find_recipe, recipe
 from perslib.errors import DataError
 from perslib.judge import by_session
 
@@ -193,3 +194,8 @@ def test_half_a_character_costs_its_conversation_and_no_other(tmp_path):
     assert done.exit_code == 0 and load(tmp_path / "out").users["user"].tolist() == ["zh_7"]
     (rejected,) = (tmp_path / "out" / "rejected.jsonl").read_text("utf-8").splitlines()
     assert json.loads(rejected)["record"] == half
+
+
+def test_every_recipe_that_is_brought_is_a_kind_and_can_be_named():
+    assert set(recipe) == {"community-alignment", "comparia", "convlab", "dstc", "llm-rubric", "urs"} <= set(loader)
+    assert find_recipe("urs").kind == "urs"

@@ -1,0 +1,1 @@
+"""Data sets of others: read by their published forms."""
