@@ -5,7 +5,7 @@
     corpus = load("sample/en")
     agreement(evaluate(LearnedJudge(), corpus), corpus)
 
-These names are loaded when they are first used, so that importing perslib stays quick.
+These names, and those that systems bring, are loaded when they are first used, so that importing perslib stays quick.
 """
 
 from importlib import import_module
@@ -21,7 +21,6 @@ _PLACES = {
     "perslib.memory": ("make_memory",),
     "perslib.stats": ("agreement", "calibrate_verdicts"),
     "perslib.report.show.tables": ("agreement_table",),
-    "perslib.studies.agree": ("agree",),
     "perslib.report.run.results": ("replies", "list_runs", "verdicts"),
 }  # fmt: skip
 _PLACE = {name: place for place, names in _PLACES.items() for name in names}
@@ -32,8 +31,13 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_PLACE[name]), name)
     if name == "__version__":
         return import_module("importlib.metadata").version("perslib")
+    for system in import_module("perslib.registry").find_systems().values():
+        if name in system.names:
+            module, _, own = system.names[name].partition(":")
+            return getattr(import_module(module), own)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PLACE, "__version__"])
+    brought = (name for system in import_module("perslib.registry").find_systems().values() for name in system.names)
+    return sorted([*globals(), *_PLACE, *brought, "__version__"])

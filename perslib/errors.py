@@ -71,6 +71,17 @@ class DataError(PerslibError):
         super().__init__("\n".join(lines))
 
 
+class Ambiguous(DataError):
+    """Two fields fit one column equally well: which is it?"""
+
+    def __init__(self, column: str, choices: Sequence[str], place: str):
+        self.column, self.choices = column, list(choices)
+        remedy = f"Say which: --columns {column}={choices[0]}" + (
+            " (joined by +: one of each annotator)" if "+" in choices[-1] else ""
+        )
+        super().__init__(Problem(place, f"more than one field may be the {column}: {', '.join(choices)}"), remedy)
+
+
 class Translatable(Exception):
     """An error or warning that a page shows as a translated sentence; `values` fill in what stands in braces."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from perslib import __version__
-from perslib.cli import agree, batches, cache, imports, models, notebooks, pages, systems
+from perslib.cli import batches, cache, imports, models, notebooks, pages, systems
 from perslib.cli.options import escape_for_terminal
 from perslib.errors import PerslibError
 from perslib.extras import require_extra
@@ -93,7 +93,7 @@ for command in (
         notebooks.notebook,
         notebooks.new,
     ),
-    *(agree.agree, models.check_backbones, cache.cache, systems.list_systems),
+    *(models.check_backbones, cache.cache, systems.list_systems),
 ):
     main.add_command(command)
 for system in find_systems().values():

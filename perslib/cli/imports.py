@@ -101,8 +101,7 @@ def import_(
     data/README.md lists where each public data set is published, and its licence.
     """
     from perslib.corpus import describe_import, detect, import_release, loader
-    from perslib.corpus.loaders.anything import KIND as ANY
-    from perslib.corpus.loaders.anything import describe_taken
+    from perslib.corpus.store import ANY
     from perslib.registry import use_plugins
 
     use_plugins(*use)
@@ -125,8 +124,8 @@ def import_(
             option = option.replace("_", "-")
             raise click.UsageError(f"--{option} is only for your own tables; {kind} defines its {option}")
     done = _read_asking(path, kind, how) if dry_run or is_guess else import_release(kind, path, out=out, **how)
-    if "taken" in done.corpus.meta:
-        click.echo(escape_for_terminal("\n".join(describe_taken(done.corpus))) + "\n")
+    if describe_first := getattr(loader[kind], "describe_first", None):
+        click.echo(escape_for_terminal("\n".join(describe_first(done.corpus))) + "\n")
     click.echo(escape_for_terminal("\n".join(describe_import(done, kind, dry_run))))
     if 10 * done.lost > (sessions := done.lost + len(done.corpus.sessions)):
         warning = f"{done.lost} of {sessions} sessions were left out; the rest may not be representative"
@@ -144,7 +143,7 @@ def import_(
 def _read_asking(path: Path, kind: str, how: dict[str, Any]) -> Any:
     """Read a file; on a terminal, ask which field is meant where two fit equally well."""
     from perslib.corpus import read_release
-    from perslib.corpus.loaders.recognise import Ambiguous
+    from perslib.errors import Ambiguous
 
     while True:
         try:

@@ -162,26 +162,15 @@ def compare_pages(
     perslib compare sample-en/embedded/01_verification sample-en/my-vllm/01_verification
     perslib compare before.eval after.eval --by task
     """
-    from perslib.report import compare_runs
+    from perslib.report.run.runner import compare_runs, comparison
 
-    if len(runs) == 2 and all(map(_is_log, runs)):
-        from perslib.studies.compare_logs import compare_logs, show_table
-
-        comparison = compare_logs(runs[0], runs[1], item=item, by=by, metrics=metrics)
-        shown = [comparison.answer, "", show_table(comparison).to_string(index=False), "", *comparison.notes]
-        click.echo(escape_for_terminal("\n".join(shown)))
-        return
+    for compare in map(comparison.__getitem__, comparison if len(runs) == 2 else ()):
+        if all(compare.takes(Path(run)) for run in runs):  # type: ignore[attr-defined]
+            click.echo(escape_for_terminal(compare(*runs, item=item, by=by, metrics=metrics)))
+            return
     if item or by or metrics:
         raise click.UsageError("--item, --by and --metric are for two logs of another tool")
     click.echo(f"Open {compare_runs(runs, **how)}")
-
-
-def _is_log(run: str) -> bool:
-    """Return whether it is a file of another tool, and no page of a run."""
-    from perslib.corpus.files.records_of import SUFFIXES
-
-    path = Path(run)
-    return path.is_file() and path.suffix.lower() in SUFFIXES and not path.with_suffix(".ipynb").exists()
 
 
 @click.command()

@@ -17,7 +17,7 @@ from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import naming
-from perslib.corpus.loaders import anything, persturnbench, table
+from perslib.corpus.loaders import persturnbench, table
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import find_bundled, workspace
@@ -28,13 +28,15 @@ loader: Registry[ImportResult] = Registry("kind of corpus")
 
 `@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `ImportResult` (`read_rows` makes one of rows). Its
 optional attributes are functions: `looks_like(path)` returns whether a path is of this kind, `statistics(corpus)` yields the
-lines of an import that count what there is, `describe(corpus)` further ones at its end.
+lines of an import that count what there is, `describe_first(corpus)` and `describe(corpus)` further ones before and after.
 """
 relabel: Registry[Corpus] = Registry("source of scores")
 """What gives a corpus scores of another origin than its users' ratings, by name: `relabel["behaviour"](corpus)`."""
 
-for _name, _module in {"persturnbench": persturnbench, "table": table, anything.KIND: anything}.items():
-    loader(_name)(_module.read)
+#: The kind that reads files of any form, and with `read_objects` what is in memory.
+ANY = "any"
+for _kind, _module in {"persturnbench": persturnbench, "table": table}.items():
+    loader(_kind)(_module.read)
     _module.read.looks_like = _module.looks_like
 _CARD = "corpus.json"
 _FORMAT = 1
@@ -52,7 +54,7 @@ def load(path_or_name: Any, language: str | None = None, **how: Any) -> Corpus:
     what; `how` has `name`, `columns` (ours → theirs), `scale` and the other options of a table.
     """
     if not isinstance(path_or_name, str | Path):
-        return anything.read_objects(path_or_name, language=language, **how)
+        return loader[ANY].read_objects(path_or_name, language=language, **how)  # type: ignore[attr-defined]
     path = _find(str(path_or_name), language)
     return open_parquet(path) if (path / _CARD).is_file() else read_release(path).corpus
 
@@ -83,7 +85,7 @@ def corpus_names() -> list[str]:
 
 def detect(path: Path) -> str:
     """Return the kind of release at a path; raise DataError if it is unknown."""
-    order = sorted(loader, key=("table", anything.KIND).count)  # nearly any file could be a table
+    order = sorted(loader, key=lambda kind: (kind == "table", kind == ANY))  # nearly any file could be one of them
     kind = next((kind for kind in order if getattr(loader[kind], "looks_like", lambda path: False)(path)), None)
     if kind is None:
         remedy = f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}"

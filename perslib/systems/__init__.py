@@ -7,12 +7,20 @@ from perslib.registry import System
 
 DATASETS = System(
     "datasets",
-    "data sets of others: PRISM, PersonaMem, LaMP-QA and what recipes describe",
+    "data of others: their data sets, files of any form, and judges and logs of their tools",
     {
-        "kind of corpus": ("perslib.systems.datasets.loaders",),
+        "kind of corpus": ("perslib.systems.datasets.loaders", "perslib.systems.datasets.any_file"),
         "recipe": ("perslib.systems.datasets.loaders",),
         "function of recipes": ("perslib.systems.datasets.loaders.functions",),
+        "comparison of files": ("perslib.systems.datasets.studies.compare_logs",),
     },
+    {
+        "agree": (
+            "perslib.systems.datasets.commands:agree",
+            "Compare judges with people: VERDICTS and LABELS are files of any form, or VERDICTS holds both.",
+        )
+    },
+    {"agree": "perslib.systems.datasets.studies.agree:agree"},
 )
 DEUS = System(
     "deus", "patience from success and failure: what a turn costs a user, and what a user has left", pages=("06", "10")
@@ -31,8 +39,8 @@ MEM_PAL = System(
             "Write a synthetic PAL-Set with a model: months of device logs and dialogues.",
         )
     },
-    ("05",),
-    "mem-pal",
+    pages=("05",),
+    extra="mem-pal",
 )
 UXBENCH = System(
     "uxbench",
@@ -49,6 +57,6 @@ UXBENCH = System(
             "Read completed review SHEETS (CSV) of the construction in FOLDER.",
         ),
     },
-    ("07", "08", "11"),
-    "uxbench",
+    pages=("07", "08", "11"),
+    extra="uxbench",
 )

@@ -32,7 +32,6 @@ from perslib.corpus.files.tables import SUFFIXES, open_rows, read_table_rows
 from perslib.corpus.loaders.by_recipe import read_by_recipe
 from perslib.corpus.loaders.recipe import Recipe, find_recipe
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
-from perslib.corpus.loaders.shapes import WORDS, name_of_path
 from perslib.corpus.scale import Scale
 from perslib.errors import DataError, Problem
 
@@ -42,29 +41,27 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def looks_like(path: Path) -> bool:
-    """Return whether a file is a table whose columns are called as ours; a JSON file, if it holds a list of such rows.
+    """Return whether a file is a table whose columns are called as ours; a JSON file, if it holds a list of such rows."""
+    names = read_names(path)
+    return any(names.issuperset(columns) for columns in (REQUIRED, ("user", "messages"), (*REQUIRED[:2], "preferred")))
 
-    Where ratings have a name of somebody else's, it is not: they would be a further column that no page reads.
-    """
+
+def read_names(path: Path) -> set[str]:
+    """Return the names of the columns of a table, and of the fields of its first row; none where the file is no table."""
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
-        return False
+        return set()
     if path.suffix.lower() == ".json":
         with path.open("rb") as stream:
             if not stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-                return False
+                return set()
     try:
         header, lines = open_rows(path)
         first: Any = next((value for _, value, _ in lines), None)
     except DataError:
-        return False
+        return set()
     row = first if isinstance(first, dict) else {}
-    names = {
-        *header,
-        *(name for name, value in row.items() if name == "messages" or not isinstance(value, dict | list)),
-    }
-    needed = (REQUIRED, ("user", "messages"), (*REQUIRED[:2], "preferred"))
-    rated = {name for name in map(str, names) if name_of_path(name) in WORDS["names"]["score"][0]}
-    return any(names.issuperset(columns) for columns in needed) and (not rated or not rated.isdisjoint(RATINGS))
+    plain = (name for name, value in row.items() if name == "messages" or not isinstance(value, dict | list))
+    return {*map(str, header), *map(str, plain)}
 
 
 def read(

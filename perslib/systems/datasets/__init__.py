@@ -1,1 +1,1 @@
-"""Data sets of others: read by their published forms."""
+"""Data of others: `loaders` read their data sets, `any_file` recognises what is in a file of any form."""

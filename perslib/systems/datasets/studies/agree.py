@@ -22,14 +22,14 @@ import pandas as pd
 from scipy.stats import norm, ttest_1samp
 
 from perslib.corpus import TURN, Corpus, Scale, read_rows
-from perslib.corpus.loaders.ratings import find_scale_of, read_rating
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.report.show.tables import format_number, with_interval
 from perslib.stats import Resamples, agreement, floats, holm, krippendorff
 from perslib.stats.agreement.for_whom import shrink_users
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
-from perslib.studies.agree_columns import Columns, Table, read_flat
+from perslib.systems.datasets.any_file.ratings import find_scale_of, read_rating
+from perslib.systems.datasets.studies.agree_columns import Columns, Table, read_flat
 
 USER_MEAN, COMMONEST, PEOPLE = "the user's own mean", "the commonest label", "other people"
 CONTROLS = (USER_MEAN, COMMONEST)

@@ -13,16 +13,18 @@ import pandas as pd
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import read_each
-from perslib.corpus.files.records_of import SUFFIXES, read_records
 from perslib.corpus.files.tables import read_table_rows
-from perslib.corpus.loaders.ratings import spell_scale
+from perslib.corpus.loaders import table
 from perslib.corpus.loaders.recipe import Recipe
-from perslib.corpus.loaders.recognise import recognise
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.corpus.scale import Scale
+from perslib.corpus.store import ANY
 from perslib.errors import DataError, Problem
+from perslib.systems.datasets.any_file.ratings import spell_scale
+from perslib.systems.datasets.any_file.recognise import recognise
+from perslib.systems.datasets.any_file.records_of import SUFFIXES, read_records
+from perslib.systems.datasets.any_file.shapes import WORDS, name_of_path
 
-KIND = "any"
 #: Characters of a field that are shown of a row.
 SHOWN, ROWS = 60, 3
 
@@ -32,8 +34,14 @@ class RecognisedWarning(UserWarning):
 
 
 def looks_like(path: Path) -> bool:
-    """Return whether a path is a file with records of some kind."""
-    return path.is_file() and path.suffix.lower() in SUFFIXES
+    """Return whether a path is a file with records of some kind, and no table whose columns are called as ours.
+
+    Where ratings have a name of somebody else's, it is none: they would be a further column that no page reads.
+    """
+    if not path.is_file() or path.suffix.lower() not in SUFFIXES:
+        return False
+    rated = {name for name in table.read_names(path) if name_of_path(name) in WORDS["names"]["score"][0]}
+    return not table.looks_like(path) or (bool(rated) and rated.isdisjoint(table.RATINGS))
 
 
 def read(
@@ -82,7 +90,7 @@ def _read(
         "scale": _parse(recognised.scales.get("score")),
         "session_scale": _parse(recognised.scales.get("satisfaction")),
     }
-    recipe = Recipe(kind=KIND).using(**own).using(**how)
+    recipe = Recipe(kind=ANY).using(**own).using(**how)
     reading = recipe.begin(skip_bad)
     bad = {at: (at, value, held) for at, value, held in records if not isinstance(value, Mapping)}
     lines = [bad.get(at, (at, row, row)) if row is None else (at, row, row) for at, row in recognised.rows]

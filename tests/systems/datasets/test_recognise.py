@@ -14,11 +14,11 @@ from files_made import FILES, asked, document, frame, lines, said, score, user
 import perslib
 from perslib.cli import main
 from perslib.corpus import detect, load, read_release
-from perslib.corpus.files.records_of import decode_text, find_delimiter
-from perslib.corpus.loaders.anything import RecognisedWarning
-from perslib.corpus.loaders.ratings import find_scale_of, number_of, read_rating
-from perslib.corpus.loaders.recognise import Ambiguous
 from perslib.errors import DataError
+from perslib.systems.datasets.any_file.anything import RecognisedWarning
+from perslib.systems.datasets.any_file.ratings import find_scale_of, number_of, read_rating
+from perslib.systems.datasets.any_file.recognise import Ambiguous
+from perslib.systems.datasets.any_file.records_of import decode_text, find_delimiter
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -131,8 +131,8 @@ def test_lists_of_texts_are_turns_of_which_pairs_compare_the_last(tmp_path):
     ],
 )
 def test_archives_and_databases_that_cannot_be_read_are_refused(tmp_path, monkeypatch, name, content, wrong):
-    monkeypatch.setattr("perslib.corpus.files.records_of.UNPACKED", 99)
-    monkeypatch.setattr("perslib.corpus.files.records_of.UNPACKED_AT_ONCE", 50)
+    monkeypatch.setattr("perslib.systems.datasets.any_file.records_of.UNPACKED", 99)
+    monkeypatch.setattr("perslib.systems.datasets.any_file.records_of.UNPACKED_AT_ONCE", 50)
     if isinstance(content, dict):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             for own, text in content.items():

@@ -17,7 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from perslib.corpus.loaders.fields import (
+from perslib.errors import Ambiguous, DataError, Problem
+from perslib.systems.datasets.any_file.fields import (
     FITS,
     Field,
     choose_field,
@@ -27,9 +28,9 @@ from perslib.corpus.loaders.fields import (
     find_wide_replies,
     pivot_dimensions,
 )
-from perslib.corpus.loaders.ratings import find_named_scale, find_scale_of, spell_scale
-from perslib.corpus.loaders.recognised_rows import CHOSEN, EVERYBODY, Recognised, make_rows
-from perslib.corpus.loaders.shapes import (
+from perslib.systems.datasets.any_file.ratings import find_named_scale, find_scale_of, spell_scale
+from perslib.systems.datasets.any_file.recognised_rows import CHOSEN, EVERYBODY, Recognised, make_rows
+from perslib.systems.datasets.any_file.shapes import (
     REPLY,
     WHO,
     WORDS,
@@ -39,7 +40,6 @@ from perslib.corpus.loaders.shapes import (
     flatten_record,
     name_of_path,
 )
-from perslib.errors import DataError, Problem
 
 NAMES: Mapping[str, list[list[str]]] = WORDS["names"]
 PAIRS: Mapping[str, list[str]] = WORDS["pairs"]
@@ -48,17 +48,6 @@ LOOKED_AT = 2_000
 #: Columns that a file may have beside what was asked, replied and rated.
 OTHERS = ("session", "turn", "scenario", "assistant", "asked_at", "task", "satisfaction")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
-
-
-class Ambiguous(DataError):
-    """Two fields fit one column equally well: which is it?"""
-
-    def __init__(self, column: str, choices: Sequence[str], place: str):
-        self.column, self.choices = column, list(choices)
-        remedy = f"Say which: --columns {column}={choices[0]}" + (
-            " (joined by +: one of each annotator)" if "+" in choices[-1] else ""
-        )
-        super().__init__(Problem(place, f"more than one field may be the {column}: {', '.join(choices)}"), remedy)
 
 
 def recognise(

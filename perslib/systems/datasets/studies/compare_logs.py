@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perslib.corpus.loaders.fields import choose_field
-from perslib.corpus.loaders.ratings import find_scale_of, read_rating
-from perslib.corpus.loaders.recognise import NAMES
 from perslib.errors import DataError, NotEnough, Problem
+from perslib.report.run.runner import comparison
 from perslib.report.show.tables import format_number, with_interval
 from perslib.stats import FEWEST_USERS
 from perslib.stats.compare.paired import compare_paired
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
 from perslib.stats.resample.sign_flips import holm
-from perslib.studies.agree_columns import ITEM_NAMES, Table, is_result, list_fields, read_flat
+from perslib.systems.datasets.any_file.fields import choose_field
+from perslib.systems.datasets.any_file.ratings import find_scale_of, read_rating
+from perslib.systems.datasets.any_file.recognise import NAMES
+from perslib.systems.datasets.any_file.records_of import SUFFIXES
+from perslib.systems.datasets.studies.agree_columns import ITEM_NAMES, Table, is_result, list_fields, read_flat
 
 A, B = "first", "second"
 
@@ -117,7 +121,22 @@ def _mean_by_item(frame: pd.DataFrame, item: str, metric: str, scale: str | None
     return values.groupby(known[item].astype(str)).mean()
 
 
-def show_table(comparison: LogComparison) -> pd.DataFrame:
+@comparison("logs")
+def describe_comparison(first: str, second: str, **how: Any) -> str:
+    """Return what a comparison of two logs found, as a terminal shows it; `how` is that of `compare_logs`."""
+    result = compare_logs(first, second, **how)
+    return "\n".join([result.answer, "", show_table(result).to_string(index=False), "", *result.notes])
+
+
+def is_log(path: Path) -> bool:
+    """Return whether it is a file of another tool, and no page of a run."""
+    return path.is_file() and path.suffix.lower() in SUFFIXES and not path.with_suffix(".ipynb").exists()
+
+
+describe_comparison.takes = is_log  # type: ignore[attr-defined]
+
+
+def show_table(result: LogComparison) -> pd.DataFrame:
     """Return the table as people read it."""
     cells = [
         {
@@ -125,7 +144,7 @@ def show_table(comparison: LogComparison) -> pd.DataFrame:
             "difference": with_interval(*row[name_bounds("difference")].astype(float)), "p": format_number(row["difference_p_holm"]),
             "higher": row["higher"], "lower": row["lower"],
         }
-        for _, row in comparison.table.iterrows()
+        for _, row in result.table.iterrows()
     ]  # fmt: skip
     return pd.DataFrame(cells)
 

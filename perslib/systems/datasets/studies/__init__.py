@@ -1,0 +1,1 @@
+"""Judges and logs of other tools: compared with people, and with each other."""
