@@ -143,7 +143,7 @@ def test_a_wrong_kind_shows_the_near_ones(run, tmp_path):
 def test_language_is_for_own_tables_only(run, tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps({"user": "u", "request": "你好", "response": "您好"}, ensure_ascii=False))
-    assert run("import", "prism", file, "--language", "zh").exit_code == 2
+    assert run("import", "persturnbench", file, "--language", "zh").exit_code == 2
     assert run("import", "table", file, "--language", "zh").exit_code == 0
     assert load("mine").language == "zh"
 

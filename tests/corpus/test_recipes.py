@@ -68,7 +68,7 @@ def test_options_go_before_a_recipe(folder):
         and "earlier" in done.output
     )
     assert "not by both" in imported("--recipe", "mine.toml", "--columns", "user=x")
-    found = CliRunner().invoke(main, ["import", "urs", "log.json", "--recipe", "mine.toml"])
+    found = CliRunner().invoke(main, ["import", "persturnbench", "log.json", "--recipe", "mine.toml"])
     assert found.exit_code == 2 and "--recipe is only for your own tables" in found.output
 
 
@@ -114,6 +114,7 @@ def test_a_recipe_that_is_wrong_is_refused(folder, old, new, said):
     assert found.startswith("1 ") and said in found
 
 
+@pytest.mark.system("datasets")
 def test_a_file_that_is_not_there_is_named(folder):
     found = imported("--recipe", "none.toml")
     assert "There is no recipe called 'none.toml'" in found and "comparia" in found

@@ -83,7 +83,7 @@ def test_what_cannot_be_a_corpus_is_said_plainly(workspace, tmp_path):
     with pytest.raises(UnknownName, match="kind of corpus called 'persturn'"):
         import_release("persturn", tmp_path)
     with pytest.raises(DataError, match="does not exist"):
-        import_release("prism", tmp_path / "nowhere")
+        import_release("persturnbench", tmp_path / "nowhere")
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(DataError, match="is empty"):
         import_release("table", tmp_path / "empty.csv")

@@ -540,6 +540,7 @@ def test_a_page_that_cannot_be_written_keeps_the_last_good_one(home, tmp_path, m
     assert entry["status"] == "success" and entry["last_run"]["status"] == "failed"
 
 
+@pytest.mark.system("mem_pal", "deus", "uxbench")
 def test_names_in_parameters_are_checked_before_anything_runs(home):
     with pytest.raises(UnknownName, match="Did you mean none"):
         run_report("01", corpus="tiny/en", history="non", out=home / "unchecked")
@@ -667,6 +668,7 @@ def test_pages_of_a_model_on_this_machine_run_side_by_side(home, tmp_path, capsy
     assert said.count("done in") == 2 and "sides/tiny-en/none/one.html" in said
 
 
+@pytest.mark.system("mem_pal", "deus", "uxbench")
 def test_a_page_that_needs_what_is_not_installed_is_refused_and_the_index_says_so(home, monkeypatch):
     def lacking(name, *more):
         return None if name in ("sentence_transformers", "nltk") else find_spec(name, *more)
