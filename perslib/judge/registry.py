@@ -20,7 +20,6 @@ from typing import Any
 
 from perslib.errors import UnknownName
 from perslib.judge.answering import Guarded
-from perslib.judge.asking.aspects import Aspects
 from perslib.judge.asking.decide import Decide
 from perslib.judge.asking.episodic import Episodic
 from perslib.judge.asking.generic import PROMPTS, Generic
@@ -66,7 +65,6 @@ for _name in PROMPTS:
 judge("decide")(lambda settings: Decide(None, settings))
 for _name, _memory in {"decide + memory": "structured", "decide + measured": "measured"}.items():
     judge(_name)(partial(_remembering, _name, _memory, kind=Decide))
-judge("aspects")(Aspects)
 judge("RAG")(lambda settings: Episodic(settings=settings, name="RAG"))
 
 

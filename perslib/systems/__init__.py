@@ -11,6 +11,7 @@ DATASETS = System(
     {
         "kind of corpus": ("perslib.systems.datasets.loaders", "perslib.systems.datasets.any_file"),
         "recipe": ("perslib.systems.datasets.loaders",),
+        "judge": ("perslib.systems.datasets.aspects",),
         "function of recipes": ("perslib.systems.datasets.loaders.functions",),
         "comparison of files": ("perslib.systems.datasets.studies.compare_logs",),
     },

@@ -14,6 +14,7 @@ from perslib.corpus import Block, Target
 from perslib.judge.asking.scores import make_cost_verdict, make_unscored_verdict
 from perslib.judge.asking.settings import AskingJudge, JudgeSettings
 from perslib.judge.base import JudgeInputs, Verdict
+from perslib.judge.registry import judge
 from perslib.llm import Answer, Ask, Request
 from perslib.llm.questions import Score
 from perslib.prompts import read_phrases
@@ -24,6 +25,7 @@ _NOBODY = {"profile": {}, "counts": [], "average": 0.0, "memory": "", "about": N
 _LISTED = re.compile(r"^- *(\S.*)$", re.MULTILINE)
 
 
+@judge("aspects")
 class Aspects(AskingJudge):
     """Grades how far a reply takes up each aspect in the list of its task."""
 
