@@ -85,12 +85,18 @@ def corpus_names() -> list[str]:
 
 def detect(path: Path) -> str:
     """Return the kind of release at a path; raise DataError if it is unknown."""
-    order = sorted(loader, key=lambda kind: (kind == "table", kind == ANY))  # nearly any file could be one of them
-    kind = next((kind for kind in order if getattr(loader[kind], "looks_like", lambda path: False)(path)), None)
-    if kind is None:
-        remedy = f"Import it by kind: perslib import {{{'|'.join(loader)}}} {path}"
+    if (kind := _recognise(path)) is None:
+        inside = {own.name: _recognise(own) for own in sorted(path.iterdir())} if path.is_dir() else {}
+        known = ", ".join(f"{name} ({own})" for name, own in inside.items() if own)
+        by_kind = f"Import it by kind: perslib import {{{'|'.join(sorted(loader))}}} {path}"
+        remedy = f"Give the path of what it holds: {known}." if known else by_kind
         raise DataError(Problem(str(path), "is no corpus that perslib knows by its looks"), remedy)
     return kind
+
+
+def _recognise(path: Path) -> str | None:
+    order = sorted(loader, key=lambda kind: (kind == "table", kind == ANY))  # nearly any file could be one of them
+    return next((kind for kind in order if getattr(loader[kind], "looks_like", lambda path: False)(path)), None)
 
 
 def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False, **options: Any) -> ImportResult:

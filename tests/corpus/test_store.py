@@ -90,6 +90,10 @@ def test_what_cannot_be_a_corpus_is_said_plainly(workspace, tmp_path):
     (tmp_path / "odd.bin").write_text("x")
     with pytest.raises(DataError, match="is no corpus that perslib knows by its looks"):
         load(tmp_path / "odd.bin")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "rows.csv").write_text("user,request,response\nu,q,r\n")
+    with pytest.raises(DataError, match=r"Give the path of what it holds: rows.csv \(table\)"):
+        load(tmp_path / "mine")
 
 
 def test_a_damaged_folder_is_named(tmp_path):
