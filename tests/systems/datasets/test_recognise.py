@@ -14,10 +14,9 @@ from files_made import FILES, asked, document, frame, lines, said, score, user
 import perslib
 from perslib.cli import main
 from perslib.corpus import detect, load, read_release
-from perslib.errors import DataError
+from perslib.errors import Ambiguous, DataError
 from perslib.systems.datasets.any_file.anything import RecognisedWarning
 from perslib.systems.datasets.any_file.ratings import find_scale_of, number_of, read_rating
-from perslib.systems.datasets.any_file.recognise import Ambiguous
 from perslib.systems.datasets.any_file.records_of import decode_text, find_delimiter
 
 
@@ -67,6 +66,23 @@ def test_what_fits_twice_is_asked(tmp_path):
     assert taken.turns["response"].str.startswith("BHere").all()
     with pytest.raises(DataError, match="has no field run3"):
         read_release(file, "any", columns={"response": "run3"})
+
+
+def test_what_opens_a_conversation_is_not_taken_for_what_is_asked_in_its_turns():
+    rows = [
+        {
+            "session_id": f"s{s}", "turn_id": t, "worker_id": f"w{s}", "prompt": f"Talk about place number {s}.",
+            "user_input": f"And what about {s} in year {t}?", "model_completion": f"It was fine in {t}, all {s} times.",
+        }
+        for s in range(3) for t in (1, 2, 3)
+    ]  # fmt: skip
+    with pytest.warns(RecognisedWarning, match="user_input; prompt is the same in all turns of a conversation"):
+        corpus = load(pd.DataFrame(rows))
+    assert corpus.turns["request"].tolist() == [row["user_input"] for row in rows]
+    with pytest.warns(RecognisedWarning):
+        own = load(pd.DataFrame(rows), columns={"request": "prompt"})
+        alone = load(pd.DataFrame([row for row in rows if row["turn_id"] == 1]))
+    assert set(own.turns["request"]) == set(alone.turns["request"]) == {row["prompt"] for row in rows}
 
 
 def test_columns_of_unnamed_numbers_are_asked_about_and_may_be_annotators(tmp_path):

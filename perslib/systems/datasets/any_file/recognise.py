@@ -17,6 +17,8 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+import pandas as pd
+
 from perslib.errors import Ambiguous, DataError, Problem
 from perslib.systems.datasets.any_file.fields import (
     FITS,
@@ -113,13 +115,14 @@ class _Recognising:
 
     def __init__(self, fields: dict[str, Field], flat: list[tuple[str, Flat]], name: str, columns: dict[str, str]):
         self.fields, self.flat, self.name = fields, flat, name
-        self.recognised = Recognised(columns)
+        self.recognised, self.named = Recognised(columns), frozenset(columns)
         self.taken, self.note, self.scales = columns, self.recognised.notes.append, self.recognised.scales
         self._find_dialogue()
         self._find_user()
         self._find_score()
         for column in OTHERS:
             self._find(column)
+        self._leave_opening()
         self._settle()
 
     def _get(self, column: str) -> Field | None:
@@ -332,6 +335,21 @@ class _Recognising:
                 )
         if (spelled := spell_scale(self.scales["score"])) not in ("", "1-5"):
             self.note(f"scale: {spelled.replace('-1-1', '−1 to 1')}, as these ratings are (--scale says otherwise)")
+
+    def _leave_opening(self) -> None:
+        """Take another field as the request where it is one text in all turns of a conversation: what opens it, or its task."""
+        request, session = self._get("request"), self.taken.get("session")
+        if request is None or session is None or "turn" not in self.taken or "request" in self.named:
+            return
+        others = [one for one in self._free("request") if one.is_text and one.name in NAMES["request"][0]]
+        paths = [one.path for one in (request, *others)]
+        rows = pd.DataFrame([[own.get(path) for path in (session, *paths)] for _, own in self.flat])
+        by_session = rows.groupby(0)
+        differ = (by_session.nunique() > 1)[by_session.size() > 1].mean()  # shares of conversations with several turns
+        varying = [one for one, share in zip(others, differ[1:]) if share > 0.5]
+        if differ.iloc[0] == 0 and (better := choose_field(varying, NAMES["request"])) is not None:
+            self.taken["request"] = better.path
+            self.note(f"request: {better.path}; {request.path} is the same in all turns of a conversation")
 
     def _find_unnamed(self, ratings: list[Field]) -> Field | None:
         """Return the one field that may hold ratings; ask where several may, or all, of an annotator each."""
