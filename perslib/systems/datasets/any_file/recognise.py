@@ -11,10 +11,8 @@ which; nothing else is asked, and what was assumed is said.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -36,11 +34,12 @@ from perslib.systems.datasets.any_file.shapes import (
     REPLY,
     WHO,
     WORDS,
-    Conversation,
     Flat,
     find_roles,
     flatten_record,
+    keep_mixed_as_texts,
     name_of_path,
+    take_quotes_off,
 )
 
 NAMES: Mapping[str, list[list[str]]] = WORDS["names"]
@@ -64,8 +63,8 @@ def recognise(
     for _, own in flat[:LOOKED_AT]:
         for path, value in own.items():
             values.setdefault(path, []).append(value)
-    _keep_mixed_as_texts(flat, values)
-    _take_quotes_off(flat, values)
+    keep_mixed_as_texts(flat, values)
+    take_quotes_off(flat, values)
     fields = {path: Field(path, own, min(len(flat), LOOKED_AT)) for path, own in values.items() if path != REPLY}
     columns = dict(columns or {})
     if not fields:
@@ -83,31 +82,6 @@ def recognise(
     recognised.language = "zh" if chinese * 5 > sum(map(len, texts)) else "en"
     recognised.rows += [(place, None) for place, record, _ in records if not isinstance(record, Mapping)]
     return recognised
-
-
-def _keep_mixed_as_texts(flat: Sequence[tuple[str, Flat]], values: dict[str, list[Any]]) -> None:
-    """Take back that a text is a conversation where the same field of other records holds plain texts."""
-    for path, own in values.items():
-        if len({isinstance(value, Conversation) for value in own}) == 2:
-            for _, row in flat:
-                if isinstance(held := row.get(path), Conversation) and held.text:
-                    row[path] = held.text
-            values[path] = [value.text if isinstance(value, Conversation) and value.text else value for value in own]
-
-
-def _take_quotes_off(flat: Sequence[tuple[str, Flat]], values: dict[str, list[Any]]) -> None:
-    """Read the texts of a field that are JSON strings, all of them, as tools write a reply that may be anything."""
-    quoted = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-    for path, own in values.items():
-        if not (own and isinstance(own[0], str) and own[0].startswith('"')):
-            continue
-        rows = [row for _, row in flat if path in row]
-        if all(isinstance(row[path], str) and quoted.fullmatch(row[path]) for row in rows):
-            with suppress(ValueError):
-                texts = [json.loads(row[path], strict=False) for row in rows]
-                values[path] = texts[: len(own)]
-                for row, text in zip(rows, texts):
-                    row[path] = text
 
 
 class _Recognising:

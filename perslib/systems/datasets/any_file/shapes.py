@@ -7,8 +7,10 @@ of models. A list of replies to one request gives a row for each.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -108,6 +110,31 @@ def flatten_record(record: Mapping[str, Any]) -> list[Flat]:
             flat[path] = value
     rows = [{**flat, WHO: who, **own} for who, own in people.items()] or [flat]
     return [{**row, **reply} for row in rows for reply in replies] or rows
+
+
+def keep_mixed_as_texts(flat: Sequence[tuple[str, Flat]], values: dict[str, list[Any]]) -> None:
+    """Take back that a text is a conversation where the same field of other records holds plain texts."""
+    for path, own in values.items():
+        if len({isinstance(value, Conversation) for value in own}) == 2:
+            for _, row in flat:
+                if isinstance(held := row.get(path), Conversation) and held.text:
+                    row[path] = held.text
+            values[path] = [value.text if isinstance(value, Conversation) and value.text else value for value in own]
+
+
+def take_quotes_off(flat: Sequence[tuple[str, Flat]], values: dict[str, list[Any]]) -> None:
+    """Read the texts of a field that are JSON strings, all of them, as tools write a reply that may be anything."""
+    quoted = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+    for path, own in values.items():
+        if not (own and isinstance(own[0], str) and own[0].startswith('"')):
+            continue
+        rows = [row for _, row in flat if path in row]
+        if all(isinstance(row[path], str) and quoted.fullmatch(row[path]) for row in rows):
+            with suppress(ValueError):
+                texts = [json.loads(row[path], strict=False) for row in rows]
+                values[path] = texts[: len(own)]
+                for row, text in zip(rows, texts):
+                    row[path] = text
 
 
 def _walk(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
