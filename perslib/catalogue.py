@@ -12,13 +12,13 @@ import json
 import re
 import tokenize
 from collections.abc import Iterator
+from difflib import get_close_matches
 from io import StringIO
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from babel.messages.catalog import Catalog
-from babel.messages.pofile import read_po, write_po
+import polib
 
 from perslib.errors import ReportError
 from perslib.paths import find_bundled, read_toml, workspace
@@ -174,26 +174,35 @@ def translate_code(source: str) -> str:
     return code.decode()
 
 
-def make_catalogue() -> Catalog:
-    """Return all messages, without translations."""
-    catalog = Catalog(project="perslib", charset="utf-8")
-    for message, file in list_messages():
-        catalog.add(message, locations=[(file, None)])  # type: ignore[list-item]
-    return catalog
-
-
 def update(language: str) -> dict[str, int]:
     """Bring the catalogue of a language up to date; return how many messages it has and how many lack a translation."""
-    file, fresh = CATALOGUES / f"{language}.po", make_catalogue()
-    known = Catalog(locale=language)
-    if file.is_file():
-        with file.open("rb") as opened:
-            known = read_po(opened, language)
-    known.update(fresh)
-    with file.open("wb") as opened:
-        write_po(opened, known, width=110, sort_by_file=True, ignore_obsolete=True, include_lineno=False)
-    entries: list[Any] = [m for m in known if m.id]
-    return {"messages": len(entries), "untranslated": sum(not m.string or m.fuzzy for m in entries)}
+    file = CATALOGUES / f"{language}.po"
+    known = {(entry.msgid, entry.msgid_plural): entry for entry in polib.pofile(str(file))} if file.is_file() else {}
+    places: dict[tuple[str, str], dict[str, None]] = {}
+    for message, place in list_messages():
+        places.setdefault(message if isinstance(message, tuple) else (message, ""), {})[place] = None
+    gone = {one: entry for (one, _), entry in known.items() if (one, entry.msgid_plural) not in places}
+    fresh = polib.POFile(wrapwidth=110)
+    fresh.header = "Translations of perslib's texts; `python -m perslib.catalogue` brings this file up to date."
+    fresh.metadata = {
+        "Language": language,
+        "Plural-Forms": "nplurals=1; plural=0;",
+        "Content-Type": "text/plain; charset=utf-8",
+    }
+    for key, files in sorted(places.items(), key=lambda item: [*item[1]]):
+        if key not in known:
+            like = next((gone[one] for one in get_close_matches(key[0], gone, 1)), polib.POEntry())
+            known[key] = polib.POEntry(
+                msgid=key[0],
+                msgid_plural=key[1],
+                msgstr="" if key[1] else like.msgstr,
+                msgstr_plural={0: like.msgstr_plural.get(0, like.msgstr)} if key[1] else {},
+                flags=["fuzzy"] if like.msgid else [],
+            )
+        known[key].occurrences = [(file, "") for file in files]
+        fresh.append(known[key])
+    fresh.save(str(file))
+    return {"messages": len(fresh), "untranslated": len(fresh) - len(fresh.translated_entries())}
 
 
 if __name__ == "__main__":

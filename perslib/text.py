@@ -117,17 +117,12 @@ def _texts(language: str, own: Path) -> dict[str, str]:
     """Return the message → text, as the catalogue of perslib has it, and that of the workspace for notebooks of one's
     own.
     """
-    from babel.messages.pofile import read_po
+    import polib
 
     texts: dict[str, str] = {}
     for file in (CATALOGUES / f"{language}.po", own / f"{language}.po"):
-        if not file.is_file():
-            continue
-        with file.open("rb") as opened:
-            messages = [m for m in read_po(opened, language) if m.id and m.string and not m.fuzzy]
-        # A message with a plural has two ids; a language without plurals, such as Chinese, has one text for both.
-        for m in messages:
-            ids = m.id if isinstance(m.id, (tuple, list)) else [m.id]
-            forms = [m.string] if isinstance(m.string, str) else m.string or ()
-            texts |= dict.fromkeys(map(str, ids), str(forms[0]))
+        for entry in polib.pofile(str(file)).translated_entries() if file.is_file() else ():
+            # A message with a plural has two texts; a language without plurals, such as Chinese, has one for both.
+            ids = filter(None, (entry.msgid, entry.msgid_plural))
+            texts |= dict.fromkeys(ids, entry.msgstr_plural.get(0, entry.msgstr))
     return texts

@@ -6,8 +6,8 @@ import re
 import string
 
 import nbformat
+import polib
 import pytest
-from babel.messages.pofile import read_po
 from click.testing import CliRunner
 
 from perslib import catalogue
@@ -20,16 +20,14 @@ HAN = re.compile(r"[\u4e00-\u9fff]")
 
 @pytest.fixture(scope="module")
 def chinese():
-    with (CATALOGUES / "zh.po").open("rb") as file:
-        return read_po(file, "zh")
+    return {
+        ids(entry): (entry.msgstr_plural.get(0, entry.msgstr), entry.fuzzy)
+        for entry in polib.pofile(str(CATALOGUES / "zh.po"))
+    }
 
 
-def ids(message) -> tuple[str, ...]:
-    return message if isinstance(message, tuple) else (message,)
-
-
-def texts(entry) -> tuple[str, ...]:
-    return (entry.string,) if isinstance(entry.string, str) else tuple(entry.string)
+def ids(entry) -> tuple[str, ...]:
+    return (entry.msgid, entry.msgid_plural) if entry.msgid_plural else (entry.msgid,)
 
 
 def placeholders(text: str) -> set[str]:
@@ -38,29 +36,43 @@ def placeholders(text: str) -> set[str]:
 
 @pytest.mark.system("mem_pal", "deus", "uxbench")
 def test_every_message_is_translated_and_every_translation_is_used(chinese):
-    used = {message for message, _ in catalogue.list_messages()}
-    known = {entry.id: entry for entry in chinese if entry.id}
-    assert not sorted(map(str, used - set(known))), "run: python -m perslib.catalogue, then translate"
-    assert not sorted(map(str, set(known) - used)), "run: python -m perslib.catalogue"
-    assert not [entry.id for entry in known.values() if entry.fuzzy or not all(texts(entry))]
+    used = {message if isinstance(message, tuple) else (message,) for message, _ in catalogue.list_messages()}
+    assert not sorted(used - set(chinese)), "run: python -m perslib.catalogue, then translate"
+    assert not sorted(set(chinese) - used), "run: python -m perslib.catalogue"
+    assert not [message for message, (text, is_fuzzy) in chinese.items() if is_fuzzy or not text]
 
 
 def test_placeholders_are_the_same_in_both_languages(chinese):
-    for entry in chinese:
-        if not entry.id:
-            continue
+    for message, (text, _) in chinese.items():
         try:
-            wanted = set().union(*map(placeholders, ids(entry.id)))
+            wanted = set().union(*map(placeholders, message))
         except ValueError:  # braces that are no placeholders: a text that is never filled in
             continue
         if any(name and re.fullmatch(r"\w+", name) for name in wanted):
-            given = set().union(*map(placeholders, texts(entry)))
-            assert given <= wanted, entry.id
-            assert len(wanted - given - {"n"}) == 0, entry.id
+            given = placeholders(text)
+            assert given <= wanted, message
+            assert len(wanted - given - {"n"}) == 0, message
+
+
+def test_a_catalogue_keeps_what_is_known_and_offers_what_resembles_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalogue, "CATALOGUES", tmp_path)
+    messages = [("Scores of users", "a.py"), (("1 user", "{n} users"), "a.py")]
+    monkeypatch.setattr(catalogue, "list_messages", lambda: iter(messages))
+    assert catalogue.update("zh") == {"messages": 2, "untranslated": 2}
+    entries = polib.pofile(str(tmp_path / "zh.po"))
+    entries[0].msgstr, entries[1].msgstr_plural = "用户评分", {0: "{n} 位用户"}
+    entries.save()
+    messages[0] = ("Scores of the users", "b.py")
+    messages.append(("Another thing", "c.py"))
+    assert catalogue.update("zh") == {"messages": 3, "untranslated": 2}
+    kept, near, new = polib.pofile(str(tmp_path / "zh.po"))
+    assert kept.msgstr_plural == {0: "{n} 位用户"} and not kept.fuzzy
+    assert near.msgstr == "用户评分" and near.fuzzy and near.occurrences == [("b.py", "")]
+    assert not new.msgstr and not new.fuzzy
 
 
 def test_no_message_is_chinese():
-    assert not [message for message, _ in catalogue.list_messages() if HAN.search("".join(ids(message)))]
+    assert not [message for message, _ in catalogue.list_messages() if HAN.search("".join(message))]
 
 
 def test_translating_fills_in_values_and_falls_back_to_english():
