@@ -171,7 +171,7 @@ def test_what_is_a_persons_own_is_found_and_nothing_where_all_are_alike():
 @pytest.mark.sample
 def test_memories_without_a_model_are_measured_by_size_and_by_owner():
     sample = shortened(load("sample/en"), sessions=1)
-    judged = judge_without_model(sample, limit=100)
+    judged = judge_without_model(sample, limit=60)
     sizes, owners = compare_sizes(judged, sample), compare_owners(judged.owners, sample)
     r = sizes[sizes["metric"] == "pearson"].set_index("memory")
     assert list(r.index) == [NOTHING, *STATEMENTS, NEAREST, ALL]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from histories import corpus_of, scored_past
+from made import shortened
 from real import ROOT, needs
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -62,7 +63,7 @@ def test_similarities_are_scikit_learns(block, form):
 @pytest.mark.parametrize("language", ["zh", "en"])
 @pytest.mark.sample
 def test_one_count_serves_all_blocks_of_a_user(language):
-    corpus = load(f"sample/{language}")
+    corpus = shortened(load(f"sample/{language}"), sessions=2)
     for form in (ANCHORS, EPISODES):
         retrieval = Retrieval(form)
         for block in list(corpus.blocks("train"))[:6]:
