@@ -68,21 +68,47 @@ def test_what_fits_twice_is_asked(tmp_path):
         read_release(file, "any", columns={"response": "run3"})
 
 
-def test_what_opens_a_conversation_is_not_taken_for_what_is_asked_in_its_turns():
-    rows = [
+def make_turns(sessions=6, turns=3, **columns):
+    """Rows of turns with a text that opens their conversation; further columns are functions of session and turn."""
+    return pd.DataFrame(
         {
             "session_id": f"s{s}", "turn_id": t, "worker_id": f"w{s}", "prompt": f"Talk about place number {s}.",
             "user_input": f"And what about {s} in year {t}?", "model_completion": f"It was fine in {t}, all {s} times.",
-        }
-        for s in range(3) for t in (1, 2, 3)
-    ]  # fmt: skip
+        } | {name: column(s, t) for name, column in columns.items()}
+        for s in range(sessions) for t in range(1, turns + 1)
+    )  # fmt: skip
+
+
+def test_what_opens_a_conversation_is_not_taken_for_what_is_asked_in_its_turns():
+    rows = make_turns()
     with pytest.warns(RecognisedWarning, match="user_input; prompt is the same in all turns of a conversation"):
-        corpus = load(pd.DataFrame(rows))
-    assert corpus.turns["request"].tolist() == [row["user_input"] for row in rows]
+        corpus = load(rows)
+    assert corpus.turns["request"].tolist() == rows["user_input"].tolist()
     with pytest.warns(RecognisedWarning):
-        own = load(pd.DataFrame(rows), columns={"request": "prompt"})
-        alone = load(pd.DataFrame([row for row in rows if row["turn_id"] == 1]))
-    assert set(own.turns["request"]) == set(alone.turns["request"]) == {row["prompt"] for row in rows}
+        own, alone = load(rows, columns={"request": "prompt"}), load(rows[rows["turn_id"] == 1])
+    assert set(own.turns["request"]) == set(alone.turns["request"]) == set(rows["prompt"])
+
+
+@pytest.mark.parametrize(
+    ("rating", "sessions", "is_of_conversation"),
+    [
+        (lambda s, t: 1 + s % 5, 6, True),
+        (lambda s, t: 1 + s % 5, 3, False),  # six further turns with the same rating may be chance
+        (lambda s, t: 1 + (s + t) % 5, 6, False),
+        (lambda s, t: 1 + s % 5 if t == 3 else None, 6, False),  # the last reply alone is rated
+    ],
+)
+def test_a_rating_that_stands_in_all_turns_rates_the_conversation(rating, sessions, is_of_conversation):
+    rows = make_turns(sessions, quality=rating)
+    with pytest.warns(RecognisedWarning) as warned:
+        corpus = load(rows)
+    text = str(warned[0].message)
+    assert ("so it rates the conversation" in text) == is_of_conversation
+    own = corpus.sessions["satisfaction"] if is_of_conversation else corpus.turns["given"].fillna(corpus.turns["score"])
+    wanted = rows.drop_duplicates("session_id") if is_of_conversation else rows
+    assert own.astype(float).tolist() == pytest.approx(wanted["quality"].astype(float).tolist(), nan_ok=True)
+    with pytest.warns(RecognisedWarning):
+        assert load(rows, columns={"score": "quality"}).turns["score"].notna().sum() == rows["quality"].notna().sum()
 
 
 def test_columns_of_unnamed_numbers_are_asked_about_and_may_be_annotators(tmp_path):

@@ -11,6 +11,7 @@ which; nothing else is asked, and what was assumed is said.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -46,8 +47,10 @@ NAMES: Mapping[str, list[list[str]]] = WORDS["names"]
 PAIRS: Mapping[str, list[str]] = WORDS["pairs"]
 #: Rows by which columns are told.
 LOOKED_AT = 2_000
+#: So many further turns of conversations do not have the rating of the first by chance.
+SEVERAL = 10
 #: Columns that a file may have beside what was asked, replied and rated.
-OTHERS = ("session", "turn", "scenario", "assistant", "asked_at", "task", "satisfaction")
+OTHERS = ("scenario", "assistant", "asked_at", "task", "satisfaction")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -93,6 +96,8 @@ class _Recognising:
         self.taken, self.note, self.scales = columns, self.recognised.notes.append, self.recognised.scales
         self._find_dialogue()
         self._find_user()
+        self._find("session")
+        self._find("turn")
         self._find_score()
         for column in OTHERS:
             self._find(column)
@@ -255,6 +260,7 @@ class _Recognising:
         """Find the rating; of several annotators with a column each, each is a user."""
         if "preferred" in self.taken:
             return
+        column = "score"
         ratings = [one for one in self._free("score") if one.scale is not None]
         given = self.taken.get("score", "")
         several = tuple(given.split("+")) if given and given not in self.fields else ()
@@ -293,7 +299,11 @@ class _Recognising:
                 return
             together = [value for _, rating in self.recognised.wide.values() for value in self.fields[rating].values]
             scale = find_scale_of(together) if together else chosen.scale
-            self.taken["score"], self.scales["score"] = chosen.path, find_named_scale(chosen.path) or scale
+            is_of_conversation = (
+                not {"score", "satisfaction"} & self.named and self._share_differing(chosen, SEVERAL) == 0
+            )
+            column = "satisfaction" if is_of_conversation else "score"
+            self.taken[column], self.scales[column] = chosen.path, find_named_scale(chosen.path) or scale
             words = {word for name in NAMES["score"][0] for word in name.split()} | lists
             others = [
                 one.path
@@ -303,27 +313,32 @@ class _Recognising:
                 and words & set(one.words)
                 and one.name not in NAMES["turn"][0]
             ]
-            if others:
-                self.note(
-                    f"ratings: {chosen.path} is the score; also there: {', '.join(others[:5])} (--columns score=FIELD)"
-                )
-        if (spelled := spell_scale(self.scales["score"])) not in ("", "1-5"):
+            what = "the same in all turns, so it rates the conversation" if is_of_conversation else "the score"
+            if others or is_of_conversation:
+                also = f"; also there: {', '.join(others[:5])}" if others else ""
+                self.note(f"ratings: {chosen.path} is {what}{also} (--columns score=FIELD)")
+        if (spelled := spell_scale(self.scales[column])) not in ("", "1-5"):
             self.note(f"scale: {spelled.replace('-1-1', '−1 to 1')}, as these ratings are (--scale says otherwise)")
 
     def _leave_opening(self) -> None:
         """Take another field as the request where it is one text in all turns of a conversation: what opens it, or its task."""
-        request, session = self._get("request"), self.taken.get("session")
-        if request is None or session is None or "turn" not in self.taken or "request" in self.named:
+        if (request := self._get("request")) is None or "request" in self.named:
             return
         others = [one for one in self._free("request") if one.is_text and one.name in NAMES["request"][0]]
-        paths = [one.path for one in (request, *others)]
-        rows = pd.DataFrame([[own.get(path) for path in (session, *paths)] for _, own in self.flat])
-        by_session = rows.groupby(0)
-        differ = (by_session.nunique() > 1)[by_session.size() > 1].mean()  # shares of conversations with several turns
-        varying = [one for one, share in zip(others, differ[1:]) if share > 0.5]
-        if differ.iloc[0] == 0 and (better := choose_field(varying, NAMES["request"])) is not None:
+        varying = [one for one in others if self._share_differing(one) > 0.5]
+        if self._share_differing(request) == 0 and (better := choose_field(varying, NAMES["request"])) is not None:
             self.taken["request"] = better.path
             self.note(f"request: {better.path}; {request.path} is the same in all turns of a conversation")
+
+    def _share_differing(self, field: Field, fewest: int = 1) -> float:
+        """Return the share of conversations in which turns differ in a field, of those with several; NaN for fewer further turns."""
+        session = self.taken.get("session")
+        if session is None or "turn" not in self.taken:
+            return math.nan
+        by_session = pd.DataFrame([(own.get(session), own.get(field.path)) for _, own in self.flat]).groupby(0)[1]
+        turns = by_session.count()
+        is_enough = (turns - 1).clip(0).sum() >= fewest
+        return float((by_session.nunique() > 1)[turns > 1].mean()) if is_enough else math.nan
 
     def _find_unnamed(self, ratings: list[Field]) -> Field | None:
         """Return the one field that may hold ratings; ask where several may, or all, of an annotator each."""
