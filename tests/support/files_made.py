@@ -90,7 +90,7 @@ def write_messages(path: Path) -> None:
                     f"2026-03-{1 + i:02}T10:0{place}",
                     side,
                     text,
-                    score(i) if side == "assistant" else "",
+                    score(i + place) if side == "assistant" else "",
                 ]
             )
     path.write_text(stream.getvalue(), "utf-8")

@@ -100,15 +100,30 @@ def test_what_opens_a_conversation_is_not_taken_for_what_is_asked_in_its_turns()
 )
 def test_a_rating_that_stands_in_all_turns_rates_the_conversation(rating, sessions, is_of_conversation):
     rows = make_turns(sessions, quality=rating)
-    with pytest.warns(RecognisedWarning) as warned:
-        corpus = load(rows)
-    text = str(warned[0].message)
-    assert ("so it rates the conversation" in text) == is_of_conversation
-    own = corpus.sessions["satisfaction"] if is_of_conversation else corpus.turns["given"].fillna(corpus.turns["score"])
-    wanted = rows.drop_duplicates("session_id") if is_of_conversation else rows
-    assert own.astype(float).tolist() == pytest.approx(wanted["quality"].astype(float).tolist(), nan_ok=True)
+    for form in (rows, rows.drop(columns=["turn_id", "prompt"])):
+        with pytest.warns(RecognisedWarning) as warned:
+            corpus = load(form)
+        assert ("so it rates the conversation" in str(warned[0].message)) == is_of_conversation
+        own = corpus.sessions["satisfaction"] if is_of_conversation else corpus.turns["score"]
+        wanted = rows.drop_duplicates("session_id") if is_of_conversation else rows
+        assert own.astype(float).tolist() == pytest.approx(wanted["quality"].astype(float).tolist(), nan_ok=True)
     with pytest.warns(RecognisedWarning):
         assert load(rows, columns={"score": "quality"}).turns["score"].notna().sum() == rows["quality"].notna().sum()
+
+
+def test_a_rating_beside_a_whole_conversation_is_said_to_be_of_its_last_reply():
+    turns = [{"role": role, "content": f"{role} {n}"} for n in (1, 2) for role in ("user", "assistant")]
+    rows = [{"user_id": f"u{i}", "messages": turns, "rating": 1 + i % 5} for i in range(5)]
+    with pytest.warns(RecognisedWarning, match="rating rates the last reply of each conversation"):
+        corpus = load(rows)
+    assert corpus.turns["score"].isna().tolist() == [True, False] * 5
+    with pytest.warns(RecognisedWarning) as warned:
+        whole = load(rows, columns={"satisfaction": "rating"})
+    assert "last reply" not in str(warned[0].message)
+    assert whole.sessions["satisfaction"].tolist() == [1, 2, 3, 4, 5] and whole.turns["score"].isna().all()
+    with pytest.warns(RecognisedWarning) as warned:
+        load([{**row, "messages": turns[:2]} for row in rows])
+    assert "last reply" not in str(warned[0].message)
 
 
 def test_columns_of_unnamed_numbers_are_asked_about_and_may_be_annotators(tmp_path):

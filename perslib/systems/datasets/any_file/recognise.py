@@ -304,7 +304,7 @@ class _Recognising:
             )
             column = "satisfaction" if is_of_conversation else "score"
             self.taken[column], self.scales[column] = chosen.path, find_named_scale(chosen.path) or scale
-            words = {word for name in NAMES["score"][0] for word in name.split()} | lists
+            words = {word for name in NAMES["score"][0] for word in name.split()} - {*NAMES["user"][0]} | lists
             others = [
                 one.path
                 for one in ratings
@@ -317,12 +317,15 @@ class _Recognising:
             if others or is_of_conversation:
                 also = f"; also there: {', '.join(others[:5])}" if others else ""
                 self.note(f"ratings: {chosen.path} is {what}{also} (--columns score=FIELD)")
+            if not is_of_conversation and sum(message["role"] == "assistant" for message in talks) > len(self.flat):
+                whole = f"--columns satisfaction={chosen.path} where it rates the whole"
+                self.note(f"ratings: {chosen.path} rates the last reply of each conversation ({whole})")
         if (spelled := spell_scale(self.scales[column])) not in ("", "1-5"):
             self.note(f"scale: {spelled.replace('-1-1', '−1 to 1')}, as these ratings are (--scale says otherwise)")
 
     def _leave_opening(self) -> None:
         """Take another field as the request where it is one text in all turns of a conversation: what opens it, or its task."""
-        if (request := self._get("request")) is None or "request" in self.named:
+        if (request := self._get("request")) is None or "request" in self.named or "turn" not in self.taken:
             return
         others = [one for one in self._free("request") if one.is_text and one.name in NAMES["request"][0]]
         varying = [one for one in others if self._share_differing(one) > 0.5]
@@ -332,8 +335,7 @@ class _Recognising:
 
     def _share_differing(self, field: Field, fewest: int = 1) -> float:
         """Return the share of conversations in which turns differ in a field, of those with several; NaN for fewer further turns."""
-        session = self.taken.get("session")
-        if session is None or "turn" not in self.taken:
+        if (session := self.taken.get("session")) is None:
             return math.nan
         by_session = pd.DataFrame([(own.get(session), own.get(field.path)) for _, own in self.flat]).groupby(0)[1]
         turns = by_session.count()
