@@ -5,24 +5,6 @@ The core finds them by the entry points `perslib.systems`, as it finds a system 
 
 from perslib.registry import System
 
-DATASETS = System(
-    "datasets",
-    "data of others: their data sets, files of any form, and judges and logs of their tools",
-    {
-        "kind of corpus": ("perslib.systems.datasets.loaders", "perslib.systems.datasets.any_file"),
-        "recipe": ("perslib.systems.datasets.loaders",),
-        "judge": ("perslib.systems.datasets.aspects",),
-        "function of recipes": ("perslib.systems.datasets.loaders.functions",),
-        "comparison of files": ("perslib.systems.datasets.studies.compare_logs",),
-    },
-    {
-        "agree": (
-            "perslib.systems.datasets.commands:agree",
-            "Compare judges with people: VERDICTS and LABELS are files of any form, or VERDICTS holds both.",
-        )
-    },
-    {"agree": "perslib.systems.datasets.studies.agree:agree"},
-)
 DEUS = System(
     "deus", "patience from success and failure: what a turn costs a user, and what a user has left", pages=("06", "10")
 )
@@ -42,6 +24,24 @@ MEM_PAL = System(
     },
     pages=("05",),
     extra="mem-pal",
+)
+READERS = System(
+    "readers",
+    "data of others: their data sets, files of any form, and judges and logs of their tools",
+    {
+        "kind of corpus": ("perslib.systems.readers.loaders", "perslib.systems.readers.any_file"),
+        "recipe": ("perslib.systems.readers.loaders",),
+        "judge": ("perslib.systems.readers.aspects",),
+        "function of recipes": ("perslib.systems.readers.loaders.functions",),
+        "comparison of files": ("perslib.systems.readers.studies.compare_logs",),
+    },
+    {
+        "agree": (
+            "perslib.systems.readers.commands:agree",
+            "Compare judges with people: VERDICTS and LABELS are files of any form, or VERDICTS holds both.",
+        )
+    },
+    {"agree": "perslib.systems.readers.studies.agree:agree"},
 )
 UXBENCH = System(
     "uxbench",

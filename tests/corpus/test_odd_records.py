@@ -194,7 +194,7 @@ def test_odd_records_are_read_or_named(tmp_path, name):
     assert not wrong, "\n".join([f"{len(wrong)} of {len(odd)}", *wrong[:30]])
 
 
-@pytest.mark.system("datasets", "mem_pal", "uxbench")
+@pytest.mark.system("readers", "mem_pal", "uxbench")
 def test_every_kind_is_tried():
     assert {kind for kind, *_ in RELEASES.values()} == set(loader)
 
@@ -255,7 +255,7 @@ def test_an_error_that_no_loader_foresaw_is_named(tmp_path):
         del loader._factories["broken"]
 
 
-@pytest.mark.system("datasets")
+@pytest.mark.system("readers")
 @pytest.mark.parametrize("skip_bad", [True, False])
 def test_what_is_left_of_a_bad_conversation_is_not_read_from_elsewhere(tmp_path, skip_bad):
     """PRISM has each reply twice; of a rating by two people the first counts."""

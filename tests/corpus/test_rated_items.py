@@ -78,7 +78,7 @@ def test_rows_of_a_user_can_be_one_conversation(tmp_path, ending, columns):
     assert corpus.sessions[["user", "session"]].values.tolist() == [["u", "u"]]
 
 
-@pytest.mark.system("datasets")
+@pytest.mark.system("readers")
 def test_a_list_in_a_file_is_a_table_and_what_is_none_is_named(tmp_path):
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(items(1, 5, 3)), "utf-8")

@@ -114,7 +114,7 @@ def test_a_recipe_that_is_wrong_is_refused(folder, old, new, said):
     assert found.startswith("1 ") and said in found
 
 
-@pytest.mark.system("datasets")
+@pytest.mark.system("readers")
 def test_a_file_that_is_not_there_is_named(folder):
     found = imported("--recipe", "none.toml")
     assert "There is no recipe called 'none.toml'" in found and "comparia" in found

@@ -123,7 +123,7 @@ def test_duplicate_turns_are_refused(tmp_path):
         load(write(tmp_path / "mine.jsonl", mixed))
 
 
-@pytest.mark.system("datasets")
+@pytest.mark.system("readers")
 def test_csv_faults(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("user,request\nu,q\n")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import perslib
 from perslib.cli import main
 from perslib.errors import DataError, NotEnough
-from perslib.systems.datasets.studies.agree import COMMONEST, PEOPLE, USER_MEAN, agree, find_below
+from perslib.systems.readers.studies.agree import COMMONEST, PEOPLE, USER_MEAN, agree, find_below
 
 
 def make_labels(users=24, items=40, each=25, seed=0, noise=0.6):

@@ -13,7 +13,7 @@ from perslib.corpus import describe_import, import_release, load, read_release
 from perslib.errors import DataError
 from perslib.judge import by_session
 from perslib.stats import agreement
-from perslib.systems.datasets.loaders.prism import PUBLISHED
+from perslib.systems.readers.loaders.prism import PUBLISHED
 
 
 @pytest.fixture

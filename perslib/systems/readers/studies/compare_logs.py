@@ -21,11 +21,11 @@ from perslib.stats import FEWEST_USERS
 from perslib.stats.compare.paired import compare_paired
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
 from perslib.stats.resample.sign_flips import holm
-from perslib.systems.datasets.any_file.fields import choose_field
-from perslib.systems.datasets.any_file.ratings import find_scale_of, read_rating
-from perslib.systems.datasets.any_file.recognise import NAMES
-from perslib.systems.datasets.any_file.records_of import SUFFIXES
-from perslib.systems.datasets.studies.agree_columns import ITEM_NAMES, Table, is_result, list_fields, read_flat
+from perslib.systems.readers.any_file.fields import choose_field
+from perslib.systems.readers.any_file.ratings import find_scale_of, read_rating
+from perslib.systems.readers.any_file.recognise import NAMES
+from perslib.systems.readers.any_file.records_of import SUFFIXES
+from perslib.systems.readers.studies.agree_columns import ITEM_NAMES, Table, is_result, list_fields, read_flat
 
 A, B = "first", "second"
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from perslib.systems.datasets.any_file.ratings import number_of, read_rating
-from perslib.systems.datasets.any_file.shapes import REPLY, WORDS, Conversation, Flat, Several
+from perslib.systems.readers.any_file.ratings import number_of, read_rating
+from perslib.systems.readers.any_file.shapes import REPLY, WORDS, Conversation, Flat, Several
 
 Row = tuple[str, dict[str, Any] | None]
 #: The user of rows of which nobody is named.

@@ -15,9 +15,9 @@ import perslib
 from perslib.cli import main
 from perslib.corpus import detect, load, read_release
 from perslib.errors import Ambiguous, DataError
-from perslib.systems.datasets.any_file.anything import RecognisedWarning
-from perslib.systems.datasets.any_file.ratings import find_scale_of, number_of, read_rating
-from perslib.systems.datasets.any_file.records_of import decode_text, find_delimiter
+from perslib.systems.readers.any_file.anything import RecognisedWarning
+from perslib.systems.readers.any_file.ratings import find_scale_of, number_of, read_rating
+from perslib.systems.readers.any_file.records_of import decode_text, find_delimiter
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -188,8 +188,8 @@ def test_lists_of_texts_are_turns_of_which_pairs_compare_the_last(tmp_path):
     ],
 )
 def test_archives_and_databases_that_cannot_be_read_are_refused(tmp_path, monkeypatch, name, content, wrong):
-    monkeypatch.setattr("perslib.systems.datasets.any_file.records_of.UNPACKED", 99)
-    monkeypatch.setattr("perslib.systems.datasets.any_file.records_of.UNPACKED_AT_ONCE", 50)
+    monkeypatch.setattr("perslib.systems.readers.any_file.records_of.UNPACKED", 99)
+    monkeypatch.setattr("perslib.systems.readers.any_file.records_of.UNPACKED_AT_ONCE", 50)
     if isinstance(content, dict):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             for own, text in content.items():

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.errors import Ambiguous, DataError, Problem
-from perslib.systems.datasets.any_file.fields import (
+from perslib.systems.readers.any_file.fields import (
     FITS,
     Field,
     choose_field,
@@ -29,9 +29,9 @@ from perslib.systems.datasets.any_file.fields import (
     find_wide_replies,
     pivot_dimensions,
 )
-from perslib.systems.datasets.any_file.ratings import find_named_scale, find_scale_of, spell_scale
-from perslib.systems.datasets.any_file.recognised_rows import CHOSEN, EVERYBODY, Recognised, make_rows
-from perslib.systems.datasets.any_file.shapes import (
+from perslib.systems.readers.any_file.ratings import find_named_scale, find_scale_of, spell_scale
+from perslib.systems.readers.any_file.recognised_rows import CHOSEN, EVERYBODY, Recognised, make_rows
+from perslib.systems.readers.any_file.shapes import (
     REPLY,
     WHO,
     WORDS,

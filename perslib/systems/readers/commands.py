@@ -11,7 +11,7 @@ from perslib.cli.options import FILE, escape_for_terminal
 
 
 def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, float] | None:
-    from perslib.systems.datasets.studies.agree import METRICS
+    from perslib.systems.readers.studies.agree import METRICS
 
     if value is None:
         return None
@@ -60,7 +60,7 @@ def agree(
     perslib agree ratings.csv --out agreement.html
     perslib agree verdicts.jsonl labels.xlsx --at-least pearson=.4
     """
-    from perslib.systems.datasets.studies import agree as study
+    from perslib.systems.readers.studies import agree as study
 
     if demo == (verdicts is not None):
         raise click.UsageError("give a file of verdicts, or --demo")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from perslib.corpus.files.reading import number_in
-from perslib.systems.datasets.any_file.shapes import WORDS
+from perslib.systems.readers.any_file.shapes import WORDS
 
 _NUMBER = re.compile(
     r"\s*(-?\d+(?:[.,]\d+)?)\s*(?:/\s*\d+|out of \d+|stars?|points?|%|[-–:=.(]\s*[^\W\d][^\d]*)?\s*", re.I

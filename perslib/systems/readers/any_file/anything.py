@@ -20,10 +20,10 @@ from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.corpus.scale import Scale
 from perslib.corpus.store import ANY
 from perslib.errors import DataError, Problem
-from perslib.systems.datasets.any_file.ratings import spell_scale
-from perslib.systems.datasets.any_file.recognise import recognise
-from perslib.systems.datasets.any_file.records_of import SUFFIXES, read_records
-from perslib.systems.datasets.any_file.shapes import WORDS, name_of_path
+from perslib.systems.readers.any_file.ratings import spell_scale
+from perslib.systems.readers.any_file.recognise import recognise
+from perslib.systems.readers.any_file.records_of import SUFFIXES, read_records
+from perslib.systems.readers.any_file.shapes import WORDS, name_of_path
 
 #: Characters of a field that are shown of a row.
 SHOWN, ROWS = 60, 3

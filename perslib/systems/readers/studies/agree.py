@@ -28,8 +28,8 @@ from perslib.stats import Resamples, agreement, floats, holm, krippendorff
 from perslib.stats.agreement.for_whom import shrink_users
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
-from perslib.systems.datasets.any_file.ratings import find_scale_of, read_rating
-from perslib.systems.datasets.studies.agree_columns import Columns, Table, read_flat
+from perslib.systems.readers.any_file.ratings import find_scale_of, read_rating
+from perslib.systems.readers.studies.agree_columns import Columns, Table, read_flat
 
 USER_MEAN, COMMONEST, PEOPLE = "the user's own mean", "the commonest label", "other people"
 CONTROLS = (USER_MEAN, COMMONEST)

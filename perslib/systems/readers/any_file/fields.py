@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perslib.systems.datasets.any_file.ratings import find_scale_of, is_plain
-from perslib.systems.datasets.any_file.shapes import WHO, WORDS, Conversation, Flat, name_of_path, words_of
+from perslib.systems.readers.any_file.ratings import find_scale_of, is_plain
+from perslib.systems.readers.any_file.shapes import WHO, WORDS, Conversation, Flat, name_of_path, words_of
 
 #: A rating has at most so many different values.
 VALUES = 101

@@ -9,7 +9,7 @@ from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
 from perslib.corpus.loaders.recipe import read_recipe, recipe
 from perslib.corpus.store import loader
-from perslib.systems.datasets.loaders import lamp_qa, personamem, prism
+from perslib.systems.readers.loaders import lamp_qa, personamem, prism
 
 
 def _register(file: Path) -> None:

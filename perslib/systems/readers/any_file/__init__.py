@@ -1,7 +1,7 @@
 """Files of any form, and what is in memory: recognised by the names, types and values of their fields, and read as a corpus."""
 
 from perslib.corpus.store import ANY, loader
-from perslib.systems.datasets.any_file import anything
+from perslib.systems.readers.any_file import anything
 
 loader(ANY)(anything.read)
 anything.read.looks_like = anything.looks_like  # type: ignore[attr-defined]

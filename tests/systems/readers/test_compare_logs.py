@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from perslib.cli import main
 from perslib.errors import DataError, NotEnough
-from perslib.systems.datasets.studies.compare_logs import compare_logs
+from perslib.systems.readers.studies.compare_logs import compare_logs
 
 
 def make_logs(topics=16, each=6, gain=0.2, epochs=1, seed=3):
