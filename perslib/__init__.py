@@ -31,13 +31,15 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_PLACE[name]), name)
     if name == "__version__":
         return import_module("importlib.metadata").version("perslib")
-    for system in import_module("perslib.registry").find_systems().values():
-        if name in system.names:
-            module, _, own = system.names[name].partition(":")
-            return getattr(import_module(module), own)
+    if name in (places := _find_brought()):
+        return import_module("pkgutil").resolve_name(places[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def _find_brought() -> dict[str, str]:
+    systems = import_module("perslib.registry").find_systems().values()
+    return {name: place for system in systems for name, place in system.names.items()}
+
+
 def __dir__() -> list[str]:
-    brought = (name for system in import_module("perslib.registry").find_systems().values() for name in system.names)
-    return sorted([*globals(), *_PLACE, *brought, "__version__"])
+    return sorted([*globals(), *_PLACE, *_find_brought(), "__version__"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-import importlib
+import pkgutil
 import signal
 from typing import Any
 
@@ -53,8 +53,7 @@ class _Elsewhere(click.Command):
     def load(self) -> click.Command:
         """Return the command itself; raise MissingExtra where what its system needs is not installed."""
         require_extra(self._extra, f"perslib {self.name}")
-        module, _, name = self._place.partition(":")
-        command: click.Command = getattr(importlib.import_module(module), name)
+        command: click.Command = pkgutil.resolve_name(self._place)
         return command
 
     def make_context(self, *given: Any, **options: Any) -> click.Context:

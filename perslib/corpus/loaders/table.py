@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -46,22 +46,28 @@ def looks_like(path: Path) -> bool:
     return any(names.issuperset(columns) for columns in (REQUIRED, ("user", "messages"), (*REQUIRED[:2], "preferred")))
 
 
-def read_names(path: Path) -> set[str]:
+def read_names(path: Path) -> frozenset[str]:
     """Return the names of the columns of a table, and of the fields of its first row; none where the file is no table."""
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
-        return set()
+        return frozenset()
+    written = path.stat()
+    return _read_names(path, written.st_mtime_ns, written.st_size)
+
+
+@lru_cache(maxsize=1)  # several kinds ask for the names of one file, which may be large
+def _read_names(path: Path, *_: int) -> frozenset[str]:
     if path.suffix.lower() == ".json":
         with path.open("rb") as stream:
             if not stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-                return set()
+                return frozenset()
     try:
         header, lines = open_rows(path)
         first: Any = next((value for _, value, _ in lines), None)
     except DataError:
-        return set()
+        return frozenset()
     row = first if isinstance(first, dict) else {}
     plain = (name for name, value in row.items() if name == "messages" or not isinstance(value, dict | list))
-    return {*map(str, header), *map(str, plain)}
+    return frozenset(map(str, (*header, *plain)))
 
 
 def read(

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
 import inspect
+import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -170,10 +170,9 @@ def check_parameter_choices(given: Mapping[str, Any], study: Study) -> None:
 
 
 def _named_by(choice: str) -> Iterable[str]:
-    module, _, name = choice.partition(":")
-    if not name:
+    if not choice.partition(":")[2]:
         return [choice]
-    named = getattr(importlib.import_module(module), name)
+    named = pkgutil.resolve_name(choice)
     return named() if inspect.isfunction(named) else named
 
 

@@ -14,6 +14,8 @@ from files_made import FILES, asked, document, frame, lines, said, score, user
 import perslib
 from perslib.cli import main
 from perslib.corpus import detect, load, read_release
+from perslib.corpus.files.tables import open_rows
+from perslib.corpus.loaders import table
 from perslib.errors import Ambiguous, DataError
 from perslib.systems.readers.any_file.anything import RecognisedWarning
 from perslib.systems.readers.any_file.ratings import find_scale_of, number_of, read_rating
@@ -111,12 +113,15 @@ def test_a_rating_that_stands_in_all_turns_rates_the_conversation(rating, sessio
         assert load(rows, columns={"score": "quality"}).turns["score"].notna().sum() == rows["quality"].notna().sum()
 
 
-def test_a_rating_beside_a_whole_conversation_is_said_to_be_of_its_last_reply():
+def test_a_rating_beside_a_whole_conversation_is_said_to_be_of_its_last_reply(monkeypatch):
     turns = [{"role": role, "content": f"{role} {n}"} for n in (1, 2) for role in ("user", "assistant")]
     rows = [{"user_id": f"u{i}", "messages": turns, "rating": 1 + i % 5} for i in range(5)]
     with pytest.warns(RecognisedWarning, match="rating rates the last reply of each conversation"):
         corpus = load(rows)
     assert corpus.turns["score"].isna().tolist() == [True, False] * 5
+    monkeypatch.setattr("perslib.systems.readers.any_file.recognise.LOOKED_AT", 2)
+    with pytest.warns(RecognisedWarning, match="rating rates the last reply of each conversation"):
+        load(rows)  # of a long file the beginning is looked at
     with pytest.warns(RecognisedWarning) as warned:
         whole = load(rows, columns={"satisfaction": "rating"})
     assert "last reply" not in str(warned[0].message)
@@ -301,6 +306,17 @@ def test_a_table_in_our_own_names_is_stored_at_once(run, home, tmp_path):
         file, index=False
     )
     assert detect(file) == "table" and run(file, "--name", "own").exit_code == 0 and len(load("own").turns) == 20
+
+
+@pytest.mark.parametrize(("rating", "kind"), [("score", "table"), ("stars", "any")])
+def test_a_file_is_read_once_to_be_told(tmp_path, monkeypatch, rating, kind):
+    reads = []
+    monkeypatch.setattr(table, "open_rows", lambda path: reads.append(path) or open_rows(path))
+    file = tmp_path / "mine.csv"
+    file.write_text(f"user,request,response,{rating}\nu,q,r,4\n", "utf-8")
+    assert detect(file) == kind and reads == [file]
+    file.write_text("user,request\nu,q\n", "utf-8")
+    assert detect(file) == "any" and reads == [file] * 2, "it has changed"
 
 
 def test_records_in_a_document_are_found_and_said(tmp_path):

@@ -317,7 +317,9 @@ class _Recognising:
             if others or is_of_conversation:
                 also = f"; also there: {', '.join(others[:5])}" if others else ""
                 self.note(f"ratings: {chosen.path} is {what}{also} (--columns score=FIELD)")
-            if not is_of_conversation and sum(message["role"] == "assistant" for message in talks) > len(self.flat):
+            talk = self._get("messages")
+            rows = len(talk.values) if talk is not None and talk.is_conversation else math.inf
+            if column == "score" and sum(message["role"] == "assistant" for message in talks) > rows:
                 whole = f"--columns satisfaction={chosen.path} where it rates the whole"
                 self.note(f"ratings: {chosen.path} rates the last reply of each conversation ({whole})")
         if (spelled := spell_scale(self.scales[column])) not in ("", "1-5"):
@@ -327,9 +329,11 @@ class _Recognising:
         """Take another field as the request where it is one text in all turns of a conversation: what opens it, or its task."""
         if (request := self._get("request")) is None or "request" in self.named or "turn" not in self.taken:
             return
+        if self._share_differing(request) != 0:
+            return
         others = [one for one in self._free("request") if one.is_text and one.name in NAMES["request"][0]]
         varying = [one for one in others if self._share_differing(one) > 0.5]
-        if self._share_differing(request) == 0 and (better := choose_field(varying, NAMES["request"])) is not None:
+        if (better := choose_field(varying, NAMES["request"])) is not None:
             self.taken["request"] = better.path
             self.note(f"request: {better.path}; {request.path} is the same in all turns of a conversation")
 
