@@ -54,6 +54,8 @@ class System:
     """A kind of thing (`Registry.kind`) → the modules that register some."""
     commands: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """A command of `perslib` → where it is (`mine.commands:run`), and what it does in a few words."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """A command of the core → the function that takes it and returns it with further options."""
     names: Mapping[str, str] = field(default_factory=dict)
     """A name of `import perslib` → where it is (`mine.judges:ShortIsGood`)."""
     pages: tuple[str, ...] = ()

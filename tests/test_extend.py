@@ -180,9 +180,13 @@ def test_a_system_of_ones_own_is_built_installed_and_found(tmp_path):
         )
         return done.stdout
 
-    assert "brevity: how much a user likes short replies\n    commands: shorten\n" in run("-m", "perslib", "systems")
+    assert "brevity: how much a user likes short replies\n    commands: shorten\n    options of: systems\n" in run(
+        "-m", "perslib", "systems"
+    )
     assert run("-m", "perslib", "shorten", "one two three four") == "one two three\n"
     assert "shorten" in run("-m", "perslib", "--help")
+    assert "--count" in run("-m", "perslib", "systems", "--help")
+    assert int(run("-m", "perslib", "systems", "--count")) >= 1
     code = "from perslib import make_judge; print(make_judge('short is good').name)"
     assert run("-c", code) == "short is good\n"
     code = (

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from perslib import __version__
-from perslib.cli import batches, cache, imports, models, notebooks, pages, systems
+from perslib.cli import cache, imports, models, notebooks, pages, systems
 from perslib.cli.options import escape_for_terminal
 from perslib.errors import PerslibError
 from perslib.extras import require_extra
@@ -23,6 +23,13 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100, "s
 
 class _MessageGroup(click.Group):
     """A group of commands that prints perslib's errors as messages, without a traceback."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, click.Command | None, list[str]]:
+        """Return the command that is asked for, with the options that systems add to it."""
+        name, command, given = super().resolve_command(ctx, args)
+        for place in (system.options.get(name or "") for system in find_systems().values()):
+            command = pkgutil.resolve_name(place)(command) if place else command
+        return name, command, given
 
     def invoke(self, ctx: click.Context) -> Any:
         for number in _END_SIGNALS:
@@ -86,7 +93,6 @@ for command in (
         pages.figures,
         pages.methods,
         pages.export,
-        batches.batch,
         imports.import_,
         notebooks.app,
         notebooks.notebook,

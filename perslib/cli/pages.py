@@ -96,13 +96,11 @@ def choose_pages(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--width", type=click.Choice(["text", "column"]), help="Width of all figures, that of a paper's text or column."
 )
-@click.option("--batch", is_flag=True, help="Ask in batches, which takes hours and costs less.")
 @click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
 def report(
     notebooks: tuple[str, ...],
     use: tuple[str, ...],
     parameters: dict[str, Any],
-    batch: bool,
     dry_run: bool,
     figures: str,
     width: str | None,
@@ -119,7 +117,7 @@ def report(
     from perslib.registry import use_plugins
 
     use_plugins(*use)
-    from perslib.report import answer_in_batches, rehearse_report, run_report
+    from perslib.report import rehearse_report, run_report
     from perslib.report.page.export import FIGURES, read_formats
     from perslib.report.show.plot_parts import WIDTH
 
@@ -127,13 +125,11 @@ def report(
         os.environ[FIGURES] = ",".join(read_formats(figures))
     if width:
         os.environ[WIDTH] = width
-    if batch:
-        answer_in_batches(notebooks or None, dry_run=dry_run, **shared, **parameters)
-    elif dry_run:
-        for line in rehearse_report(notebooks or None, **shared, **parameters):
-            click.echo(line)
     if not dry_run:
         click.echo(f"Open {run_report(notebooks or None, **shared, **parameters)}")
+        return
+    for line in rehearse_report(notebooks or None, **shared, **parameters):
+        click.echo(line)
 
 
 @click.command("compare")

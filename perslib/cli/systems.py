@@ -13,7 +13,7 @@ from perslib.registry import find_systems
 def list_systems() -> None:
     """List the systems that are installed: what each is for, its pages and commands, and why one cannot be used.
 
-    A system is a distribution with an entry point under `perslib.systems` (docs/extend.md); perslib brings four.
+    A system is a distribution with an entry point under `perslib.systems` (docs/extend.md); perslib brings five.
     """
     for name, system in find_systems().items():
         if system.broken:
@@ -22,7 +22,8 @@ def list_systems() -> None:
         click.echo(escape_for_terminal(f"{name}: {system.about}"))
         if not is_installed(system.extra):
             click.echo(escape_for_terminal(f"    needs: {install_command(system.extra)}"))
-        for what, brought in (("pages", system.pages), ("commands", tuple(system.commands))):
+        brings = {"pages": system.pages, "commands": system.commands, "options of": system.options}
+        for what, brought in brings.items():
             if brought:
                 click.echo(escape_for_terminal(f"    {what}: {', '.join(brought)}"))
     if not find_systems():

@@ -6,7 +6,7 @@
     model.ask_many(requests, stage="judge")     # many at once, in their order, with a progress bar
 
 One background loop serves all of them (`event_loop.py`). A question goes to the scheduler (`scheduler.py`), which looks
-into the cache, and on to an answerer (`answerers/`): the endpoint, the embedded model, a dry run, or a batch.
+into the cache, and on to an answerer (`answerers/`): the endpoint, the embedded model, a dry run, or one that a system brings.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class QueuedRequest(NamedTuple):
 
 
 class Answerer(Protocol):
-    """What stands behind `ask`: an endpoint, the embedded model, a dry run, a batch, a test's script."""
+    """What stands behind `ask`: an endpoint, the embedded model, a dry run, a test's script."""
 
     async def answer(self, question: QueuedRequest) -> Answer:
         """Return the answer, with an error where there is none; raise only what ends the run."""

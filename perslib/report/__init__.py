@@ -2,7 +2,6 @@
 
 from perslib.report.page.export import save_figure, save_replies, save_table, save_verdicts
 from perslib.report.page.page import answer, begin, say, section
-from perslib.report.run.batches import answer_in_batches, collect_questions
 from perslib.report.run.runner import compare_runs, rehearse_report, run_report
 from perslib.report.show.html import show_conversation, show_profile, show_table
 from perslib.report.show.style import CATEGORIES, OUTCOMES, SCORES, chinese_font, escape_figure_text, figure_style
@@ -14,10 +13,8 @@ __all__ = [
     "OUTCOMES",
     "SCORES",
     "answer",
-    "answer_in_batches",
     "begin",
     "chinese_font",
-    "collect_questions",
     "compare_runs",
     "escape_figure_text",
     "figure_style",

@@ -5,6 +5,12 @@ The core finds them by the entry points `perslib.systems`, as it finds a system 
 
 from perslib.registry import System
 
+BATCHES = System(
+    "batches",
+    "questions of pages in batch files: answered within hours, at a part of the price, or offline",
+    commands={"batch": ("perslib.systems.batches.commands:batch", "Show the batches of questions and their progress.")},
+    options={"report": "perslib.systems.batches.commands:add_batches"},
+)
 DEUS = System(
     "deus", "patience from success and failure: what a turn costs a user, and what a user has left", pages=("06", "10")
 )
@@ -41,7 +47,7 @@ READERS = System(
             "Compare judges with people: VERDICTS and LABELS are files of any form, or VERDICTS holds both.",
         )
     },
-    {"agree": "perslib.systems.readers.studies.agree:agree"},
+    names={"agree": "perslib.systems.readers.studies.agree:agree"},
 )
 UXBENCH = System(
     "uxbench",

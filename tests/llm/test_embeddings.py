@@ -137,7 +137,7 @@ def test_a_page_in_a_dry_run_takes_embedders_that_ask_nobody(home, monkeypatch):
     assert type(embedder("embedded")) is embeddings.CachedEmbedder
     monkeypatch.setenv("PERSLIB_ANSWERER", "dry-run")
     assert type(embedder("embedded")) is embeddings.DryRunEmbedder
-    monkeypatch.setenv("PERSLIB_ANSWERER", f"batch:{home / 'questions.jsonl'}")
+    monkeypatch.setenv("PERSLIB_ANSWERER", f"a.module:Writer:{home / 'questions.jsonl'}")
     assert type(embedder("embedded")) is embeddings.CachedEmbedder, "questions of a batch depend on them"
     with pytest.raises(BackboneError, match="is not asked"):
         embedder("vllm-qwen3-8b").embed(["a"])

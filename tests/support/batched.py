@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from perslib.llm import Backbone, Request, batches
-from perslib.llm.answerers.choice import run_environment
+from perslib.llm import Backbone, Request
 from perslib.llm.entries import BackboneEntry, Prices
+from perslib.systems import batches
+from perslib.systems.batches.answerers import write_questions_to
 
 SCORE = {
     "type": "object",
@@ -36,7 +37,7 @@ def rehearsing(folder):
     """Nobody is asked in here; what would be is collected."""
     file = Path(folder) / f"questions-{time.monotonic_ns()}.jsonl"
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in run_environment(file).items():
+        for name, value in write_questions_to(file).items():
             patch.setenv(name, value)
         yield file
 

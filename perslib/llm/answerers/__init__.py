@@ -1,1 +1,1 @@
-"""What answers a question: an endpoint, the embedded model, a batch."""
+"""What answers a question: an endpoint, the embedded model, a dry run."""

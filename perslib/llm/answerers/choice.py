@@ -1,28 +1,24 @@
-"""Who answers in this process: the one place that knows whether a notebook runs for real, as a dry run, or for a batch."""
+"""Who answers in this process: the one place that knows whether a notebook runs for real or with a stand-in for models."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import pkgutil
 
 from perslib.llm.abilities import Abilities
-from perslib.llm.answerers.batch import QuestionWriter
 from perslib.llm.answerers.dry_run import DryRun
 from perslib.llm.cache.store import Cache
 from perslib.llm.request import NOT_IN_CACHE, Answer, Answerer, QueuedRequest, make_error_answer
 
 VARIABLE = "PERSLIB_ANSWERER"
-"""`dry-run`, `cache` (stored answers alone), or `batch:FILE` with the file that questions are written to; otherwise models
-are asked."""
+"""`dry-run`, `cache` (stored answers alone), or `MODULE:CLASS:FILE`, a stand-in of a system and the file that it writes;
+otherwise models are asked."""
+DRY_RUN = {VARIABLE: "dry-run"}
+"""What the environment of a kernel holds in which nobody is asked."""
 CACHE_ALONE = {VARIABLE: "cache"}
 """What the environment of a kernel holds in which stored answers are all there is."""
 _asked: set[str] = set()
 """What was asked in the dry run of this process, by whichever backbone."""
-
-
-def run_environment(questions: Path | None = None) -> dict[str, str]:
-    """Return what the environment of a kernel holds in which nobody is asked, or only `questions` are written down."""
-    return {VARIABLE: f"batch:{questions}" if questions else "dry-run"}
 
 
 def is_asked() -> bool:
@@ -40,12 +36,15 @@ def choose_answerer(abilities: Abilities, cache: Cache, own: Answerer | None) ->
 
     Where nobody is asked nothing is written to the cache.
     """
-    kind, _, file = os.environ.get(VARIABLE, "").partition(":")
+    kind, *place = os.environ.get(VARIABLE, "").split(":", 2)
     if cache.policy == "only" or kind == "cache":
         return _CacheAlone(), cache if cache.policy == "only" else Cache(cache.path, "only")
     if own is not None or not kind:
         return own, cache
-    dry = QuestionWriter(abilities, Path(file), _asked) if file else DryRun(abilities, asked=_asked)
+    if place:
+        dry: Answerer = pkgutil.resolve_name(f"{kind}:{place[0]}")(abilities, place[1], _asked)
+    else:
+        dry = DryRun(abilities, asked=_asked)
     return dry, Cache(cache.path, "read" if cache.policy in ("use", "read") else "off")
 
 

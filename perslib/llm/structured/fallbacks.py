@@ -44,7 +44,7 @@ Read = Callable[[Mapping[str, Any]], Answer]
 
 
 class Completer(Protocol):
-    """What brings the reply to one request: a client of an endpoint, or the lines of a batch."""
+    """What brings the reply to one request: a client of an endpoint, or lines of a file."""
 
     def allowance(self) -> TimeBudget:
         """Return the time of a new question."""

@@ -1,1 +1,1 @@
-"""Run notebooks: plan, execution, progress, batches of questions, and what a run leaves behind."""
+"""Run notebooks: plan, estimate, execution, progress, and what a run leaves behind."""

@@ -10,9 +10,8 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
-from perslib.llm.answerers.choice import run_environment
+from perslib.llm.answerers.choice import DRY_RUN
 from perslib.llm.entries import NO_MODEL, entries
 from perslib.llm.ledger import Spending, describe_spending
 from perslib.llm.probe import estimate_seconds
@@ -27,10 +26,10 @@ LONGEST = 90.0
 """Seconds that a run waits for its plan; memories can take minutes to build, also without a model."""
 
 
-def estimate_page(page: Planned, *, whole: bool, questions: Path | None = None) -> str:
+def estimate_page(page: Planned, *, whole: bool, answerer: Mapping[str, str] = DRY_RUN) -> str:
     """Say what the page will ask for, in one line; without `whole`, "" for a notebook that does not tag what it asks.
 
-    With a file for `questions`, those that can be asked now are added to it, for a batch.
+    `answerer` is what the environment says of who stands in for models.
     """
     import nbformat
 
@@ -53,7 +52,7 @@ def estimate_page(page: Planned, *, whole: bool, questions: Path | None = None) 
         copy = folder / page.study.path.name
         nbformat.write(nb, copy)
         progress = RunProgress(folder / "progress.jsonl")
-        environment = {**progress.environment(), **run_environment(questions)}
+        environment = {**progress.environment(), **answerer}
         study = replace(page.study, path=copy)
         run = execute(study, page.parameters(folder), environment, stop_in_time)
         asked = describe_asked(progress.by_backbone())

@@ -16,9 +16,10 @@ from endpoint import completion, status
 
 from perslib.cli import main
 from perslib.errors import BackboneError, DataError, Refused
-from perslib.llm import Backbone, Cache, Request, backbone, batches
+from perslib.llm import Backbone, Cache, Request, backbone
 from perslib.llm.entries import BackboneEntry
-from perslib.report.run.batches import open_batches
+from perslib.systems import batches
+from perslib.systems.batches.pages import open_batches
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def quick(home, monkeypatch):
-    monkeypatch.setattr("perslib.llm.batches.submission.FIRST_LOOK", 0.01)
+    monkeypatch.setattr("perslib.systems.batches.submission.FIRST_LOOK", 0.01)
     monkeypatch.setenv("BATCH_KEY", SECRET)
 
 
@@ -172,7 +173,7 @@ def test_a_batch_that_was_left_is_waited_for_again(server, entry, home):
 
 
 def test_large_ones_are_cut_and_models_are_apart(entry, home, monkeypatch):
-    monkeypatch.setattr("perslib.llm.batches.store.MOST", 5)
+    monkeypatch.setattr("perslib.systems.batches.store.MOST", 5)
     other = BackboneEntry(**{**vars(entry), "name": "other", "model": "n"})
     made, _ = collected(lambda: (ask(entry), ask(other, number=2)), home)
     assert [(one.entry.model, one.state["questions"]) for one in made] == [("m", 5), ("m", 5), ("m", 2), ("n", 2)]
@@ -274,7 +275,7 @@ def test_the_price_of_a_batch_is_shown_and_nothing_is_sent(study, server, home):
     assert code == 0, shown
     assert "mine: 3 questions in a batch" in shown
     assert (server.bodies, server.files, server.batches) == ([], {}, {})
-    assert batches.batches() == ([], [])
+    assert batches.list_batches() == ([], [])
 
 
 @pytest.mark.kernel
@@ -312,7 +313,7 @@ def test_a_batch_whose_file_is_gone_holds_up_no_other(study, server, home, monke
     async def answer(request, body):
         return None
 
-    monkeypatch.setattr("perslib.llm.batches.store.MOST", 2)
+    monkeypatch.setattr("perslib.systems.batches.store.MOST", 2)
     server.troubles["content"] = [status(404, "No such File object."), answer]
     code, shown = perslib("report", study, "-b", "mine", "--batch")
     assert code == 0, shown

@@ -15,13 +15,13 @@ from typing import Any
 
 from perslib.errors import Problem
 from perslib.llm.abilities import know_abilities
-from perslib.llm.answerers.batch import ResultReader, Results
 from perslib.llm.answerers.http import LARGEST_FILE
 from perslib.llm.cache.answers import CachedAnswers
 from perslib.llm.cache.store import Cache
 from perslib.llm.entries import BackboneEntry
 from perslib.llm.ledger import Ledger, describe_spending
 from perslib.llm.request import QueuedRequest, json_or
+from perslib.systems.batches.answerers import ResultReader, Results
 
 _CHUNK = 1 << 16
 

@@ -1,7 +1,8 @@
-"""`perslib batch`: questions written to files for a model that answers in batches or offline."""
+"""`perslib report --batch`, and `perslib batch`: questions written to files for a model that answers in batches or offline."""
 
 from __future__ import annotations
 
+import copy
 import shutil
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +12,29 @@ import click
 
 from perslib.cli.options import FILE, escape_for_terminal
 from perslib.cli.pages import choose_pages
+
+_OF_PAGES = ("notebooks", "use", "parameters", "figures", "width")
+
+
+def add_batches(report: click.Command) -> click.Command:
+    """Return `perslib report` with an option that has questions answered in batches before the pages are made."""
+    option = click.Option(["--batch"], is_flag=True, help="Ask in batches, which takes hours and costs less.")
+    make_pages = report.callback
+
+    def ask_first(batch: bool, **given: Any) -> None:
+        if batch:
+            from perslib.registry import use_plugins
+            from perslib.systems.batches.pages import answer_in_batches
+
+            use_plugins(*given["use"])
+            which = {name: given[name] for name in given if name not in _OF_PAGES}
+            answer_in_batches(given["notebooks"] or None, **which, **given["parameters"])
+        if make_pages and not (batch and given["dry_run"]):
+            make_pages(**given)
+
+    with_batches = copy.copy(report)
+    with_batches.params, with_batches.callback = [*report.params, option], ask_first
+    return with_batches
 
 
 @click.group(invoke_without_command=True)
@@ -30,9 +54,9 @@ def batch(context: click.Context) -> None:
     """
     if context.invoked_subcommand:
         return
-    from perslib.llm.batches import batches
+    from perslib.systems.batches import list_batches
 
-    readable, damaged = batches()
+    readable, damaged = list_batches()
     for one in readable:
         moment = datetime.fromtimestamp(one.state["made"]).isoformat(" ", "minutes")
         step = "read" if "read" in one.state else "submitted" if one.is_open else "written"
@@ -51,8 +75,8 @@ def write_questions(use: tuple[str, ...], parameters: dict[str, Any], to: Path, 
     perslib batch write 01 --corpus persturnbench --backbone vllm-qwen3-8b --to questions.jsonl
     """
     from perslib.registry import use_plugins
-    from perslib.report import collect_questions
     from perslib.report.run.plan import plan
+    from perslib.systems.batches.pages import collect_questions
 
     use_plugins(*use)
     batches, waiting = collect_questions(plan(which.pop("notebooks") or None, **which, **parameters))
@@ -74,7 +98,7 @@ def read_answer_files(files: tuple[Path, ...]) -> None:
     \b
     perslib batch read answers.jsonl
     """
-    from perslib.llm.batches import read_files
+    from perslib.systems.batches import read_files
 
     for one, taken in read_files(files):
         click.echo(escape_for_terminal(f"{one.entry.name}: {taken.describe()}"))
@@ -88,7 +112,7 @@ def forget_batches(names: tuple[str, ...]) -> None:
     \b
     perslib batch forget 5f0c9a7be112
     """
-    from perslib.llm.batches import delete_batch
+    from perslib.systems.batches import delete_batch
 
     for name in names:
         one = delete_batch(name)

@@ -21,11 +21,11 @@ from perslib.llm import event_loop
 from perslib.llm.answerers.endpoint import shared_client
 from perslib.llm.answerers.http import TransportError, server_words
 from perslib.llm.answerers.limits import Client
-from perslib.llm.batches.results import BatchResult, decode_file, find_results
-from perslib.llm.batches.store import QUESTIONS, URL, Batch, read_batch
 from perslib.llm.entries import BackboneEntry
 from perslib.paths import lock_folder
 from perslib.schemas import show
+from perslib.systems.batches.results import BatchResult, decode_file, find_results
+from perslib.systems.batches.store import QUESTIONS, URL, Batch, read_batch
 
 T = TypeVar("T")
 FIRST_LOOK, LAST_LOOK = 2.0, 60.0

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from perslib.errors import BackboneError, PerslibError
-from perslib.llm import backbone, batches
+from perslib.llm import backbone
 from perslib.llm.abilities import read_probe
 from perslib.llm.entries import NO_MODEL, entry
 from perslib.paths import lock_folder, scratch
 from perslib.report.run.estimate import estimate_page
 from perslib.report.run.plan import Planned, plan
+from perslib.systems import batches
+from perslib.systems.batches.answerers import write_questions_to
 
 WAIT = (
     "Batches usually come back within a few hours, at most within a day. Leave with Ctrl-C; the same command goes on."
@@ -56,7 +58,7 @@ def answer_in_batches(
 
 def open_batches(names: Iterable[str]) -> list[batches.Batch]:
     """Return those of these backbones that were sent and not read, after a word on those that are damaged."""
-    readable, damaged = batches.batches()
+    readable, damaged = batches.list_batches()
     for error in damaged:
         _say(str(error))
     left = [one for one in readable if one.is_open and one.entry.name in names]
@@ -104,9 +106,10 @@ def collect_questions(pages: Sequence[Planned], leave: Collection[str] = ()) -> 
             words = f"Backbone {page.backbone!r} runs on this machine and is asked at once: leave the batch out."
             raise BackboneError(NONE_NAMED if page.backbone == NO_MODEL else words, backbone=page.backbone)
     with scratch("batch") as folder:
+        questions = folder / "questions.jsonl"
         for page in pages:
-            _say(f"{page.title} {estimate_page(page, whole=True, questions=folder / 'questions.jsonl')}")
-        return batches.write_batches(folder / "questions.jsonl", leave)
+            _say(f"{page.title} {estimate_page(page, whole=True, answerer=write_questions_to(questions))}")
+        return batches.write_batches(questions, leave)
 
 
 def _say(words: str) -> None:

@@ -16,7 +16,8 @@ from endpoint import HASTY, html, raw, reset, status
 
 from perslib.cli import main
 from perslib.errors import BackboneError, DataError, UnknownName
-from perslib.llm import Backbone, Cache, batches
+from perslib.llm import Backbone, Cache
+from perslib.systems import batches
 
 ACCENT = json.dumps({"score": 4, "kind": "good", "why": "très clair"}, ensure_ascii=False)
 
@@ -29,7 +30,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def quick(home, monkeypatch):
-    monkeypatch.setattr("perslib.llm.batches.submission.FIRST_LOOK", 0.01)
+    monkeypatch.setattr("perslib.systems.batches.submission.FIRST_LOOK", 0.01)
     monkeypatch.setattr("perslib.llm.answerers.endpoint.RetryPolicy", lambda: HASTY)
     monkeypatch.setattr(sys.modules[Backbone.__module__], "RetryPolicy", lambda: HASTY)
     monkeypatch.setenv("BATCH_KEY", SECRET)
@@ -200,7 +201,7 @@ def test_a_key_that_is_refused_leaves_the_batch_open(server, entry, made):
     with pytest.raises(BackboneError, match="check the key"):
         batches.fetch(made)
     server.troubles.clear()
-    assert batches.fetch(batches.batches()[0][0]).answers == 12
+    assert batches.fetch(batches.list_batches()[0][0]).answers == 12
     assert len(server.batches) == 1
 
 
@@ -215,7 +216,7 @@ def test_a_key_that_is_refused_leaves_the_batch_open(server, entry, made):
 @pytest.mark.parametrize("label", [True, False])
 def test_a_batch_whose_making_was_not_answered_is_found(server, made, fault, label, monkeypatch):
     if not label:  # an endpoint that keeps no metadata: the file tells
-        monkeypatch.setattr("perslib.llm.batches.submission.LABEL", "")
+        monkeypatch.setattr("perslib.systems.batches.submission.LABEL", "")
     server.page = 1
     server.troubles["made"] = [fault]
     assert batches.fetch(made).answers == 12
@@ -264,10 +265,10 @@ def test_a_batch_that_another_folder_of_this_name_has_made_is_taken(server, entr
 
 
 FETCH = """
-from perslib.llm import batches
-from perslib.llm.batches import submission
+from perslib.systems import batches
+from perslib.systems.batches import submission
 submission.FIRST_LOOK = 0.01
-for one in batches.batches()[0]:
+for one in batches.list_batches()[0]:
     print(batches.fetch(one).answers)
 """
 
@@ -324,7 +325,7 @@ def test_a_damaged_state_hides_no_other_and_can_be_forgotten(server, entry, made
     assert f"mine: {other.state['questions']} questions" in shown
     assert f"perslib batch forget {made.name}" in shown
     assert "Traceback" not in perslib("batch", "forget", made.name)
-    assert batches.batches()[1] == []
+    assert batches.list_batches()[1] == []
     assert batches.fetch(collected(lambda: ask(entry), home)[0][0]).answers == 12
 
 
@@ -345,7 +346,7 @@ def test_a_damaged_state_hides_no_other_and_can_be_forgotten(server, entry, made
 )
 def test_a_field_of_another_kind_is_named(made, field, value):
     made.note(**{field: value})
-    ((), (error,)) = batches.batches()
+    ((), (error,)) = batches.list_batches()
     assert field in str(error)
     assert f"perslib batch forget {made.name}" in str(error) or field == "entry"
 

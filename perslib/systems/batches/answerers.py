@@ -11,6 +11,7 @@ from typing import Any
 
 from perslib.errors import BackboneError, GaveUp, Refused
 from perslib.llm.abilities import Abilities
+from perslib.llm.answerers.choice import VARIABLE
 from perslib.llm.answerers.dry_run import DryRun
 from perslib.llm.answerers.http import Transport, TransportError
 from perslib.llm.answerers.limits import TimeBudget
@@ -33,9 +34,9 @@ class QuestionWriter(DryRun):
     round.
     """
 
-    def __init__(self, abilities: Abilities, file: Path, asked: set[str]):
+    def __init__(self, abilities: Abilities, file: str | Path, asked: set[str]):
         super().__init__(abilities, asked=asked)
-        self.file = file
+        self.file = Path(file)
 
     async def answer(self, question: QueuedRequest) -> Answer:
         """Write the question down and return something of the wanted form, in which every free text is marked."""
@@ -65,6 +66,11 @@ class QuestionWriter(DryRun):
         text = json.dumps(line, ensure_ascii=False, default=plain_number) + "\n"
         with self.file.open("ab", 0) as file:  # in one write, so that pages side by side do not mix theirs
             file.write(text.encode("utf-8", "replace"))
+
+
+def write_questions_to(file: Path) -> dict[str, str]:
+    """Return what the environment of a kernel holds in which questions are written to a file and nobody is asked."""
+    return {VARIABLE: f"{__name__}:{QuestionWriter.__name__}:{file}"}
 
 
 def _mark(data: Any, schema: str) -> Any:

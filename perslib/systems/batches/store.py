@@ -13,11 +13,11 @@ from typing import Any
 
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.llm import event_loop
-from perslib.llm.batches.results import BatchResult, Results, decode_file, find_results, read_answers
 from perslib.llm.entries import BackboneEntry, Prices, restore_entry
 from perslib.llm.request import QueuedRequest, Request, digest
 from perslib.paths import state_folder, write_whole
 from perslib.schemas import Schema, check, read_schema
+from perslib.systems.batches.results import BatchResult, Results, decode_file, find_results, read_answers
 
 URL = "/v1/chat/completions"
 MOST, LARGEST = 50_000, 190_000_000
@@ -129,7 +129,7 @@ def _refuse(problems: list[Problem], where: Path) -> Any:
     raise DataError(problems, f"To have its questions asked anew: perslib batch forget {where.name}")
 
 
-def batches() -> tuple[list[Batch], list[DataError]]:
+def list_batches() -> tuple[list[Batch], list[DataError]]:
     """Return all batches, the oldest first, and what is wrong with those that cannot be read."""
     read, damaged = [], []
     for file in sorted(folder().glob(f"*/{STATE}")):
@@ -219,7 +219,7 @@ def _make(entry: dict[str, Any], part: list[dict[str, Any]], lines: list[str]) -
 def read_files(files: Iterable[Path]) -> Iterator[tuple[Batch, BatchResult]]:
     """Take files of results that came another way into the cache, each line to the batch that it answers."""
     results, problems = find_results((file.name, decode_file(file.read_bytes())) for file in files)
-    answered = [batch for batch in batches()[0] if any(one.key in results for one in batch.read_questions())]
+    answered = [batch for batch in list_batches()[0] if any(one.key in results for one in batch.read_questions())]
     if not answered:
         remedy = "Give the file that `vllm run-batch -o` or the endpoint wrote."
         none = Problem("", "These results answer no question that was written here (`perslib batch` lists what was).")
