@@ -224,8 +224,12 @@ def test_documents_import_what_there_is():
 
 
 def test_the_first_names_are_at_the_top_and_importing_it_loads_nothing():
-    code = "import perslib, sys; print(sorted({'pandas', 'numpy', 'importlib.metadata'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = (
+        "import perslib, sys; print({'pandas', 'numpy', 'importlib.metadata'} & set(sys.modules)); "
+        "import perslib.cli; print({'pandas', 'numpy', 'perslib.report'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\nset()\n"
     for name, place in perslib._PLACE.items():
         assert getattr(perslib, name) is getattr(importlib.import_module(place), name)
         assert name in dir(perslib)

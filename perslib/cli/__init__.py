@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from perslib import __version__
-from perslib.cli import cache, imports, models, notebooks, pages, systems
+from perslib.cli import cache, models, notebooks, pages, systems
 from perslib.cli.options import escape_for_terminal
 from perslib.errors import PerslibError
 from perslib.extras import require_extra
@@ -51,9 +51,9 @@ class _MessageGroup(click.Group):
 
 
 class _Elsewhere(click.Command):
-    """A command of a system, imported when it is run."""
+    """A command of a system, or one that needs much; imported when it is run."""
 
-    def __init__(self, name: str, place: str, about: str, extra: str):
+    def __init__(self, name: str, place: str, about: str, extra: str = ""):
         super().__init__(name, short_help=about)
         self._place, self._extra = place, extra
 
@@ -93,12 +93,16 @@ for command in (
         pages.figures,
         pages.methods,
         pages.export,
-        imports.import_,
         notebooks.app,
         notebooks.notebook,
         notebooks.new,
     ),
     *(models.check_backbones, cache.cache, systems.list_systems),
+    _Elsewhere(
+        "import",
+        "perslib.cli.imports:import_",
+        "Check a downloaded release or a table and write it as Parquet under data/.",
+    ),
 ):
     main.add_command(command)
 for system in find_systems().values():

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FILE, FOLDER = click.Path(path_type=Path), click.Path(path_type=Path, file_okay=False)
 LANGUAGE = click.Choice(["en", "zh"])

@@ -8,6 +8,7 @@ import json
 import re
 from importlib.metadata import EntryPoint
 
+import click
 import palset_made
 import pytest
 from click.testing import CliRunner
@@ -32,8 +33,8 @@ def commands() -> list[str]:
 
 @pytest.mark.parametrize("name", commands())
 def test_every_command_and_option_is_explained(run, name):
-    command = main.commands[name]
-    if hasattr(command, "load"):  # of a system: the line beside its name is written down where nothing is imported
+    _, command, _ = main.resolve_command(click.Context(main), [name])
+    if hasattr(command, "load"):  # the line beside its name is written down where nothing is imported
         about, command = command.short_help, command.load()
         assert " ".join(command.help.split()).startswith(about.rstrip("."))
     assert command.help and len(command.help) > 60
