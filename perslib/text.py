@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
 from pathlib import Path
+from string import Formatter
 from typing import ParamSpec
 
 from perslib.errors import UnknownName
@@ -62,7 +63,20 @@ def translate(message: str, /, **values: object) -> str:
     """
     language = current_language()
     text = message if language == "en" else _texts(language, workspace() / "locale").get(message, message)
-    return text.format(**values) if values else text
+    return _Numbers().vformat(text, (), values) if values else text
+
+
+class _Numbers(Formatter):
+    """Fills in values as `str.format` does, decimal numbers with a minus sign."""
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        text: str = super().format_field(value, format_spec)
+        return show_minus(text) if isinstance(value, float) else text
+
+
+def show_minus(number: str) -> str:
+    """Return a number in digits with a minus sign in place of a hyphen, and with none before zero."""
+    return number if not number.startswith("-") else number[1:] if not number.strip("-0.,%") else f"−{number[1:]}"
 
 
 def plural(one: str, many: str, n: int, **values: object) -> str:

@@ -135,7 +135,7 @@ class RaterAgreement(widgets.VBox):
         about = translate("between")
         rows = pd.concat([table.assign(**{about: title}) for title, table in frames.items()])
         rows["metric"] = [translate(METRICS[metric]) for metric in rows["metric"]]
-        return table_html(widen(rows, [about, "turns", "users"], "metric", digits=3, zero=False))
+        return table_html(widen(rows, [about, "turns", "users"], "metric", digits=3))
 
     def _turn_by_turn(self, own: pd.DataFrame, judged: pd.DataFrame | None) -> str:
         """Return every turn with all opinions of it, where they differ most first."""

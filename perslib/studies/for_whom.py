@@ -82,7 +82,7 @@ def describe_for_whom(compared: pd.DataFrame) -> dict[str, Any]:
     percents = dict[Any, Any]()
     for calibration, row in own.iterrows():
         share, low, high = 100 * row[name_bounds("users_worse")].to_numpy(float)
-        percents[calibration] = with_interval(share, low, high, digits=1, zero=True)
+        percents[calibration] = with_interval(share, low, high, digits=1)
     return {
         "judge": name_of(given["judge"]),
         "users": int(given["users"]),

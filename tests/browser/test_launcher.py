@@ -37,7 +37,7 @@ def test_the_first_page_runs_and_its_links_open(lab, page, screenshot, outside):
     with page.expect_popup() as tab:
         page.get_by_role("link", name="Reports", exact=True).click()
     tab.value.get_by_role("link", name="A page of tables").click()
-    tab.value.get_by_text(".371 [.237, .455]").wait_for()
+    tab.value.get_by_text("0.371 [0.237, 0.455]").wait_for()
 
     page.get_by_role("link", name="What is in a corpus").click()
     page.get_by_role("heading", name="What is in a corpus").wait_for()

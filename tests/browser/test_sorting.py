@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 from pages import rendered
 
-#: By value: .05, .2, .371, 1,000; the dash last. As text they would come otherwise.
-MEANS = [".371 [.237, .455]", "–", "1,000", ".05 [.01, .1]", ".2"] + ["3.5"] * 8
+#: By value: 0.05, 0.2, 0.371, 1,000; the dash last. As text they would come otherwise.
+MEANS = ["0.371 [0.237, 0.455]", "–", "1,000", "0.05 [0.01, 0.1]", "0.2"] + ["3.5"] * 8
 TABLE = pd.DataFrame({"who": [f"u{i}" for i in range(len(MEANS))], "mean": MEANS})
 
 
@@ -24,7 +24,7 @@ def test_a_rendered_page_sorts_by_mouse_and_by_keyboard(page, tmp_path, screensh
     came = column(page, 1)
     head = page.get_by_role("columnheader", name="mean")
     page.get_by_role("button", name="mean").click()
-    assert [m.split()[0] for m in column(page, 2)] == [".05", ".2", ".371", *["3.5"] * 8, "1,000", "–"]
+    assert [m.split()[0] for m in column(page, 2)] == ["0.05", "0.2", "0.371", *["3.5"] * 8, "1,000", "–"]
     assert head.get_attribute("aria-sort") == "ascending"
     page.get_by_role("button", name="mean").click()
     assert column(page, 2)[0] == "1,000" and column(page, 2)[-1] == "–"

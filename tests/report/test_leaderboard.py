@@ -147,7 +147,7 @@ def test_the_page_says_what_was_measured_and_where_it_comes_from(tmp_path):
     run(tmp_path, "a", row("one", 4.25), row("two", 3.75, rank_set="3", tied_first=False), row("x", 3.0))
     html = written(tmp_path)
     assert "<h2>sample/en · " in html and "120 turns of 24 users" in html
-    assert "4.25 [4.05,\u00a04.45]" in html and ".25 [.12,\u00a0.50]" in html
+    assert "4.25 [4.05,\u00a04.45]" in html and "0.25 [0.12,\u00a00.50]" in html
     assert '<span class="first">1–2 of 3</span><small>tied for first</small>' in html
     assert "<span>3 of 3</span>" in html
     assert 'href="sample-en/a/04_replay.html#table-leaderboard"' in html and "2026-05-01" in html

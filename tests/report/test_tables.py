@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
+from perslib.report.show.html import cell
 from perslib.report.show.tables import (
     bounds,
     format_as,
@@ -14,7 +15,7 @@ from perslib.report.show.tables import (
     format_table,
     p_value,
 )
-from perslib.text import using_language
+from perslib.text import show_minus, translate, using_language
 
 FRAME = pd.DataFrame({
     "judge": ["personal", "constant"],
@@ -37,24 +38,24 @@ def test_without_arguments_every_estimate_has_its_interval_and_every_p_is_a_p():
     table = shown(format_table(FRAME))
     assert list(table) == ["judge", "turns", "r", "gain", "gain_p", "gain_p_holm", "share"]
     assert table["r"] == ["0.36 [0.30, 0.41]", "–"] and table["turns"] == [12, 7]
-    assert table["gain_p"] == ["< .001", ".051"] and table["gain_p_holm"] == [".012", "–"]
+    assert table["gain_p"] == ["< 0.001", "0.051"] and table["gain_p_holm"] == ["0.012", "–"]
     assert table["gain"] == [-0.04, 0.1]
 
 
 def test_named_columns_heads_and_formats():
     table = shown(format_table(FRAME, "judge", "r", agreement="r", turns="{:03d}", p="gain_p", share="{:.0%}"))
     assert list(table) == ["judge", "r", "agreement", "turns", "p", "share"]
-    assert table["agreement"] == table["r"] and table["p"] == ["< .001", ".051"]
+    assert table["agreement"] == table["r"] and table["p"] == ["< 0.001", "0.051"]
     assert table["turns"] == ["012", "007"] and table["share"] == ["26%", "100%"]
 
 
 @pytest.mark.parametrize("form, cells", [
-    (format_as_interval("r", zero=False, digits=3), [".360 [.300, .414]", "–"]),
+    (format_as_interval("r", digits=3), ["0.360 [0.300, 0.414]", "–"]),
     (format_as_interval("gain", "r_low", "r_high", digits=1), ["0.0 [0.3, 0.4]", "0.1"]),
     (format_as_number("gain"), ["−0.04", "0.10"]),
     (bounds("r_low", "r_high"), ["[0.3, 0.4]", "–"]),
-    (format_as("{:+.1f}", "gain"), ["-0.0", "+0.1"]),
-    (p_value("gain_p_holm"), [".012", "–"]),
+    (format_as("{:+.1f}", "gain"), ["0.0", "+0.1"]),
+    (p_value("gain_p_holm"), ["0.012", "–"]),
     (format_as_label("judge"), ["personal", "constant"]),
 ])  # fmt: skip
 def test_forms(form, cells):
@@ -62,10 +63,18 @@ def test_forms(form, cells):
     assert found == cells
 
 
+def test_decimal_numbers_have_a_minus_sign_and_zero_has_none():
+    assert (
+        translate("{a:+.2f}, {b:.1f} of {c:.0%}; -p {d}", a=-0.126, b=-0.04, c=-0.5, d=-3)
+        == "−0.13, 0.0 of −50%; -p -3"
+    )
+    assert (show_minus("-inf"), cell(-1234.5, 1), cell(-0.001)) == ("−inf", "−1,234.5", "0.00")
+
+
 def test_a_shown_cell_knows_its_numbers():
-    cell = format_table(FRAME)["r"][0]
-    assert cell.numbers == {"": 0.36, "_low": 0.3, "_high": 0.414} and cell == "0.36 [0.30, 0.41]"
-    assert (cell + "*").numbers["_mark"] == "*" and str(cell + "*").endswith("]*")
+    one = format_table(FRAME)["r"][0]
+    assert one.numbers == {"": 0.36, "_low": 0.3, "_high": 0.414} and one == "0.36 [0.30, 0.41]"
+    assert (one + "*").numbers["_mark"] == "*" and str(one + "*").endswith("]*")
 
 
 def test_labels_are_of_the_page_s_language_and_frames_stay_as_they_are():

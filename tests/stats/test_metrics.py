@@ -328,10 +328,10 @@ def test_the_paper_table():
     assert str(wide["gain: mae"][0]).endswith("*")
     assert list(agreement_table(found, (), gains=("mae",)))[-1] == "gain: mae"
     assert [format_number(v) for v in (0.36, -0.0421, 1.25, -0.0001, math.nan)] == [
-        ".360",
-        "−.042",
+        "0.360",
+        "−0.042",
         "1.250",
-        ".000",
+        "0.000",
         "–",
     ]
 

@@ -107,7 +107,7 @@ def _read(file: Path, page: StoredPage) -> pd.DataFrame:
     started = page.entry["started"]
     when = pd.to_datetime(started, utc=True, errors="coerce")
     shown = {
-        f"{name}_shown": [unbroken(str(c)) for c in format_as_interval(name, zero=False)(rows, name)]
+        f"{name}_shown": [unbroken(str(c)) for c in format_as_interval(name)(rows, name)]
         for name in ("user_macro", "dsat")
     }
     return rows.assign(

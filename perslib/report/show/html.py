@@ -19,7 +19,7 @@ from perslib.corpus.schema import TURN
 from perslib.report.page.markup import reply
 from perslib.report.show.style import ACCENT, FAINT, RULE, SCORES
 from perslib.report.show.words import beginning, controls_shown, day, format_duration, name_of
-from perslib.text import current_language, plural, translate
+from perslib.text import current_language, plural, show_minus, translate
 
 #: Messages of more characters, or more lines, are folded behind "show all".
 FOLD, FOLD_LINES = 900, 20
@@ -226,12 +226,12 @@ def cell(value: object, digits: int = 2, column: object = "") -> str:
     if hasattr(value, "__index__"):
         return f"{int(value):,}"
     if hasattr(value, "__float__"):
-        return f"{float(value):,.{digits}f}"
+        return show_minus(f"{float(value):,.{digits}f}")
     return name_of(str(value)) if column in LABELLED else str(value)
 
 
 def unbroken(text: str) -> str:
-    """Return an interval in one line: `.371 [.237, .455]` breaks before the bracket only."""
+    """Return an interval in one line: `0.371 [0.237, 0.455]` breaks before the bracket only."""
     return _INTERVAL.sub(lambda m: m[0].replace(", ", ",\u00a0"), text)
 
 

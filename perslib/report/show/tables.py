@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.report.show.words import name_of
+from perslib.text import show_minus
 
 #: Gives the cells of a column from the frame and the column's head.
 Form = Callable[[pd.DataFrame, str], Any]
@@ -62,18 +63,16 @@ def widen(frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "valu
     return ordered.fillna("–").rename_axis(columns=None).reset_index()
 
 
-def format_as_interval(
-    value: str = "", low: str = "", high: str = "", digits: int = 2, zero: bool = True, p: str = ""
-) -> Form:
-    """Return an estimate with its interval, `0.36 [0.30, 0.41]`, or `.36 [.30, .41]` without `zero`.
+def format_as_interval(value: str = "", low: str = "", high: str = "", digits: int = 2, p: str = "") -> Form:
+    """Return an estimate with its interval, `0.36 [0.30, 0.41]`.
 
-    A star marks those whose p, in the column `p`, is below .05.
+    A star marks those whose p, in the column `p`, is below 0.05.
     """
 
     def cells(frame: pd.DataFrame, head: str) -> list[FormattedCell]:
         name = value or head
         ends = (low or f"{name}_low", high or f"{name}_high")
-        texts = [with_interval(v, a, b, digits, zero) for v, a, b in frame[[name, *ends]].to_numpy(float)]
+        texts = [with_interval(v, a, b, digits) for v, a, b in frame[[name, *ends]].to_numpy(float)]
         return [text + "*" * (own < 0.05) for text, own in zip(texts, frame[p])] if p else texts
 
     return cells
@@ -81,14 +80,14 @@ def format_as_interval(
 
 def format_as_number(value: str = "", digits: int = 2) -> Form:
     """Return a number with so many decimals, or a dash."""
-    return _by_row(lambda v: with_interval(v, digits=digits, zero=True), value)
+    return _by_row(lambda v: with_interval(v, digits=digits), value)
 
 
 def _deviation(frame: pd.DataFrame, name: str) -> list[FormattedCell]:
     """Return a mean with its standard deviation, `0.36 ± 0.05`, where that is known."""
 
     def cell(mean: float, std: float) -> FormattedCell:
-        alone = with_interval(mean, digits=2, zero=True)
+        alone = with_interval(mean, digits=2)
         return alone if np.isnan(std) else FormattedCell(f"{alone} ± {std:.2f}", mean, std=std)
 
     return [cell(*row) for row in frame[[name, f"{name}_std"]].to_numpy(float)]
@@ -100,7 +99,7 @@ def bounds(low: str = "low", high: str = "high") -> Form:
     def cell(below: float, above: float) -> FormattedCell | str:
         if not np.isfinite(below):
             return "–"
-        ends = ", ".join(str(with_interval(end, digits=1, zero=True)) for end in (below, above))
+        ends = ", ".join(str(with_interval(end, digits=1)) for end in (below, above))
         return FormattedCell(f"[{ends}]", None, low=below, high=above)
 
     return _by_row(cell, low, high)
@@ -108,16 +107,18 @@ def bounds(low: str = "low", high: str = "high") -> Form:
 
 def format_as(form: str, value: str = "") -> Form:
     """Return a number in a format of Python's: `format_as("{:.0%}")`."""
-    return lambda frame, head: [FormattedCell("–" if pd.isna(v) else form.format(v), v) for v in frame[value or head]]
+    return lambda frame, head: [
+        FormattedCell("–" if pd.isna(v) else show_minus(form.format(v)), v) for v in frame[value or head]
+    ]
 
 
 def p_value(value: str = "") -> Form:
-    """Return a p-value, `.012` or `< .001`."""
+    """Return a p-value, `0.012` or `< 0.001`."""
 
     def cell(p: float) -> FormattedCell:
         if not np.isfinite(p):
             return FormattedCell("–", p)
-        return FormattedCell("< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0"), p)
+        return FormattedCell("< 0.001" if p < 0.001 else f"{p:.3f}", p)
 
     return _by_row(cell, value)
 
@@ -172,10 +173,10 @@ class FormattedCell:
 def agreement_table(
     agreement: pd.DataFrame, metrics: Sequence[str] | None = None, gains: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Return the wide form of an agreement frame, cells as people read them: `.360 [.300, .410]`.
+    """Return the wide form of an agreement frame, cells as people read them: `0.360 [0.300, 0.410]`.
 
     `gains` names metrics whose gain over the best control gets a column of its own, behind the metric's where that is
-    shown, called `gain: pearson`; a star marks gains whose Holm-corrected p is below .05. A value that is not
+    shown, called `gain: pearson`; a star marks gains whose Holm-corrected p is below 0.05. A value that is not
     defined is `–`. Where a metric rests on other turns than the first of its judge, `turns: metric` stands behind it.
     """
     names = list(dict.fromkeys(agreement["metric"])) if metrics is None else list(metrics)
@@ -184,9 +185,9 @@ def agreement_table(
     wide = agreement[[*stratum, *_ABOUT]].loc[~agreement.duplicated(judge)]
     for name in dict.fromkeys([*names, *gains]):
         own = agreement[agreement["metric"] == name]
-        cells = {name: format_as_interval("value", digits=3, zero=False)(own, name)} if name in names else {}
+        cells = {name: format_as_interval("value", digits=3)(own, name)} if name in names else {}
         if name in gains:
-            cells[f"gain: {name}"] = format_as_interval("gain", digits=3, zero=False, p="gain_p_holm")(own, name)
+            cells[f"gain: {name}"] = format_as_interval("gain", digits=3, p="gain_p_holm")(own, name)
         wide = wide.merge(own[[*judge, "turns"]].assign(**cells), on=judge, how="left", suffixes=("", f": {name}"))
     empty = [c for c in ("backbone", "unscored") if wide[c].isna().all() or wide[c].eq(0).all()]
     empty += [c for c in wide if c.startswith("turns: ") and wide[c].eq(wide["turns"]).all()]
@@ -196,29 +197,23 @@ def agreement_table(
 _MOST_DIGITS = 5
 
 
-def with_interval(
-    value: float, low: float = np.nan, high: float = np.nan, digits: int = 3, zero: bool = False
-) -> FormattedCell:
-    """Return a value and its interval as papers print them, `.360 [.300, .410]`; without bounds the value alone.
+def with_interval(value: float, low: float = np.nan, high: float = np.nan, digits: int = 3) -> FormattedCell:
+    """Return a value and its interval, `0.360 [0.300, 0.410]`; without bounds the value alone.
 
-    With `zero`, numbers keep the zero before their point. An interval that holds zero is never shown as one that ends there:
+    An interval that holds zero is never shown as one that ends there:
     a bound that would be rounded to zero has more digits.
     """
     while digits < _MOST_DIGITS and any(end and abs(end) < 0.5 * 10**-digits for end in (low, high)):
         digits += 1
-    text = format_number(value, digits, zero)
+    text = format_number(value, digits)
     if np.isnan(low) or np.isnan(high) or not np.isfinite(value):
         return FormattedCell(text, value)
     if np.isinf(low) or np.isinf(high):
         return FormattedCell(f"{text} (−∞, ∞)", value, low=low, high=high)
-    ends = [format_number(end, digits, zero) for end in (low, high)]
+    ends = [format_number(end, digits) for end in (low, high)]
     return FormattedCell(f"{text} [{', '.join(ends)}]", value, low=low, high=high)
 
 
-def format_number(value: float, digits: int = 3, zero: bool = False) -> str:
-    """Return a number as papers print it: `.360`, `−.042`, `1.250`; `–` where there is none."""
-    if not np.isfinite(value):
-        return "–"
-    text = f"{abs(value):.{digits}f}"
-    sign = "−" if value < 0 and float(text) > 0 else ""
-    return sign + (text[1:] if text.startswith("0.") and not zero else text)
+def format_number(value: float, digits: int = 3) -> str:
+    """Return a number with so many decimals: `0.360`, `−0.042`; `–` where there is none."""
+    return show_minus(f"{value:.{digits}f}") if np.isfinite(value) else "–"

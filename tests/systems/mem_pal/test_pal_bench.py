@@ -256,7 +256,7 @@ def test_an_ablation_is_worse_better_or_within_chance_and_the_best_is_told_from_
         "higher": "situations",
         "unclear": "background",
     }
-    assert found["lower"]["changes"].count("−50.00") == 2 and found["lower"]["users"] == 12
+    assert found["lower"]["changes"].count("−50.0") == 2 and found["lower"]["users"] == 12
     best = tables.find_leader(samples, average_samples(samples), "s_score")
     assert (best["best"], best["near"], best["others"]) == ("H²Memory – situations", 0, 4)
     assert tables.sum_up_ablations(changes.assign(change_p_holm=np.nan)) == {}

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.paths import read_csv
-from perslib.report.show.tables import format_as_interval, format_table, widen
+from perslib.report.show.tables import format_as_interval, format_number, format_table, widen
 from perslib.report.show.words import name_of
 from perslib.systems.mem_pal.bench import (
     BenchDialogue,
@@ -113,10 +113,14 @@ def sum_up_ablations(changes: pd.DataFrame) -> dict[str, dict[str, Any]]:
 
 
 def _describe_changes(rows: pd.DataFrame) -> dict[str, Any]:
-    shown = rows["metric"].map(name_of) + " " + format_table(rows, "change")["change"].astype(str)
+    shown = (
+        rows["metric"].map(name_of)
+        + " "
+        + format_table(rows, change=format_as_interval(digits=1))["change"].astype(str)
+    )
     named = rows["pal_part"].map(name_of)
     changes = join(f"{part} ({join(each)})" for part, each in shown.groupby(named, sort=False))
-    low, high = (f"{bound:.1f}".replace("-", "−") for bound in (rows["change_low"].min(), rows["change_high"].max()))
+    low, high = (format_number(bound, 1) for bound in (rows["change_low"].min(), rows["change_high"].max()))
     return {"parts": join(named.unique()), "changes": changes, "low": low, "high": high, "users": rows["users"].max()}
 
 

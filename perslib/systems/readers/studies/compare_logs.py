@@ -140,7 +140,7 @@ def show_table(result: LogComparison) -> pd.DataFrame:
     """Return the table as people read it."""
     cells = [
         {
-            "metric": row["metric"], "items": row["items"], "clusters": row["units"], A: format_number(row[A], 3, True), B: format_number(row[B], 3, True),
+            "metric": row["metric"], "items": row["items"], "clusters": row["units"], A: format_number(row[A]), B: format_number(row[B]),
             "difference": with_interval(*row[name_bounds("difference")].astype(float)), "p": format_number(row["difference_p_holm"]),
             "higher": row["higher"], "lower": row["lower"],
         }

@@ -292,7 +292,7 @@ def describe_mentions(effects: pd.DataFrame) -> dict[str, Any]:
     shown = {}
     for key, name in names.items():
         change, low, high = rows.loc[name, name_bounds("change")].astype(float)
-        shown[key] = with_interval(change, low, high, digits=2, zero=True)
+        shown[key] = with_interval(change, low, high, digits=2)
     rewards = bool(rows.loc[names["more"], "change_low"] > 0)
     return {"judge": name_of(rows["judge"].iloc[0]), "rewards": rewards, **shown}
 
