@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import perslib
-from perslib.paths import read_csv
+from perslib.paths import find_bundled, read_csv
+from perslib.registry import find_systems
 
 PACKAGE = Path(__file__).resolve().parents[1] / "perslib"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -78,6 +79,13 @@ def test_no_system_needs_another():
         others = {module for module in imports(file) if module.startswith("perslib.systems.")}
         faults += [f"{file.name} of {own} imports {module}" for module in others if module.split(".")[2] != own]
     assert faults == []
+
+
+@pytest.mark.system("mem_pal", "deus", "uxbench")
+def test_no_page_of_the_core_names_a_system():
+    brought = tuple(page for system in find_systems().values() for page in system.pages)
+    pages = [page for page in find_bundled("notebooks").glob("*.ipynb") if not page.name.startswith(brought)]
+    assert len(pages) > 8 and [page.name for page in pages if "perslib.systems" in page.read_text("utf-8")] == []
 
 
 def name_of(file: Path) -> str:

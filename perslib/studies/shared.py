@@ -8,14 +8,27 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from perslib.corpus import TURN
+from perslib.corpus import TURN, Corpus
+from perslib.judge import Judge
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope
 from perslib.llm import Cache
+from perslib.registry import Registry
 from perslib.report.show.tables import with_interval
 from perslib.report.show.words import name_of
-from perslib.stats import FEWEST_USERS, LEVEL, holm
+from perslib.stats import FEWEST_USERS, LEVEL, SEED, holm
 from perslib.stats.agreement.metrics import FEWEST_OF_CLASSES
 from perslib.text import as_paragraph, join, plural, translate
+
+#: What systems find in how a judge scores: functions with the parameters of `describe_judge` that return sentences, or "".
+finding: Registry[str] = Registry("finding on a judge")
+
+
+def describe_judge(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame | None = None, seed: int = SEED) -> list[str]:
+    """Return what systems find in how a judge that has learned scores a corpus; `verdicts` are its own, on recorded
+    replies.
+    """
+    texts = (finding[name](judge, corpus, verdicts, seed) for name in finding)
+    return [text for text in texts if text]
 
 
 @as_paragraph

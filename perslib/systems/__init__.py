@@ -56,6 +56,7 @@ UXBENCH = System(
         "judge": ("perslib.systems.uxbench.tasks.judging", "perslib.systems.uxbench.reward.model"),
         "kind of corpus": ("perslib.systems.uxbench.loaders",),
         "source of scores": ("perslib.systems.uxbench.signals",),
+        "finding on a judge": ("perslib.systems.uxbench.studies.judge_bias",),
     },
     {
         "build": ("perslib.systems.uxbench.commands:build", "Build a benchmark of good and bad replies from a log."),

@@ -92,8 +92,8 @@ def test_many_columns_and_long_texts_span_both_columns_of_a_paper(tmp_path):
     assert across == {"wide", "intervals", "long", "words"}
     assert r"p{30em}" in text["long"] and r"{l>{\raggedright\arraybackslash}p{16em}}" in text["words"]
     assert r"\label{tab:wide}\footnotesize" in text["wide"] and "\\label{tab:sees}\n" in text["sees"]
-    assert r"\shortstack[l]{gain, \\ Spearman $\rho$}" not in text["intervals"]  # its cells are wider
-    assert r"\shortstack[r]{column \\ 29}" in text["wide"]
+    assert r"\shortstack[l]{Gain, \\ Spearman $\rho$}" not in text["intervals"]  # its cells are wider
+    assert r"\shortstack[r]{Column \\ 29}" in text["wide"]
 
 
 def test_an_interval_is_smaller_than_its_estimate(tmp_path):

@@ -263,9 +263,9 @@ def preferences(users=8, *, names=(), ties=0, **more):
 ONE_RATED = [{**row, "score": row["score"] if row["candidate"] == "x" else None} for row in table()]
 #: Rows, whether the import says that page 13 can be fed, and what the page says.
 SHAPES = {
-    "scores": (table(), True, ["chance gives", "Its pick is"]),
+    "scores": (table(), True, ["by chance", "Its pick is"]),
     "preferences": (preferences(20), True, ["the reply that they prefer", "a, b: where each stood", "Its pick is"]),
-    "named preferences": (preferences(names=("m", "n"), ties=3), True, ["chance gives", "Its pick is"]),
+    "named preferences": (preferences(names=("m", "n"), ties=3), True, ["by chance", "Its pick is"]),
     "no sessions": (preferences(session=False), True, ["the reply that they prefer", "Its pick is"]),
     "one session a user": (
         [row | {"session": "a"} for row in preferences(session=False)],

@@ -206,8 +206,10 @@ def profile_html(profile: Mapping[str, Any], title: str = "") -> str:
 
 
 def header_of(column: object) -> str:
-    """Return what stands at the head of a column: its label in the page's language, else its name."""
-    return name_of(str(column))
+    """Return what stands at the head of a column: its label in the page's language, else its name; signs (r, ρ, p) stay small."""
+    text = show_minus(name_of(str(column)))
+    is_word = re.match(r"[a-z]{2}", text) and "_" not in text
+    return text[0].upper() + text[1:] if is_word else text
 
 
 def cell(value: object, digits: int = 2, column: object = "") -> str:

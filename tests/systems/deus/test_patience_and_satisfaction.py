@@ -96,6 +96,7 @@ def test_what_the_page_says_of_the_comparison(estimates, world, monkeypatch):
     assert not study.summarize_comparison(sure, compared.assign(gain_p_holm=0.3))["learned"]
     assert study.summarize_comparison(sure, better.assign(gain=-0.1))["difference"] == "worse"
     assert not study.summarize_comparison(sure.assign(**{study.BUDGET: 1.0}), better)["learned"]
+    assert study.summarize_comparison(sure.assign(**{study.F: 1.0}), better)["is_flat"] and not facts["is_flat"]
 
 
 def test_means_at_each_rating_are_in_standard_deviations(estimates):

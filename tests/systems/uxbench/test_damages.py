@@ -11,9 +11,10 @@ import pytest
 from histories import corpus_of
 
 from perslib.corpus import Corpus
-from perslib.judge import Computed, JudgeInputs, make_judge, select_blocks
+from perslib.judge import Computed, JudgeInputs, evaluate, make_judge, select_blocks
 from perslib.judge.answering import Answering, Guarded
 from perslib.llm.event_loop import compute
+from perslib.studies.shared import describe_judge
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.studies import judge_bias as study
 from perslib.systems.uxbench.tasks.damages import DAMAGES, Elsewhere
@@ -114,6 +115,9 @@ def test_one_sentence_says_what_a_judge_goes_by(corpus):
     assert study.describe_noticed(Length(), replace(corpus, meta={"splits": {"train": [], "test": []}})) == ""
     asking = make_judge("zero-shot")
     assert study.describe_noticed(asking, corpus).endswith("page 08."), "nobody is asked"
+    assert describe_judge(Length(), corpus) == [said], "of length nothing is known without verdicts"
+    known, length = describe_judge(Length(), corpus, evaluate(Length(), corpus, progress=False))
+    assert known == said and "one of double length gets" in length and "change its score by" in length
 
 
 def test_a_guard_leaves_alone_what_its_judge_has_learned(corpus, monkeypatch):

@@ -283,6 +283,7 @@ def summarize_comparison(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[st
     Keys:
 
     - f, f_within, budget, control (the best): rows of the comparison, all but f within users;
+    - is_flat: whether f is the same for every turn, so that it correlates with nothing;
     - accuracy: how well outcomes are predicted, with bounds; predicted: whether this is better than chance;
     - difference: f is better or worse than the control within users, or unclear;
     - learned: whether f is better and outcomes are predicted. A fit that cannot predict the end of unseen dialogues has
@@ -299,6 +300,7 @@ def summarize_comparison(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[st
         "f_within": within.loc[F],
         "budget": within.loc[BUDGET],
         "control": within.loc[within.at[F, "control"]],
+        "is_flat": bool(np.ptp(frame[F]) < 1e-9),
         "accuracy": accuracy,
         "difference": difference,
         "predicted": predicted,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,9 +24,10 @@ from perslib.replay.candidates import family_of
 from perslib.report.show.tables import with_interval
 from perslib.report.show.words import name_of
 from perslib.stats.resample.leave_one_out import name_bounds
+from perslib.studies.shared import finding
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.bench import PairJudge
-from perslib.text import join, translate
+from perslib.text import as_paragraph, join, translate
 
 #: Baselines that are shown next to the judges of a corpus.
 BIAS_BASELINES = ("majority", "length only", "query only", "reply only")
@@ -297,7 +298,8 @@ def describe_mentions(effects: pd.DataFrame) -> dict[str, Any]:
     return {"judge": name_of(rows["judge"].iloc[0]), "rewards": rewards, **shown}
 
 
-def describe_noticed(judge: Judge, corpus: Corpus, seed: int = stats.SEED) -> str:
+@finding("damaged replies")
+def describe_noticed(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame | None = None, seed: int = stats.SEED) -> str:
     """Return a sentence on what a judge that has learned notices of damaged replies; "" with too few users, or nothing
     to judge.
 
@@ -317,6 +319,26 @@ def describe_noticed(judge: Judge, corpus: Corpus, seed: int = stats.SEED) -> st
         "shows how each is measured.",
         **describe_damages(noticed, judge.name),
     )
+
+
+@finding("length")
+@as_paragraph
+def describe_length(
+    judge: Judge, corpus: Corpus, verdicts: pd.DataFrame | None = None, seed: int = stats.SEED
+) -> Iterator[str]:
+    """Yield sentences on what the length of a reply does to the judge's score, where there are `verdicts`."""
+    bias = {} if verdicts is None else sum_up_bias(judge, corpus, verdicts)
+    if "at_equal_gold" in bias:
+        yield translate(
+            "What the judge goes by apart from quality: of replies that users rated alike, one of double length gets {slope} standard "
+            "deviations more.",
+            slope=with_interval(bias["at_equal_gold"], bias["at_equal_gold_low"], bias["at_equal_gold_high"], 2),
+        )
+    if "padding_change" in bias:
+        yield translate(
+            "Empty words that double a reply's length change its score by {change} points.",
+            change=with_interval(bias["padding_change"], bias["padding_change_low"], bias["padding_change_high"], 2),
+        )
 
 
 def _take_few_replies(blocks: Sequence[Block], replies: int) -> list[Block]:
