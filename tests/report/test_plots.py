@@ -143,7 +143,7 @@ def test_heatmap_says_its_numbers():
     matrix = pd.DataFrame([[0.1, -0.2], [0.3, 0.4]], index=JUDGES[:2], columns=["travel", "x"])
     fig = plots.heatmap(matrix, center=0.0, framed=matrix > 0.35, texts="+.1f", ylabel="Judge")
     (ax,) = fig.axes
-    assert [t.get_text() for t in ax.texts] == ["+0.1", "-0.2", "+0.3", "+0.4"]
+    assert [t.get_text() for t in ax.texts] == ["+0.1", "−0.2", "+0.3", "+0.4"]
     assert labels(ax, "x") == ["travel", "x"] and labels(ax) == JUDGES[:2] and ax.get_ylabel() == "Judge"
     assert [patch.get_xy() for patch in ax.patches] == [(1, 1)]
     two = plots.heatmap(matrix, panels={"one": matrix, "two": -matrix}, texts=matrix.astype(str))

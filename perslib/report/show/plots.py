@@ -42,6 +42,7 @@ from perslib.report.show.plot_parts import (
     values_of,
 )
 from perslib.report.show.style import FAINT, INK, RULE, label_rows, literal_name
+from perslib.text import show_minus
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -320,9 +321,10 @@ def heatmap(
         if center is not None:
             far = float((matrix.astype(float) - center).abs().max(axis=None))
             look |= {"vmin": center - far, "vmax": center + far}
-        title_text = texts[title] if isinstance(texts, Mapping) else texts
-        look |= {"annot": True, "fmt": title_text} if isinstance(title_text, str) else {"annot": title_text, "fmt": ""}
-        sns.heatmap(matrix.astype(float), ax=ax, **look)
+        own = texts[title] if isinstance(texts, Mapping) else texts
+        numbers = matrix.astype(float)
+        cells = numbers.map(f"{{:{own}}}".format).map(show_minus) if isinstance(own, str) else own
+        sns.heatmap(numbers, ax=ax, annot=cells, fmt="", **look)
         ax.set_xticklabels([literal_name(c) for c in matrix.columns], rotation=40, ha="right", rotation_mode="anchor")
         ax.set_yticklabels([literal_name(r) for r in matrix.index], rotation=0)
         ax.set(xlabel="", ylabel="")
