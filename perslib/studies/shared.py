@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -9,7 +10,9 @@ import pandas as pd
 from scipy.stats import norm
 
 from perslib.corpus import TURN, Corpus
+from perslib.errors import FewTrainUsers
 from perslib.judge import Judge
+from perslib.judge.evaluate import fit_judge, select_blocks
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope
 from perslib.llm import Cache
 from perslib.registry import Registry
@@ -23,10 +26,17 @@ from perslib.text import as_paragraph, join, plural, translate
 finding: Registry[str] = Registry("finding on a judge")
 
 
-def describe_judge(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame | None = None, seed: int = SEED) -> list[str]:
-    """Return what systems find in how a judge that has learned scores a corpus; `verdicts` are its own, on recorded
-    replies.
+def describe_judge(
+    judge: Judge, corpus: Corpus, verdicts: pd.DataFrame | None = None, seed: int = SEED, *, has_learned: bool = True
+) -> list[str]:
+    """Return what systems find in how a judge scores a corpus; `verdicts` are its own, on recorded replies.
+
+    Without `has_learned` it learns first, unless it asks a model.
     """
+    if not has_learned and not judge.inputs.model:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewTrainUsers)  # the user has seen this warning with the verdicts
+            fit_judge(judge, corpus, select_blocks(corpus))
     texts = (finding[name](judge, corpus, verdicts, seed) for name in finding)
     return [text for text in texts if text]
 

@@ -15,6 +15,7 @@ from perslib.judge import Constant, LearnedJudge
 from perslib.judge.evaluate import evaluate
 from perslib.replay import ORIGINAL, name_differences
 from perslib.studies import replay_standings as results
+from perslib.studies.shared import describe_judge
 
 
 @pytest.fixture(scope="module", params=["sample/en", pytest.param("sample/zh", marks=pytest.mark.sample)])
@@ -123,7 +124,10 @@ def test_what_a_judge_goes_by_is_measured_where_it_costs_nothing():
     corpus = dataclasses.replace(corpus, meta={"splits": {**split, "train": split["train"][:4]}})
     own = LearnedJudge()
     with pytest.warns(FewTrainUsers) as warned:
-        found = judge_bias.sum_up_bias(own, corpus, evaluate(own, corpus, limit=200, progress=False))
+        verdicts = evaluate(own, corpus, limit=200, progress=False)
+        found = judge_bias.sum_up_bias(own, corpus, verdicts)
+        noticed, length = describe_judge(LearnedJudge(), corpus, verdicts, has_learned=False)
+    assert "it notices" in noticed and "one of double length" in length
     assert len(warned) == 1, "once, with the verdicts"
     assert found["at_equal_gold_low"] < found["at_equal_gold"] < found["at_equal_gold_high"]
     assert found["padding_change_low"] < found["padding_change"] < found["padding_change_high"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 
 from perslib import stats
 from perslib.corpus import TURN, Block, Corpus
-from perslib.errors import FewTrainUsers, NotEnough
+from perslib.errors import NotEnough
 from perslib.judge import Judge
 from perslib.judge.answering import Guarded
 from perslib.judge.asking.labels import SCORES
@@ -230,7 +229,7 @@ def _score_by_gold(corpus: Corpus) -> Corpus:
 
 
 def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[str, Any]:
-    """Return what influences a judge apart from quality, from its verdicts on recorded replies.
+    """Return what influences a judge that has learned apart from quality, from its verdicts on recorded replies.
 
     Keys: at_equal_gold with bounds (as in `length_audit`) if enough replies were rated; padding_change with bounds (as
     in `padding_audit`) for a judge that asks no model, because further questions to a model have a cost.
@@ -241,9 +240,7 @@ def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[st
         measures |= slopes.iloc[0].filter(like="at_equal_gold").to_dict()
     if not judge.inputs.model:
         blocks = _take_few_replies([block for block in select_blocks(corpus) if len(block)], PADDED_REPLIES)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FewTrainUsers)  # the user has seen this warning with the verdicts
-            padded = ux.padding_audit(judge, corpus, blocks=blocks, progress=False)
+        padded = ux.padding_audit(judge, corpus, blocks=blocks, fit=False, progress=False)
         measures |= padded.iloc[0].filter(like="padding_change").to_dict()
     return measures
 
