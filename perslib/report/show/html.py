@@ -79,7 +79,7 @@ def _templates() -> Any:
     safe = {"chip": score_chip, "conversation": conversation_html, "profile": profile_html}
     safe |= {"reply": reply_html, "text": text_html}
     made.filters |= {name: lambda *given, f=f, **how: Markup(f(*given, **how)) for name, f in safe.items()}
-    made.filters |= {"beginning": beginning, "name": name_of}
+    made.filters |= {"beginning": beginning, "minus": show_minus, "name": name_of}
     made.globals |= {**CALLABLE, "colors": {"scores": SCORES, "accent": ACCENT, "faint": FAINT, "rule": RULE}}
     return made
 
