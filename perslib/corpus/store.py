@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +35,15 @@ relabel: Registry[Corpus] = Registry("source of scores")
 
 #: The kind that reads files of any form, and with `read_objects` what is in memory.
 ANY = "any"
-for _kind, _module in {"persturnbench": persturnbench, "table": table}.items():
-    loader(_kind)(_module.read)
-    _module.read.looks_like = _module.looks_like
+
+
+def register_kind(name: str, read: Callable[..., ImportResult], **optional: Callable[..., Any]) -> None:
+    """Register `read` as a kind of corpus; `optional` are its attributes (see `loader`)."""
+    vars(loader(name)(read)).update(optional)
+
+
+register_kind("persturnbench", persturnbench.read, looks_like=persturnbench.looks_like)
+register_kind("table", table.read, looks_like=table.looks_like)
 _CARD = "corpus.json"
 _FORMAT = 1
 AGAIN = "Import or save the corpus again."

@@ -8,7 +8,7 @@ from pathlib import Path
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.loaders.by_recipe import is_at, read_by_recipe
 from perslib.corpus.loaders.recipe import read_recipe, recipe
-from perslib.corpus.store import loader
+from perslib.corpus.store import register_kind
 from perslib.systems.readers.loaders import lamp_qa, personamem, prism
 
 
@@ -16,17 +16,15 @@ def _register(file: Path) -> None:
     """Make what a recipe describes a kind of corpus; its file is read with the first corpus."""
     own = recipe(file.stem)(cache(partial(read_recipe, file)))
 
-    @loader(file.stem)
     def read(
         path: Path, *, skip_bad: bool = False, name: str | None = None, evidence: str | None = None
     ) -> ImportResult:
         return read_by_recipe(own().using(evidence=evidence), path, skip_bad=skip_bad, name=name)
 
-    read.looks_like = lambda path: is_at(own(), path)  # type: ignore[attr-defined]
+    register_kind(file.stem, read, looks_like=lambda path: is_at(own(), path))
 
 
-for _module in (prism, personamem, lamp_qa):
-    loader(_module.__name__.rpartition(".")[2].replace("_", "-"))(_module.read)
-    _module.read.looks_like = _module.looks_like
+for _name, _module in {"prism": prism, "personamem": personamem, "lamp-qa": lamp_qa}.items():
+    register_kind(_name, _module.read, looks_like=_module.looks_like)
 for _file in sorted((Path(__file__).parents[1] / "recipes").glob("*.toml")):
     _register(_file)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.store import loader
+from perslib.corpus.store import register_kind
 from perslib.extras import install_command, is_installed
 from perslib.systems.uxbench.loaders import uss, uxbench
 
@@ -24,7 +24,5 @@ def describe_cases(corpus: Corpus) -> Iterator[str]:
         yield f"\nDimensions of failure and success, next to UXBench's Table 7:\n{shown}\n"
 
 
-for _module in (uss, uxbench):
-    loader(_module.__name__.rpartition(".")[2])(_module.read)
-    _module.read.looks_like = _module.looks_like
-uxbench.read.describe = describe_cases  # type: ignore[attr-defined]
+register_kind("uss", uss.read, looks_like=uss.looks_like)
+register_kind("uxbench", uxbench.read, looks_like=uxbench.looks_like, describe=describe_cases)
