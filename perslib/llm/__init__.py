@@ -8,7 +8,6 @@
 back as data or as *unscored* with the reason.
 """
 
-from perslib.llm.answerers.completions import digit_distribution
 from perslib.llm.answerers.limits import RetryPolicy
 from perslib.llm.backbone import Backbone, backbone, dry_run, find_model
 from perslib.llm.cache.store import Cache
@@ -18,6 +17,7 @@ from perslib.llm.event_loop import compute, run_with_answers
 from perslib.llm.ledger import Ledger, Spending
 from perslib.llm.request import Answer, Answerer, Ask, Method, QueuedRequest, Request
 from perslib.llm.structured.parsing import parse
+from perslib.llm.token_probabilities import digit_distribution
 
 __all__ = [
     "Answer", "Answerer", "Ask", "Backbone", "BackboneEntry", "Cache", "Embedder", "Ledger", "Method", "Prices",

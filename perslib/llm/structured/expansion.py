@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from perslib.llm.abilities import Abilities
-from perslib.llm.answerers.completions import digit_distribution
 from perslib.llm.questions import Question
 from perslib.llm.request import Answer, Request
 from perslib.llm.structured.parsing import language_of
+from perslib.llm.token_probabilities import digit_distribution
 from perslib.paths import read_toml
 
 #: Alternatives that endpoints give at a token, at most; a question with more options is answered in JSON.
