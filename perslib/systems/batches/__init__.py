@@ -8,8 +8,7 @@
 What is lost, fails, or cannot be read has no answer then, and is asked in the next batch, or by the page that needs it.
 """
 
-from perslib.systems.batches.results import BatchResult
-from perslib.systems.batches.store import (
+from perslib.systems.batches.files import (
     Batch,
     delete_batch,
     folder,
@@ -18,6 +17,7 @@ from perslib.systems.batches.store import (
     read_files,
     write_batches,
 )
+from perslib.systems.batches.results import BatchResult
 from perslib.systems.batches.submission import check_takes_batches, fetch, send_batch
 
 __all__ = [

@@ -24,8 +24,8 @@ from perslib.llm.answerers.limits import Client
 from perslib.llm.entries import BackboneEntry
 from perslib.paths import lock_folder
 from perslib.schemas import show
+from perslib.systems.batches.files import QUESTIONS, URL, Batch, read_batch
 from perslib.systems.batches.results import BatchResult, decode_file, find_results
-from perslib.systems.batches.store import QUESTIONS, URL, Batch, read_batch
 
 T = TypeVar("T")
 FIRST_LOOK, LAST_LOOK = 2.0, 60.0

@@ -173,7 +173,7 @@ def test_a_batch_that_was_left_is_waited_for_again(server, entry, home):
 
 
 def test_large_ones_are_cut_and_models_are_apart(entry, home, monkeypatch):
-    monkeypatch.setattr("perslib.systems.batches.store.MOST", 5)
+    monkeypatch.setattr("perslib.systems.batches.files.MOST", 5)
     other = BackboneEntry(**{**vars(entry), "name": "other", "model": "n"})
     made, _ = collected(lambda: (ask(entry), ask(other, number=2)), home)
     assert [(one.entry.model, one.state["questions"]) for one in made] == [("m", 5), ("m", 5), ("m", 2), ("n", 2)]
@@ -313,7 +313,7 @@ def test_a_batch_whose_file_is_gone_holds_up_no_other(study, server, home, monke
     async def answer(request, body):
         return None
 
-    monkeypatch.setattr("perslib.systems.batches.store.MOST", 2)
+    monkeypatch.setattr("perslib.systems.batches.files.MOST", 2)
     server.troubles["content"] = [status(404, "No such File object."), answer]
     code, shown = perslib("report", study, "-b", "mine", "--batch")
     assert code == 0, shown
