@@ -16,7 +16,7 @@ from perslib.corpus import Corpus
 from perslib.errors import NotEnough
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.report import name_of
-from perslib.report.show.tables import format_number, with_interval
+from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import Floats, fit_population, fit_tilt, floats, histories, with_gold
 from perslib.stats.agreement.for_whom import measure_for_whom
 from perslib.stats.agreement.gold import of_judges
@@ -79,10 +79,8 @@ def describe_for_whom(compared: pd.DataFrame) -> dict[str, Any]:
     own = compared[compared["judge"] == compared["judge"].iloc[-1]].set_index("calibration")
     given = own.loc[GIVEN]
     numbers = ("ece", "ece_chance", "user_ece", "user_ece_chance")
-    percents = dict[Any, Any]()
-    for calibration, row in own.iterrows():
-        share, low, high = 100 * row[name_bounds("users_worse")].to_numpy(float)
-        percents[calibration] = with_interval(share, low, high, digits=1)
+    shares = 100 * own[name_bounds("users_worse")]
+    percents: dict[Any, Any] = {name: show_estimate(row, "users_worse", 1) for name, row in shares.iterrows()}
     return {
         "judge": name_of(given["judge"]),
         "users": int(given["users"]),

@@ -16,7 +16,7 @@ from perslib.judge.evaluate import fit_judge, select_blocks
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope
 from perslib.llm import Cache
 from perslib.registry import Registry
-from perslib.report.show.tables import with_interval
+from perslib.report.show.tables import show_estimate
 from perslib.report.show.words import name_of
 from perslib.stats import FEWEST_USERS, LEVEL, SEED, holm
 from perslib.stats.agreement.metrics import FEWEST_OF_CLASSES
@@ -64,7 +64,7 @@ def describe_controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[st
             else "On {replies:,} replies of {users:,} users, controls, which read no reply, reach up to r = {r} ({judge}).",
             replies=best["turns"],
             users=best["users"],
-            r=with_interval(best["value"], best["value_low"], best["value_high"]),
+            r=show_estimate(best),
             judge=name_of(best["judge"]),
         )
     if not of_controls.empty:
@@ -83,7 +83,7 @@ def describe_controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[st
         yield translate(
             "The highest within-block r is that of {judge}: r = {r}, on {replies:,} replies with another in their block.",
             judge=name_of(best["judge"]),
-            r=with_interval(best["value"], best["value_low"], best["value_high"]),
+            r=show_estimate(best),
             replies=best["turns"],
         )
 
@@ -116,7 +116,7 @@ def describe_below_zero(agreed: pd.DataFrame) -> str | None:
     descriptions = [
         name_of(row["judge"])
         + (f" ({name_of(row['score'])})" if row.get("score", "real") != "real" else "")
-        + f" r = {with_interval(row['value'], row['value_low'], row['value_high'], 2)}"
+        + f" r = {show_estimate(row, digits=2)}"
         for row in under.to_dict("records")
     ]
     return translate(

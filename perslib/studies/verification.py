@@ -39,7 +39,7 @@ from perslib.llm import Backbone
 from perslib.llm.event_loop import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
-from perslib.report.show.tables import with_interval
+from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import (
     Resamples,
     agreement,
@@ -295,9 +295,8 @@ def describe_knowledge(steps: pd.DataFrame) -> dict[str, Any]:
     """Return the numbers of a sentence on `trace_knowledge`: r of each step, and what the texts add, as texts."""
     wide = steps[steps["metric"] == "pearson"].set_index("judge")
     text = steps[steps["judge"] == LearnedJudge.name].set_index("metric")
-    facts = {f"step{place}": with_interval(wide["value"].get(name, np.nan)) for place, name in enumerate(KNOWLEDGE)}
-    for metric, row in text.iterrows():
-        facts[str(metric)] = with_interval(*row[["added", "added_low", "added_high"]].astype(float))
+    facts: dict[str, Any] = {str(metric): show_estimate(row, "added") for metric, row in text.iterrows()}
+    facts |= {f"step{place}": format_number(wide["value"].get(name, np.nan)) for place, name in enumerate(KNOWLEDGE)}
     return facts | {"is_sure": bool(text["added_low"].get("pearson", np.nan) > 0)}
 
 

@@ -14,6 +14,7 @@ from perslib.report.show.tables import (
     format_as_number,
     format_table,
     p_value,
+    show_estimate,
 )
 from perslib.text import show_minus, translate, using_language
 
@@ -74,6 +75,7 @@ def test_decimal_numbers_have_a_minus_sign_and_zero_has_none():
 def test_a_shown_cell_knows_its_numbers():
     one = format_table(FRAME)["r"][0]
     assert one.numbers == {"": 0.36, "_low": 0.3, "_high": 0.414} and one == "0.36 [0.30, 0.41]"
+    assert show_estimate(FRAME.iloc[0], "r", 2) == one == show_estimate(FRAME.to_dict("records")[0], "r", 2)
     assert (one + "*").numbers["_mark"] == "*" and str(one + "*").endswith("]*")
 
 

@@ -9,7 +9,7 @@ mean of is `x_std`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -212,6 +212,12 @@ def with_interval(value: float, low: float = np.nan, high: float = np.nan, digit
         return FormattedCell(f"{text} (−∞, ∞)", value, low=low, high=high)
     ends = [format_number(end, digits) for end in (low, high)]
     return FormattedCell(f"{text} [{', '.join(ends)}]", value, low=low, high=high)
+
+
+def show_estimate(row: Mapping[Any, Any] | pd.Series, name: str = "value", digits: int = 3) -> FormattedCell:
+    """Return the estimate of this name in a row, with its interval."""
+    value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    return with_interval(value, low, high, digits)
 
 
 def format_number(value: float, digits: int = 3) -> str:

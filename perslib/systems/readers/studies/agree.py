@@ -23,7 +23,7 @@ from scipy.stats import norm, ttest_1samp
 
 from perslib.corpus import TURN, Corpus, Scale, read_rows
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.report.show.tables import format_number, with_interval
+from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import Resamples, agreement, floats, holm, krippendorff
 from perslib.stats.agreement.for_whom import shrink_users
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER
@@ -230,8 +230,7 @@ def _measure_drift(theirs: pd.DataFrame) -> dict[str, float]:
 
 
 def _cell(row: pd.Series, name: str, digits: int = 2) -> str:
-    value, low, high = row[name_bounds(name)].to_numpy(float)
-    return str(with_interval(value, low, high, digits))
+    return str(show_estimate(row, name, digits))
 
 
 def _answer(table: pd.DataFrame) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.report.run.runner import comparison
-from perslib.report.show.tables import format_number, with_interval
+from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import FEWEST_USERS
 from perslib.stats.compare.paired import compare_paired
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
@@ -141,7 +141,7 @@ def show_table(result: LogComparison) -> pd.DataFrame:
     cells = [
         {
             "metric": row["metric"], "items": row["items"], "clusters": row["units"], A: format_number(row[A]), B: format_number(row[B]),
-            "difference": with_interval(*row[name_bounds("difference")].astype(float)), "p": format_number(row["difference_p_holm"]),
+            "difference": show_estimate(row, "difference"), "p": format_number(row["difference_p_holm"]),
             "higher": row["higher"], "lower": row["lower"],
         }
         for _, row in result.table.iterrows()
@@ -152,7 +152,7 @@ def show_table(result: LogComparison) -> pd.DataFrame:
 def _answer(table: pd.DataFrame) -> str:
     parts = []
     for _, row in table.iterrows():
-        shown = with_interval(*row[name_bounds("difference")].astype(float))
+        shown = show_estimate(row, "difference")
         sure = row["difference_low"] > 0 or row["difference_high"] < 0
         way = ("higher" if row["difference"] > 0 else "lower") if sure else "not shown to be higher or lower"
         parts.append(

@@ -20,9 +20,8 @@ from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import judge_candidates as replay_scored
 from perslib.replay.candidates import family_of
-from perslib.report.show.tables import with_interval
+from perslib.report.show.tables import show_estimate
 from perslib.report.show.words import name_of
-from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.studies.shared import finding
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.bench import PairJudge
@@ -287,10 +286,7 @@ def describe_mentions(effects: pd.DataFrame) -> dict[str, Any]:
     """
     rows = effects.set_index("effect")
     names = {"memory": "with memory", "own": "own past mentioned", "more": "own more than another's"}
-    shown = {}
-    for key, name in names.items():
-        change, low, high = rows.loc[name, name_bounds("change")].astype(float)
-        shown[key] = with_interval(change, low, high, digits=2)
+    shown = {key: show_estimate(rows.loc[name], "change", 2) for key, name in names.items()}
     rewards = bool(rows.loc[names["more"], "change_low"] > 0)
     return {"judge": name_of(rows["judge"].iloc[0]), "rewards": rewards, **shown}
 
@@ -329,12 +325,12 @@ def describe_length(
         yield translate(
             "What the judge goes by apart from quality: of replies that users rated alike, one of double length gets {slope} standard "
             "deviations more.",
-            slope=with_interval(bias["at_equal_gold"], bias["at_equal_gold_low"], bias["at_equal_gold_high"], 2),
+            slope=show_estimate(bias, "at_equal_gold", 2),
         )
     if "padding_change" in bias:
         yield translate(
             "Empty words that double a reply's length change its score by {change} points.",
-            change=with_interval(bias["padding_change"], bias["padding_change_low"], bias["padding_change_high"], 2),
+            change=show_estimate(bias, "padding_change", 2),
         )
 
 

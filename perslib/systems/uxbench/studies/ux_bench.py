@@ -17,11 +17,10 @@ from perslib.judge.evaluate import evaluate, select_blocks
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_model
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
-from perslib.report.show.tables import with_interval
+from perslib.report.show.tables import show_estimate
 from perslib.stats import SEED, Resamples, compare_auroc
 from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.agreement_sums import AgreementSums
-from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.construction import (
     FilteredSession,
@@ -277,8 +276,12 @@ def describe_user_mean(reward: pd.DataFrame, by_ratings: pd.DataFrame) -> dict[s
     of_mean = by_ratings[by_ratings["judge"] == USER_MEAN]
     compared = compare_auroc(pd.concat([reward, of_mean], ignore_index=True))
     own, mean = compared.iloc[0], compared.iloc[1]
-    shown = {"own": own[name_bounds("auroc")], "mean": mean[name_bounds("auroc")], "ahead": mean[name_bounds("ahead")]}
-    return {"cases": compared["cases"].max(), **{name: with_interval(*ends) for name, ends in shown.items()}}
+    shown = {
+        "own": show_estimate(own, "auroc"),
+        "mean": show_estimate(mean, "auroc"),
+        "ahead": show_estimate(mean, "ahead"),
+    }
+    return {"cases": compared["cases"].max(), **shown}
 
 
 def measure_judges(
