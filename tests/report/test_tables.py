@@ -15,6 +15,7 @@ from perslib.report.show.tables import (
     format_table,
     p_value,
     show_estimate,
+    with_interval,
 )
 from perslib.text import show_minus, translate, using_language
 
@@ -70,6 +71,12 @@ def test_decimal_numbers_have_a_minus_sign_and_zero_has_none():
         == "−0.13, 0.0 of −50%; -p -3"
     )
     assert (show_minus("-inf"), cell(-1234.5, 1), cell(-0.001)) == ("−inf", "−1,234.5", "0.00")
+
+
+def test_an_interval_that_reads_as_its_value_is_left_out_of_the_text_alone():
+    cell = with_interval(0.9999, 0.9998, 1.0, 3)
+    assert str(cell) == "1.000" and cell.numbers == {"": 0.9999, "_low": 0.9998, "_high": 1.0}
+    assert str(with_interval(0.9999, 0.9998, 1.0, 4)) == "0.9999 [0.9998, 1.0000]"
 
 
 def test_a_shown_cell_knows_its_numbers():

@@ -200,8 +200,8 @@ _MOST_DIGITS = 5
 def with_interval(value: float, low: float = np.nan, high: float = np.nan, digits: int = 3) -> FormattedCell:
     """Return a value and its interval, `0.360 [0.300, 0.410]`; without bounds the value alone.
 
-    An interval that holds zero is never shown as one that ends there:
-    a bound that would be rounded to zero has more digits.
+    An interval that holds zero is never shown as one that ends there: a bound that would be rounded to zero has more digits.
+    Where both bounds read as the value does, it stands alone.
     """
     while digits < _MOST_DIGITS and any(end and abs(end) < 0.5 * 10**-digits for end in (low, high)):
         digits += 1
@@ -211,7 +211,8 @@ def with_interval(value: float, low: float = np.nan, high: float = np.nan, digit
     if np.isinf(low) or np.isinf(high):
         return FormattedCell(f"{text} (−∞, ∞)", value, low=low, high=high)
     ends = [format_number(end, digits) for end in (low, high)]
-    return FormattedCell(f"{text} [{', '.join(ends)}]", value, low=low, high=high)
+    shown = text if set(ends) == {text} else f"{text} [{', '.join(ends)}]"
+    return FormattedCell(shown, value, low=low, high=high)
 
 
 def show_estimate(row: Mapping[Any, Any] | pd.Series, name: str = "value", digits: int = 3) -> FormattedCell:
