@@ -76,7 +76,9 @@ class _Numbers(Formatter):
 
 def show_minus(number: str) -> str:
     """Return a number in digits with a minus sign in place of a hyphen, and with none before zero."""
-    return number if not number.startswith("-") else number[1:] if not number.strip("-0.,%") else f"−{number[1:]}"
+    if not number.startswith("-"):
+        return number
+    return f"−{number[1:]}" if number.strip("-0.,%") else number[1:]
 
 
 def plural(one: str, many: str, n: int, **values: object) -> str:
