@@ -9,8 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from batch_endpoint import BatchEndpoint
-from batched import GOOD, SECRET, ask, collected, entry_of
+from batched import SECRET, ask, collected
 from click.testing import CliRunner
 from endpoint import HASTY, html, raw, reset, status
 
@@ -22,23 +21,10 @@ from perslib.systems import batches
 ACCENT = json.dumps({"score": 4, "kind": "good", "why": "très clair"}, ensure_ascii=False)
 
 
-@pytest.fixture
-def server():
-    with BatchEndpoint(lambda body: GOOD) as endpoint:
-        yield endpoint
-
-
 @pytest.fixture(autouse=True)
-def quick(home, monkeypatch):
-    monkeypatch.setattr("perslib.systems.batches.submission.FIRST_LOOK", 0.01)
+def hasty(monkeypatch):
     monkeypatch.setattr("perslib.llm.answerers.endpoint.RetryPolicy", lambda: HASTY)
     monkeypatch.setattr(sys.modules[Backbone.__module__], "RetryPolicy", lambda: HASTY)
-    monkeypatch.setenv("BATCH_KEY", SECRET)
-
-
-@pytest.fixture
-def entry(server):
-    return entry_of(server)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import time
 
 import nbformat
 import pytest
-from batch_endpoint import BatchEndpoint, failed
-from batched import GOOD, SCORE, SECRET, ask, collected, entry_of, questions
+from batch_endpoint import failed
+from batched import GOOD, SCORE, SECRET, ask, collected, questions
 from click.testing import CliRunner
 from endpoint import completion, status
 
@@ -20,23 +20,6 @@ from perslib.llm import Backbone, Cache, Request, backbone
 from perslib.llm.entries import BackboneEntry
 from perslib.systems import batches
 from perslib.systems.batches.pages import open_batches
-
-
-@pytest.fixture
-def server():
-    with BatchEndpoint(lambda body: GOOD) as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(autouse=True)
-def quick(home, monkeypatch):
-    monkeypatch.setattr("perslib.systems.batches.submission.FIRST_LOOK", 0.01)
-    monkeypatch.setenv("BATCH_KEY", SECRET)
-
-
-@pytest.fixture
-def entry(server):
-    return entry_of(server)
 
 
 def test_answers_of_a_batch_are_in_the_cache_at_their_price(server, entry, home):
