@@ -33,11 +33,12 @@ def describe_judge(
 
     Without `has_learned` it learns first, unless it asks a model.
     """
-    if not has_learned and not judge.inputs.model:
+    names = list(finding)
+    if names and not has_learned and not judge.inputs.model:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewTrainUsers)  # the user has seen this warning with the verdicts
             fit_judge(judge, corpus, select_blocks(corpus))
-    texts = (finding[name](judge, corpus, verdicts, seed) for name in finding)
+    texts = (finding[name](judge, corpus, verdicts, seed) for name in names)
     return [text for text in texts if text]
 
 

@@ -13,6 +13,7 @@ import click
 from perslib.cli.options import FILE, escape_for_terminal
 from perslib.cli.pages import choose_pages
 
+#: What `perslib report` is given that does not choose questions.
 _OF_PAGES = ("notebooks", "use", "parameters", "figures", "width")
 
 
