@@ -374,6 +374,19 @@ def test_a_kernel_that_has_ended_already_can_be_told_to_end():
 
 
 @pytest.mark.kernel
+@pytest.mark.parametrize(("place", "transport"), [("t", "ipc"), ("t" * 120, "tcp")])
+def test_a_kernel_is_reached_without_a_port_where_its_folder_has_a_short_path(
+    home, tmp_path, monkeypatch, place, transport
+):
+    (folder := Path(tempfile.mkdtemp(dir="/tmp")) / place).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    cell = f"from ipykernel.connect import get_connection_info\nassert '\"{transport}\"' in get_connection_info()"
+    run_report(study(tmp_path, 'out = ""', cell, name="reached.ipynb"), corpus="tiny/en", out=home / "reached")
+    assert not list(folder.iterdir())
+    shutil.rmtree(folder.parent)
+
+
+@pytest.mark.kernel
 def test_ctrl_c_leaves_the_page_so_far_and_no_kernel(home):
     started = home / "started"
     code = (
@@ -657,7 +670,8 @@ def test_pages_of_a_model_on_this_machine_run_side_by_side(home, tmp_path, capsy
     """Each of two pages waits until the other has begun."""
     wait = (
         "import time\nfrom pathlib import Path\nhere = Path({here!r})\n(here / {own!r}).touch()\n"
-        "while not (here / {other!r}).exists():\n    time.sleep(0.05)"
+        "begun = time.monotonic()\nwhile not (here / {other!r}).exists():\n"
+        "    assert time.monotonic() < begun + 100\n    time.sleep(0.05)"
     )
     both = []
     for own, other in (("one", "two"), ("two", "one")):

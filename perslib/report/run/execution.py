@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -25,6 +26,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 LOOK_EVERY = 0.2
 _PATIENCE_AFTER_INTERRUPT = 10.0
+_LONGEST_PATH_OF_A_SOCKET = 100  # bytes; 103 on macOS, 107 on Linux
 _ARROW = re.compile(r"^-+> ?(\d+) (.*)$", re.MULTILINE)
 
 
@@ -110,7 +112,11 @@ def kernel_environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]
 
 
 def _client(nb: Any, folder: Path, begins: Callable[[Any, int], None]) -> Any:
-    """Return a client for a kernel of the running interpreter, whatever kernels are installed for the user."""
+    """Return a client for a kernel of the running interpreter, whatever kernels are installed for the user.
+
+    It talks to its kernel over sockets in the folder: a port that is chosen here can be taken by another kernel that starts
+    at the same time. Ports are used where there are no such sockets, or the folder has too long a path for them.
+    """
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
@@ -122,7 +128,9 @@ def _client(nb: Any, folder: Path, begins: Callable[[Any, int], None]) -> Any:
     class ThisPython(AsyncKernelManager):
         kernel_spec = KernelSpec(argv=command, display_name="Python", language="python")
 
-    manager = ThisPython(connection_file=str(folder / "kernel.json"))
+    file = folder / "kernel.json"
+    in_folder = hasattr(socket, "AF_UNIX") and len(os.fsencode(file)) < _LONGEST_PATH_OF_A_SOCKET
+    manager = ThisPython(connection_file=str(file), transport="ipc" if in_folder else "tcp")
     if CAN_FORK:
         manager.provisioner = Forking(kernel_id="", kernel_spec=ThisPython.kernel_spec, parent=manager)
     # Output that does not come is an error, as in papermill, and not a page without it.
