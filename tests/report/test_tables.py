@@ -15,6 +15,7 @@ from perslib.report.show.tables import (
     format_table,
     p_value,
     show_estimate,
+    show_p,
     with_interval,
 )
 from perslib.text import show_minus, translate, using_language
@@ -83,6 +84,7 @@ def test_a_shown_cell_knows_its_numbers():
     one = format_table(FRAME)["r"][0]
     assert one.numbers == {"": 0.36, "_low": 0.3, "_high": 0.414} and one == "0.36 [0.30, 0.41]"
     assert show_estimate(FRAME.iloc[0], "r", 2) == one == show_estimate(FRAME.to_dict("records")[0], "r", 2)
+    assert [show_p(p) for p in (0.0004, 0.0123, float("nan"))] == ["p < 0.001", "p = 0.012", "p = –"]
     assert (one + "*").numbers["_mark"] == "*" and str(one + "*").endswith("]*")
 
 

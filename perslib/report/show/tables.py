@@ -221,6 +221,11 @@ def show_estimate(row: Mapping[Any, Any] | pd.Series, name: str = "value", digit
     return with_interval(value, low, high, digits)
 
 
+def show_p(p: float) -> str:
+    """Return a p-value for a sentence: `p = 0.012` or `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p = {format_number(p)}"
+
+
 def format_number(value: float, digits: int = 3) -> str:
     """Return a number with so many decimals: `0.360`, `−0.042`; `–` where there is none."""
     return show_minus(f"{value:.{digits}f}") if np.isfinite(value) else "–"

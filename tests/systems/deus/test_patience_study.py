@@ -64,8 +64,8 @@ def test_endings_and_shares(two):
     table = study.count_endings({"User 2": two.test})
     assert table["left_budget"][0] + table["left_success"][0] + table["left_maxturn"][0] == pytest.approx(1)
     shares = study.compare_reward_shares({"User 2": two.test})
-    assert shares["method"].tolist() == ["paper", "User 2"]
-    assert shares.drop(columns="method").sum(axis=1).tolist() == pytest.approx([100, 100], abs=0.1)
+    assert shares["user"].tolist() == ["paper", "User 2"]
+    assert shares.drop(columns="user").sum(axis=1).tolist() == pytest.approx([100, 100], abs=0.1)
 
 
 def test_levels_stand_beside_the_papers(two, models):

@@ -58,9 +58,9 @@ BEST_PLAN, MEAN_COSTS, PLANS_TRIED = "best plan", "mean costs alone", len(PLANS)
 
 
 def count_endings(data: Mapping[str, Dialogues]) -> pd.DataFrame:
-    """Return how dialogues ended, one row per method.
+    """Return how dialogues ended, one row per user.
 
-    Columns: method (whose dialogues), dialogues, mean_turns, and the share of each reason to end: left_success,
+    Columns: user, dialogues, mean_turns, and the share of each reason to end: left_success,
     left_budget, left_forward, left_maxturn.
     """
     reasons = ("success", "budget", "forward", "maxturn")
@@ -68,16 +68,16 @@ def count_endings(data: Mapping[str, Dialogues]) -> pd.DataFrame:
     for name, dialogues in data.items():
         reasons_found = [d.reason for d in dialogues]
         shares = {f"left_{r}": reasons_found.count(r) / len(reasons_found) for r in reasons}
-        rows.append({"method": name, "dialogues": len(reasons_found), "mean_turns": dialogues.turns.mean(), **shares})
+        rows.append({"user": name, "dialogues": len(reasons_found), "mean_turns": dialogues.turns.mean(), **shares})
     return pd.DataFrame(rows)
 
 
 def compare_reward_shares(data: Mapping[str, Dialogues]) -> pd.DataFrame:
-    """Return the share of turns at each true reward in per cent (Table 2), the paper's first: method, -1, -2 … -7."""
+    """Return the share of turns at each true reward in per cent (Table 2), the paper's first: user, -1, -2 … -7."""
     simulated = {name: reward_shares(dialogues).set_index("true")["share"] for name, dialogues in data.items()}
     shares = pd.DataFrame({"paper": pd.Series(REWARD_SHARES), **simulated}).reindex(list(REWARD_SHARES))
     table = 100 * shares.fillna(0.0).T.rename(columns="{:g}".format)
-    return table.rename_axis("method").reset_index()
+    return table.rename_axis("user").reset_index()
 
 
 # -- fits --------------------------------------------------------------------------------------------------

@@ -314,6 +314,23 @@ def describe_noticed(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame | None
     )
 
 
+@as_paragraph
+def describe_biases(audit: Audit) -> Iterator[str]:
+    """Yield a sentence for each bias that could be measured: which judges have it."""
+    biased = audit.list_biased_judges()
+    judges = {bias: join(map(name_of, names or ())) or translate("no judge") for bias, names in biased.items()}
+    if biased["long"] is not None:
+        yield translate("At equal gold labels, longer replies get higher scores from **{long}**.", **judges)
+    if biased["padded"] is not None:
+        yield translate("Empty words added to a reply raise the score given by **{padded}**.", **judges)
+    if biased["placed"] is not None:
+        yield translate("The order of two replies sways **{placed}**.", **judges)
+    if biased["own"] is not None:
+        yield translate("Replies of its own family are preferred by **{own}**.", **judges)
+    if missing := [name_of(f"bias: {bias}") for bias, names in biased.items() if names is None]:
+        yield translate("Not measured: {missing}.", missing=join(missing))
+
+
 @finding("length")
 @as_paragraph
 def describe_length(
