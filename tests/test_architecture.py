@@ -8,6 +8,7 @@ import graphlib
 import importlib
 import importlib.metadata
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -212,6 +213,19 @@ def test_no_text_is_run_as_code():
         for node in nodes(file):
             called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id
             assert called not in ("eval", "exec", "compile"), f"{file.relative_to(PACKAGE)}:{node.lineno}"
+
+
+def test_cells_of_notebooks_are_short():
+    cells = [
+        (notebook.name, "".join(cell["source"]).split("\n"))
+        for notebook in find_bundled("notebooks").glob("*.ipynb")
+        for cell in json.loads(notebook.read_text("utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    long = [
+        (name, lines[0]) for name, lines in cells if len(lines) > 25 and not lines[0].startswith(("import", "from"))
+    ]
+    assert len(cells) > 200 and long == []
 
 
 def test_published_tables_name_their_source():
