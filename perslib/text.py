@@ -8,6 +8,7 @@ all messages.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -142,3 +143,34 @@ def _texts(language: str, own: Path) -> dict[str, str]:
             ids = filter(None, (entry.msgid, entry.msgid_plural))
             texts |= dict.fromkeys(ids, entry.msgstr_plural.get(0, entry.msgstr))
     return texts
+
+
+# -- characters that act or hide ---------------------------------------------------------------------------
+
+# Joiners and variation selectors are left alone: emoji and several scripts need them to be written at all.
+_ACTING = re.compile(
+    "["
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # control characters but for tab and newline
+    "\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
+    "\ud800-\udfff"  # halves of a character, which no file can hold
+    "\U000e0000-\U000e0fff"  # tags and further selectors: invisible copies of ASCII
+    "]"
+)
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-Z\\-_]")
+
+
+def _mark(match: re.Match[str]) -> str:
+    return f"⟨U+{ord(match.group()):04X}⟩"
+
+
+def show_hidden(text: str) -> str:
+    """Return the text with every control, direction and invisible character replaced by a readable mark.
+
+    For people who read a page; what a prompt shows to a model goes through `perslib.prompts.fencing.make_visible`.
+    """
+    return _ACTING.sub(_mark, text.replace("\r\n", "\n"))
+
+
+def remove_ansi(text: str) -> str:
+    """Return the text as a terminal without colours would show it; for tracebacks, which IPython colours."""
+    return _ANSI.sub("", text)

@@ -22,9 +22,9 @@ USE = click.option(
 
 def escape_for_terminal(text: str) -> str:
     """Return the text that is safe for a terminal: control characters are made visible."""
-    from perslib.report.show.words import controls_shown
+    from perslib.text import show_hidden
 
-    return controls_shown(text)
+    return show_hidden(text)
 
 
 def format_costs(table: pd.DataFrame) -> str:

@@ -172,7 +172,7 @@ def compared_replies(corpus: Corpus) -> pd.DataFrame:
 
 
 def reply_sessions(replies: pd.DataFrame) -> pd.Series:
-    """Return the names of the sessions that `split_by_reply` gives to these replies."""
+    """Return the names of the sessions that `by_reply` gives to these replies."""
     return replies["session"] + "/" + replies["turn"].astype(str) + "/" + replies["candidate"].fillna("-")
 
 

@@ -45,8 +45,8 @@ from perslib.llm import Backbone, backbone
 from perslib.memory import Draft, UserMemory
 from perslib.report.page.page import begin
 from perslib.report.show.html import stylesheet
-from perslib.report.show.words import controls_shown, name_of
-from perslib.text import LANGUAGES, translate, using_language
+from perslib.report.show.words import name_of
+from perslib.text import LANGUAGES, show_hidden, translate, using_language
 
 
 @cache
@@ -100,7 +100,7 @@ class CasePanel(widgets.VBox):
         self.corpus = make_field(widgets.Dropdown, "Corpus", width="auto", options=[*here, *((n, n) for n in names)])
         self.language = make_field(widgets.Dropdown, "Language", width="auto", options=list(map(_language, LANGUAGES)))
         users = [u for u in state.corpus.users["user"] if u in state.scenarios]
-        self.user = make_field(widgets.Dropdown, "User", width="auto", options=[(controls_shown(u), u) for u in users])
+        self.user = make_field(widgets.Dropdown, "User", width="auto", options=[(show_hidden(u), u) for u in users])
         self.scenario = make_field(widgets.Dropdown, "Target scenario", width="auto")
         self.system = make_field(widgets.Dropdown, "Memory", width="auto")
         train = set(state.corpus.split().get("train", []))
@@ -164,10 +164,7 @@ class CasePanel(widgets.VBox):
         state, at_once = self.state, needs_no_model(self.state.system)
         others = [user for user in self.others if user != state.user] if state.system == "preferences" else []
         with state.pause_field_events():
-            self.whose.options = [
-                (translate("this user's own"), ""),
-                *((controls_shown(user), user) for user in others),
-            ]
+            self.whose.options = [(translate("this user's own"), ""), *((show_hidden(user), user) for user in others)]
             self.whose.value = ""
         self.whose.layout.display = None if others else "none"
         self.build.layout.display = "none" if at_once else None

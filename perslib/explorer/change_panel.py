@@ -21,8 +21,7 @@ from perslib.llm import Ask
 from perslib.memory import Draft, save_draft
 from perslib.memory.drafts import DraftStatement
 from perslib.paths import workspace
-from perslib.report.show.words import controls_shown
-from perslib.text import mark, translate
+from perslib.text import mark, show_hidden, translate
 
 Edit = Callable[[Draft], Draft]
 #: Points of a statement are dragged in steps of this size.
@@ -231,7 +230,7 @@ class StatementRow(widgets.VBox):
             self.on.value = line.on
             self.points.layout.display = "none" if statement.points is None else None
             self.points.value = round(statement.points or 0.0, 2)
-            self.text.value, self.text.rows = controls_shown(statement.text), _rows(statement.text)
+            self.text.value, self.text.rows = show_hidden(statement.text), _rows(statement.text)
         shown = [translate(text) for text, holds in marks.items() if holds]
         about = {"statement": statement, "evidence": self.state.evidence, "by_hand": line.by_hand}
         self.about.value = render_macro("about", marks=shown, **about)

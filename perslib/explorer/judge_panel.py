@@ -31,11 +31,11 @@ from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import Draft, PreferenceMemory, UserMemory, resolve_citations
 from perslib.report.show.html import conversation_html
-from perslib.report.show.words import beginning, controls_shown, name_of
+from perslib.report.show.words import beginning, name_of
 from perslib.stats import SCORES, Tilted
 from perslib.stats.calibrate.verdicts import COUNTS
 from perslib.studies.why import EDITS
-from perslib.text import mark, translate
+from perslib.text import mark, show_hidden, translate
 
 #: Verdicts of one reply that are kept in view, the newest first.
 KEPT = 8
@@ -83,7 +83,7 @@ class JudgePanel(JudgeButtons):
         options = []
         for session, turn, prefix in zip(targets["session"], targets["turn"], targets["prefix"]):
             asked = prefix[-1]["content"] if prefix and prefix[-1]["role"] == "user" else "–"
-            options.append((f"{session}/{turn}  {controls_shown(beginning(asked))}", (session, int(turn))))
+            options.append((f"{session}/{turn}  {show_hidden(beginning(asked))}", (session, int(turn))))
         with self.state.pause_field_events():
             self.turn.options = options
         self._other_reply()

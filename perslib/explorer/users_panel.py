@@ -19,9 +19,8 @@ from perslib.explorer.user_panel import needs_no_model
 from perslib.judge import LearnedJudge, evaluate
 from perslib.llm import Ask
 from perslib.memory import Statement
-from perslib.report.show.words import controls_shown
 from perslib.stats import with_gold
-from perslib.text import mark, translate
+from perslib.text import mark, show_hidden, translate
 
 #: What the table can be sorted by: column, and whether the largest comes first.
 ORDERS = {
@@ -102,7 +101,7 @@ class UsersPanel(widgets.VBox):
         unknown |= {"error": None} if self._errors is None else {}
         self.rows.children = [
             bar(
-                button(state, "", partial(state.open, row["user"]), description=controls_shown(row["user"])),
+                button(state, "", partial(state.open, row["user"]), description=show_hidden(row["user"])),
                 widgets.HTML(render_macro("rater", row=row | unknown, statements=columns.get(row["user"], []))),
             )
             for row in table.to_dict("records")

@@ -178,7 +178,7 @@ def scores_of_one_judge(verdicts: pd.DataFrame, score: str = SCORE) -> Candidate
     if len(judges) == 1:
         return judges[0]
     if not judges:
-        raise DataError("There are no verdicts", "Score the replies first: perslib.replay.scored.")
+        raise DataError("There are no verdicts", "Score the replies first: perslib.replay.judge_candidates.")
     names = [" on ".join(str(n) for n in of.judged_by.values() if n is not None) for of in judges]
     raise DataError(
         [Problem("verdicts", f"are of several judges: {', '.join(names)}")],

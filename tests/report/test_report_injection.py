@@ -20,7 +20,7 @@ from perslib.report.page.markup import narrative, prose, reply, safe_html
 from perslib.report.page.rendering import output_html
 from perslib.report.show.html import conversation_html, reply_html, table_html
 from perslib.report.show.latex import latex_table
-from perslib.report.show.words import controls_shown, without_ansi
+from perslib.text import remove_ansi, show_hidden
 
 FIXTURES = Path(__file__).parent / "notebooks"
 
@@ -207,7 +207,7 @@ def test_of_a_style_only_harmless_properties_stay(style):
 def test_any_text_is_shown_as_itself_in_a_table(text):
     shown = Elements(table_html(pd.DataFrame({"column": [text]})))
     assert [tag for tag, _ in shown.elements] == ["div", "div", "table", "thead", "tr", "th", "tbody", "tr", "td"]
-    assert controls_shown(text) in shown.text.replace("column", "", 1) or not text
+    assert show_hidden(text) in shown.text.replace("column", "", 1) or not text
 
 
 def test_a_reply_is_set_as_markdown_and_a_request_stays_as_it_was_typed():
@@ -251,10 +251,10 @@ def test_any_printed_text_is_text(text):
 
 def test_controls_shown_leaves_what_people_write():
     written = "naïve 中文 👩‍👩‍👧 ❤️\n\ttab e\u0301"
-    assert controls_shown(written) == written
-    assert controls_shown("a\r\nb\rc") == "a\nb⟨U+000D⟩c"
-    assert controls_shown("\U000e0041\ud800\ufeff") == "⟨U+E0041⟩⟨U+D800⟩⟨U+FEFF⟩"
-    assert without_ansi("\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07") == "red link"
+    assert show_hidden(written) == written
+    assert show_hidden("a\r\nb\rc") == "a\nb⟨U+000D⟩c"
+    assert show_hidden("\U000e0041\ud800\ufeff") == "⟨U+E0041⟩⟨U+D800⟩⟨U+FEFF⟩"
+    assert remove_ansi("\x1b[1;31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07") == "red link"
 
 
 def test_untrusted_styles_of_frames_stay():

@@ -4,7 +4,7 @@
     rows = read_each(lines, reading, SCHEMA, read_conversation)
 
 A record that does not fit the schema, or that its reader refuses, is rejected with its place and the reason; a loader
-receives good records only. Records and tables above a maximum size (`MOST_CHARACTERS_A_RECORD`, `MOST_COLUMNS`) are
+receives good records only. Records and tables above a maximum size (`LONGEST`, `COLUMNS`) are
 refused before they are read.
 """
 

@@ -19,8 +19,7 @@ from urllib.parse import quote
 
 from perslib.report.page.markup import narrative, prose, safe_html
 from perslib.report.show.html import CALLABLE, fill, stylesheet
-from perslib.report.show.words import controls_shown, without_ansi
-from perslib.text import translate, translate_markdown
+from perslib.text import remove_ansi, show_hidden, translate, translate_markdown
 
 _BAR = re.compile(r"\d+%\|.*\|\s*\d+|\d+(it|\S*/\S+)? \[\d\d:\d\d.*\]")
 _WARNING = re.compile(r"^(?P<place>\S.*?:\d+): (?P<kind>\w*Warning): (?P<text>.*)$")
@@ -46,7 +45,7 @@ def output_html(output: Any, numbers: Mapping[Any, int] | None = None) -> str:
 def _stream(text: str, name: str) -> str:
     if name == "stderr":
         return "".join(fill("warning", kind=kind, message=message) for kind, message in warnings_in(text))
-    lines = (line.rstrip().rsplit("\r", 1)[-1] for line in without_ansi(text).replace("\r\n", "\n").split("\n"))
+    lines = (line.rstrip().rsplit("\r", 1)[-1] for line in remove_ansi(text).replace("\r\n", "\n").split("\n"))
     without_bars = "\n".join(line for line in lines if not _BAR.search(line)).strip("\n")
     return fill("pre", kind="stream", text=without_bars) if without_bars.strip() else ""
 
@@ -54,7 +53,7 @@ def _stream(text: str, name: str) -> str:
 def warnings_in(stderr: str) -> list[tuple[str, str]]:
     """Return the Python warnings in a standard error stream, each once: (category, message)."""
     warnings: dict[tuple[str, str], None] = {}
-    lines = iter(without_ansi(stderr).replace("\r", "\n").split("\n"))
+    lines = iter(remove_ansi(stderr).replace("\r", "\n").split("\n"))
     for match in filter(None, map(_WARNING.match, lines)):
         warnings[match["kind"], " ".join([match["text"], *_rest_of_message(lines)])] = None
     return list(warnings)
@@ -77,14 +76,14 @@ def _display(data: Any, metadata: Any) -> str:
     if "text/html" in data:
         # Our own stylesheet is in every output for JupyterLab's sake; the page has it once.
         own = str(data["text/html"]).replace(stylesheet(), "")
-        return f'<div class="output">{safe_html(controls_shown(own))}</div>'
+        return f'<div class="output">{safe_html(show_hidden(own))}</div>'
     for kind in _PICTURES:
         if kind in data:
             return _picture(kind, str(data[kind]), metadata.get(kind, {}))
     if "text/markdown" in data:
-        return f'<div class="output">{prose(controls_shown(str(data["text/markdown"])))}</div>'
+        return f'<div class="output">{prose(show_hidden(str(data["text/markdown"])))}</div>'
     plain = data.get("text/plain")
-    return "" if plain is None else fill("pre", kind="output", text=without_ansi(str(plain)))
+    return "" if plain is None else fill("pre", kind="output", text=remove_ansi(str(plain)))
 
 
 def _picture(kind: str, content: str, size: Any) -> str:
@@ -97,9 +96,9 @@ def _picture(kind: str, content: str, size: Any) -> str:
 def _error(output: Any, numbers: Mapping[Any, int]) -> str:
     # The kernel counted the cell of injected parameters too.
     trace = _IN.sub(
-        lambda cell: f"In[{numbers.get(int(cell[1]), cell[1])}]", without_ansi("\n".join(output["traceback"]))
+        lambda cell: f"In[{numbers.get(int(cell[1]), cell[1])}]", remove_ansi("\n".join(output["traceback"]))
     )
-    return fill("failure", message=without_ansi(f"{output['ename']}: {output['evalue']}"), trace=trace)
+    return fill("failure", message=remove_ansi(f"{output['ename']}: {output['evalue']}"), trace=trace)
 
 
 HERE = Path(__file__).parent

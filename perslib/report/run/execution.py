@@ -20,7 +20,7 @@ from perslib.paths import scratch, workspace
 from perslib.registry import VARIABLE, named_plugins
 from perslib.report.page.rendering import INJECTED, code_number
 from perslib.report.run.plan import Study
-from perslib.report.show.words import controls_shown, without_ansi
+from perslib.text import remove_ansi, show_hidden
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
@@ -175,7 +175,7 @@ def _last_words(log: Path) -> str:
     """Return the last line that the kernel wrote outside of its cells: why it died, if it said so."""
     lines = log.read_text("utf-8", "replace").split("\n") if log.is_file() else []
     words = [line.strip() for line in lines if line.strip() and not line.startswith("[IPKernelApp]")]
-    return controls_shown(without_ansi(words[-1]))[:300] if words else ""
+    return show_hidden(remove_ansi(words[-1]))[:300] if words else ""
 
 
 def _failure(nb: Any, reached: int, error: BaseException | None, last_words: str) -> Failure:
@@ -186,9 +186,9 @@ def _failure(nb: Any, reached: int, error: BaseException | None, last_words: str
     if name := getattr(error, "ename", ""):  # where IPython could not format it, there is no output
         errors.append((name, getattr(error, "evalue", ""), []))
     for ename, evalue, trace in errors[:1]:
-        line, code = _line_in_cell(without_ansi("\n".join(trace)))
-        message = without_ansi(f"{ename}: {evalue}").strip().rstrip(":")
-        return Failure(number, controls_shown(message), line, controls_shown(code))
+        line, code = _line_in_cell(remove_ansi("\n".join(trace)))
+        message = remove_ansi(f"{ename}: {evalue}").strip().rstrip(":")
+        return Failure(number, show_hidden(message), line, show_hidden(code))
     return Failure(number, f"the kernel stopped: {last_words}", kernel_died=True)
 
 

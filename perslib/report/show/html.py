@@ -18,8 +18,8 @@ import pandas as pd
 from perslib.corpus.schema import TURN
 from perslib.report.page.markup import reply
 from perslib.report.show.style import ACCENT, FAINT, RULE, SCORES
-from perslib.report.show.words import beginning, controls_shown, day, format_duration, name_of
-from perslib.text import current_language, plural, show_minus, translate
+from perslib.report.show.words import beginning, day, format_duration, name_of
+from perslib.text import current_language, plural, show_hidden, show_minus, translate
 
 #: Messages of more characters, or more lines, are folded behind "show all".
 FOLD, FOLD_LINES = 900, 20
@@ -46,7 +46,7 @@ def stylesheet() -> str:
 
 def escape(value: object) -> str:
     """Return any value as text that shows as itself on a page."""
-    return html.escape(controls_shown(str(value)))
+    return html.escape(show_hidden(str(value)))
 
 
 #: What every template may call.
@@ -66,7 +66,7 @@ def _templates() -> Any:
     from markupsafe import Markup
 
     def show_controls(value: object) -> object:
-        return controls_shown(value) if type(value) is str else value
+        return show_hidden(value) if type(value) is str else value
 
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "template"),
@@ -162,7 +162,7 @@ def reply_html(text: str) -> str:
 
 
 def _fold_text(text: str, kind: str, form: Callable[[str], str]) -> str:
-    shown = controls_shown(text).strip("\n")
+    shown = show_hidden(text).strip("\n")
     if not shown.strip():
         return f'<div class="pl-text pl-empty">{translate("(empty message)")}</div>'
     body = f'<div class="{kind}" dir="auto">{form(shown)}</div>'
@@ -256,7 +256,7 @@ def _class(column: pd.Series) -> str:
 def cell_texts(frame: pd.DataFrame, digits: int = 2) -> list[list[str]]:
     """Return what the cells say, column by column."""
     return [
-        [unbroken(controls_shown(cell(value, digits, column))) for value in frame.iloc[:, i]]
+        [unbroken(show_hidden(cell(value, digits, column))) for value in frame.iloc[:, i]]
         for i, column in enumerate(frame.columns)
     ]
 
@@ -264,7 +264,7 @@ def cell_texts(frame: pd.DataFrame, digits: int = 2) -> list[list[str]]:
 def table_html(frame: pd.DataFrame, caption: str = "", digits: int = 2) -> str:
     """Return a frame as a table whose every cell is text; wide ones scroll in their own box, long ones can be sorted."""
     kinds = [_class(frame.iloc[:, i]) for i in range(frame.shape[1])]
-    heads = [(kind, controls_shown(header_of(column))) for kind, column in zip(kinds, frame.columns)]
+    heads = [(kind, show_hidden(header_of(column))) for kind, column in zip(kinds, frame.columns)]
     rows = [list(zip(kinds, texts)) for texts in zip(*cell_texts(frame, digits))]
     places = [*map(_place_of, frame.to_dict("records"))] if {*TURN} <= {*frame.columns} else [""] * len(frame)
     marks = {"pl-sortable": len(frame) >= SORTABLE, "pl-dense": frame.shape[1] >= DENSE}

@@ -16,8 +16,7 @@ import pandas as pd
 
 from perslib.paths import read_toml
 from perslib.report.show.html import cell_texts, header_of, is_numeric
-from perslib.report.show.words import controls_shown
-from perslib.text import translate
+from perslib.text import show_hidden, translate
 
 _ACTING = re.compile(r"[A-Za-z][\u0300-\u036f]+|-(?=-)|[\\&%$#_{}<>|~^\n\t]|[^\x00-\x7f]")
 #: Up to so many columns: the size of type, and that of intervals.
@@ -31,7 +30,7 @@ _INTERVAL = re.compile(r" (\[[^\]]*,~[^\]]*\])")
 
 def escape_latex(text: str) -> str:
     """Return the text that LaTeX sets as it stands, whatever it holds."""
-    return _ACTING.sub(lambda match: _set(match[0]), controls_shown(text))
+    return _ACTING.sub(lambda match: _set(match[0]), show_hidden(text))
 
 
 @cache
@@ -95,7 +94,7 @@ def _cell(text: str, small: str = "") -> str:
 
 def _head(text: str, kind: str, below: list[str]) -> str:
     """Return the head of a column, broken into lines where it is wider than what stands below it."""
-    lines = textwrap.wrap(controls_shown(text), max([8, *map(len, below)]), break_long_words=False)
+    lines = textwrap.wrap(show_hidden(text), max([8, *map(len, below)]), break_long_words=False)
     if len(lines) < 2:
         return _cell(text)
     stacked = r" \\ ".join(map(_cell, lines))

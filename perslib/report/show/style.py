@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perslib.errors import DataError, Problem
-from perslib.report.show.words import controls_shown, name_of
+from perslib.report.show.words import name_of
+from perslib.text import show_hidden
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,7 +125,7 @@ def escape_figure_text(text: object, longest: int = 36) -> str:
     order mark, which matplotlib fails at), is a ▯.
     """
     shown = " ".join(str(text).split())
-    shown = "".join(c if ord(c) in _drawable() and controls_shown(c) == c else "▯" for c in shown)
+    shown = "".join(c if ord(c) in _drawable() and show_hidden(c) == c else "▯" for c in shown)
     shown = shown if len(shown) <= longest else shown[: longest - 1] + "…"
     return shown.replace("$", r"\$")
 

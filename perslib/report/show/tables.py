@@ -54,7 +54,7 @@ def _by_rule(frame: pd.DataFrame, name: str) -> Any:
 def widen(frame: pd.DataFrame, rows: Sequence[str], columns: str, x: str = "value", **form: Any) -> pd.DataFrame:
     """Return a row for each combination of `rows` and a column for each value of `columns`, holding the estimates `x`.
 
-    All stand in the order of their first appearance; what is missing is `–`. `form` are the options of `interval`.
+    All stand in the order of their first appearance; what is missing is `–`. `form` are the options of `format_as_interval`.
     """
     cells = frame.assign(cell=format_as_interval(**form)(frame, x) if f"{x}_low" in frame else _by_rule(frame, x))
     keys = list(dict.fromkeys(cells[list(rows)].itertuples(index=False, name=None)))

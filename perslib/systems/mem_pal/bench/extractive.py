@@ -39,7 +39,7 @@ DISLIKED: dict[str, list[str]] = read_toml(__file__, "extractive.toml")
 
 
 class Extractive:
-    """What `run_tasks` and `grade_answers` take for a backbone, where nobody is asked."""
+    """What `run` and `grade_answers` take for a backbone, where nobody is asked."""
 
     name = model = "extractive"
 

@@ -171,7 +171,7 @@ def win_tie_lose(pairs: pd.DataFrame, seed: int = SEED) -> pd.DataFrame:
 def agreement_with_people(pairs: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
     """Return the table 11: what the judge and people say of the same pairs, one row a dimension.
 
-    `people` is what `voted` makes of the votes. Columns: method, other, dimension, judge_win … people_lose, topics (both
+    `people` is what `find_majority_votes` makes of the votes. Columns: method, other, dimension, judge_win … people_lose, topics (both
     have an outcome), kappa (Fleiss, over topics that both decide), kappa_low and kappa_high (over users), decided.
     """
     if "other" not in people and pairs["other"].nunique() > 1:

@@ -110,7 +110,7 @@ COLUMNS = (
 
 @dataclass
 class Construction:
-    """What a construction gave. `cases` are in the columns of `perslib.systems.uxbench.bench.from_frame`, with their annotations."""
+    """What a construction gave. `cases` are in the columns of `perslib.systems.uxbench.bench.make_cases`, with their annotations."""
 
     cases: pd.DataFrame
     rejects: list[Rejection]

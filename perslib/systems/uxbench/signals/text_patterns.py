@@ -3,7 +3,7 @@ r"""What is here only for speed; `tests/systems/uxbench/test_signals_properties.
 `Patterns` says in one pass over a text which of many regular expressions can match it. Most messages contain nothing
 that a cue matches, and trying hundreds of cues with `re` costs more than all the rest of mining. RE2 joins the patterns
 into one automaton that reads each byte once; only those that it finds are tried with `re`. RE2 has no lookarounds, and
-its `\w` and `\s` are ASCII: so it is given a looser pattern than `re` (`loosened`), never a narrower one.
+its `\w` and `\s` are ASCII: so it is given a looser pattern than `re` (`loosen_pattern`), never a narrower one.
 
 `counts` counts characters and words of many texts: they are joined, each character is looked up in a table of classes,
 and sums between the joints are the counts. Finding them with `re` takes twenty times as long, and mining twice as long.

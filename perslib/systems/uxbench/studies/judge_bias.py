@@ -18,7 +18,7 @@ from perslib.judge.asking.labels import SCORES
 from perslib.judge.evaluate import evaluate, select_blocks
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
-from perslib.replay import judge_candidates as replay_scored
+from perslib.replay import judge_candidates
 from perslib.replay.candidates import family_of
 from perslib.report.show.tables import show_estimate
 from perslib.report.show.words import name_of
@@ -125,7 +125,7 @@ def audit_judges(
         if judge.inputs.model:
             scored = verdicts[-1].drop(columns="candidate").merge(gold, on=TURN)
             if len(rated):
-                family_verdicts = replay_scored(judge, corpus, rated, backbone, **again)
+                family_verdicts = judge_candidates(judge, corpus, rated, backbone, **again)
                 with_gold = family_verdicts.merge(rated[["candidate", *TURN, "gold"]], on=["candidate", *TURN])
                 scored = pd.concat([scored, with_gold], ignore_index=True)
             own_family.append(measure_own_family(scored, family))
