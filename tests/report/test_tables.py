@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from perslib.report.show.html import cell
+from perslib.report.show.html import cell, is_numeric
 from perslib.report.show.tables import (
     bounds,
     format_as,
@@ -86,6 +86,11 @@ def test_a_shown_cell_knows_its_numbers():
     assert show_estimate(FRAME.iloc[0], "r", 2) == one == show_estimate(FRAME.to_dict("records")[0], "r", 2)
     assert [show_p(p) for p in (0.0004, 0.0123, float("nan"))] == ["p < 0.001", "p = 0.012", "p = –"]
     assert (one + "*").numbers["_mark"] == "*" and str(one + "*").endswith("]*")
+
+
+def test_numbers_alone_are_set_flush_right():
+    table = format_table(FRAME, "judge", "turns", "r", p=p_value("r"), share=format_as("{:.0%}", "r"))
+    assert [name for name in table if is_numeric(table[name])] == ["turns", "p", "share"]
 
 
 def test_labels_are_of_the_page_s_language_and_frames_stay_as_they_are():

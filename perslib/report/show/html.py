@@ -29,6 +29,7 @@ SORTABLE = 12
 #: A score this near to a whole one would be written as that, with zeros.
 _WHOLE = 0.005
 _INTERVAL = re.compile(r"\[[−-]?[\d.]+, [−-]?[\d.]+\]")
+_NUMBER = re.compile(r"([<+−] ?)?[\d.,]+ ?%?|–")
 #: So many columns stand closer together, so that a table of judges and metrics fits the page.
 DENSE = 7
 #: Columns whose cells are labels that have a name in each language; all other text stays as it is.
@@ -238,9 +239,11 @@ def unbroken(text: str) -> str:
 
 
 def is_numeric(column: pd.Series) -> bool:
-    """Return whether a column holds numbers only, so that it is set flush right."""
+    """Return whether a column holds numbers only, formatted or not, so that it is set flush right."""
     known = column.dropna()
-    return len(known) > 0 and pd.api.types.is_numeric_dtype(known.infer_objects())
+    if not len(known) or pd.api.types.is_numeric_dtype(known.infer_objects()):
+        return len(known) > 0
+    return all(hasattr(value, "numbers") and _NUMBER.fullmatch(str(value)) for value in known)
 
 
 def _class(column: pd.Series) -> str:

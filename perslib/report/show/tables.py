@@ -84,11 +84,14 @@ def format_as_number(value: str = "", digits: int = 2) -> Form:
 
 
 def _deviation(frame: pd.DataFrame, name: str) -> list[FormattedCell]:
-    """Return a mean with its standard deviation, `0.36 ± 0.05`, where that is known."""
+    """Return a mean with its standard deviation, `0.36 ± 0.05`, where that is known and does not read as zero."""
 
     def cell(mean: float, std: float) -> FormattedCell:
         alone = with_interval(mean, digits=2)
-        return alone if np.isnan(std) else FormattedCell(f"{alone} ± {std:.2f}", mean, std=std)
+        if np.isnan(std):
+            return alone
+        spread = f"{std:.2f}"
+        return FormattedCell(f"{alone} ± {spread}" if float(spread) else str(alone), mean, std=std)
 
     return [cell(*row) for row in frame[[name, f"{name}_std"]].to_numpy(float)]
 
