@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import graphlib
 import importlib
 import importlib.metadata
@@ -13,7 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
-from functools import cache, reduce
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -236,35 +235,6 @@ def test_published_tables_name_their_source():
         assert table.read_text("utf-8").startswith("# "), f"{table} does not say in its first line where it is from"
         frame = read_csv(str(table), table.name)
         assert len(frame) and not frame.columns.str.startswith("Unnamed").any(), table
-
-
-def _resolves(name: str) -> bool:
-    parts = name.split(".")
-    for end in range(len(parts), 0, -1):
-        with contextlib.suppress(ImportError):
-            found = importlib.import_module(".".join(parts[:end]))
-            return reduce(lambda here, part: getattr(here, part, None), parts[end:], found) is not None
-    return False
-
-
-@pytest.mark.system("mem_pal", "deus", "uxbench")
-def test_documents_and_docstrings_name_what_there_is():
-    root, named = PACKAGE.parent, set()
-    for file in (*root.glob("*.md"), *root.glob("docs/*.md"), *root.glob("*/README.md")):
-        text = file.read_text("utf-8")
-        if file.name == "CHANGELOG.md":
-            continue
-        for place, names in re.findall(r"^from (perslib[\w.]*) import \(?([\w,\s]+?)\)?$", text, flags=re.M):
-            named |= {f"{place}.{name}" for name in re.findall(r"\w+", names)}
-        named |= set(re.findall(r"\bperslib(?:\.[A-Za-z_]\w*)+(?!\.?[\w*])", text))
-        if file == DOCUMENT:
-            table = text.partition("| question | function of `perslib.stats` |")[2].partition("\n\n")[0]
-            named |= {f"perslib.stats.{name}" for name in re.findall(r"`(\w+)`", table)}
-    for module in MODULES:
-        named |= set(re.findall(r"\bperslib(?:\.[A-Za-z_]\w*)+", module.read_text("utf-8")))
-    named -= {"perslib.cites", "perslib.methods", "perslib.mplstyle"}  # keys of a notebook's metadata, and a file
-    named = {name for name in named if not name.endswith((".md", ".py", ".toml"))}
-    assert len(named) > 500 and [name for name in sorted(named) if not _resolves(name)] == []
 
 
 def test_the_first_names_are_at_the_top_and_importing_it_loads_nothing():
