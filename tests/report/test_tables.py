@@ -16,6 +16,7 @@ from perslib.report.show.tables import (
     p_value,
     show_estimate,
     show_p,
+    show_range,
     with_interval,
 )
 from perslib.text import show_minus, translate, using_language
@@ -84,6 +85,8 @@ def test_a_shown_cell_knows_its_numbers():
     one = format_table(FRAME)["r"][0]
     assert one.numbers == {"": 0.36, "_low": 0.3, "_high": 0.414} and one == "0.36 [0.30, 0.41]"
     assert show_estimate(FRAME.iloc[0], "r", 2) == one == show_estimate(FRAME.to_dict("records")[0], "r", 2)
+    assert [show_range(FRAME[name], 1) for name in ("turns", "share")] == ["7.0 to 12.0", "0.3 to 1.0"]
+    assert show_range(pd.Series([0.9999, 1.0])) == "1.00"
     assert [show_p(p) for p in (0.0004, 0.0123, float("nan"))] == ["p < 0.001", "p = 0.012", "p = –"]
     assert (one + "*").numbers["_mark"] == "*" and str(one + "*").endswith("]*")
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.report.show.words import name_of
-from perslib.text import show_minus
+from perslib.text import show_minus, translate
 
 #: Gives the cells of a column from the frame and the column's head.
 Form = Callable[[pd.DataFrame, str], Any]
@@ -222,6 +222,12 @@ def show_estimate(row: Mapping[Any, Any] | pd.Series, name: str = "value", digit
     """Return the estimate of this name in a row, with its interval."""
     value, low, high = (float(row[f"{name}{end}"]) for end in ("", "_low", "_high"))
     return with_interval(value, low, high, digits)
+
+
+def show_range(values: pd.Series, digits: int = 2) -> str:
+    """Return from where to where values go, `0.95 to 0.97`; one number where both ends read alike."""
+    low, high = (format_number(end, digits) for end in (values.min(), values.max()))
+    return low if low == high else translate("{low} to {high}", low=low, high=high)
 
 
 def show_p(p: float) -> str:
