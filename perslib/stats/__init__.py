@@ -6,8 +6,6 @@
     ppi_mean(gold, judged, judged_unlabelled, cluster=users, cluster_unlabelled=others)
     users_needed(differences)           # users × turns that tell two candidates apart
     fit_conformal(held_out, alpha=0.1)  # sets of scores that hold a new user's true one nine times in ten
-    measure_verdicts(verdicts)          # verdicts of good and bad: accuracy, d′ and criterion, with intervals
-    own_family_gaps(shares, families)   # does a judge prefer its own family?
 
 Gold labels meet verdicts in `agreement` and `with_gold`, and nowhere else.
 """
@@ -17,7 +15,7 @@ from perslib.stats.agreement.judges import agreement, agreement_between
 from perslib.stats.agreement.metrics import METRICS, measure
 from perslib.stats.agreement.raters import cohen, cohen_under, fleiss, krippendorff, raters_agreement
 from perslib.stats.agreement.reasons import reason_agreement, reason_confusion, reason_pairs
-from perslib.stats.agreement.reliability import reliability
+from perslib.stats.agreement.reliability import calibration_bins, reliability
 from perslib.stats.calibrate.conformal import coverage, fit_conformal
 from perslib.stats.calibrate.isotonic import fit_isotonic
 from perslib.stats.calibrate.ordinal import fit_ordinal
@@ -27,17 +25,11 @@ from perslib.stats.calibrate.tilt import Tilted, fit_tilt
 from perslib.stats.calibrate.user_scale import SCORES, Ties, to_scale
 from perslib.stats.calibrate.verdicts import calibrate_verdicts, fallbacks, histories
 from perslib.stats.compare.best_reply import measure_best_replies
-from perslib.stats.compare.bradley_terry import bradley_terry
-from perslib.stats.compare.choices import order_effects, preferences
-from perslib.stats.compare.length import length_audit
-from perslib.stats.compare.own_family import centre_doubly, own_family_gaps, own_family_preference
+from perslib.stats.compare.own_family import own_family_preference
 from perslib.stats.compare.paired import compare_paired, mcnemar
-from perslib.stats.compare.power import Components, cases_needed, estimate_components, power_of, users_needed
+from perslib.stats.compare.power import Components, estimate_components, power_of, users_needed
 from perslib.stats.compare.rank_sets import rank_sets, rank_sets_of_shares
 from perslib.stats.compare.user_preferences import compare_user_preferences
-from perslib.stats.detect.detection import compare_auroc, detection, escapes, measure_verdicts
-from perslib.stats.detect.probabilities import calibration_bins, reward_numbers, selective_risk
-from perslib.stats.detect.thresholds import at_learned_threshold, best_threshold
 from perslib.stats.ppi import (
     FEWEST_LABELLED,
     MeanEstimate,
@@ -86,24 +78,16 @@ __all__ = [
     "UserSums",
     "agreement",
     "agreement_between",
-    "at_learned_threshold",
-    "best_threshold",
-    "bradley_terry",
     "calibrate_verdicts",
     "calibration_bins",
-    "cases_needed",
-    "centre_doubly",
     "classical_mean",
     "cohen",
     "cohen_under",
-    "compare_auroc",
     "compare_paired",
     "compare_user_preferences",
     "correlation",
     "coverage",
-    "detection",
     "disagreements",
-    "escapes",
     "estimate",
     "estimate_components",
     "fallbacks",
@@ -121,22 +105,17 @@ __all__ = [
     "joint_sign_flip",
     "krippendorff",
     "leave_out",
-    "length_audit",
     "mcnemar",
     "mean_by",
     "measure",
     "measure_best_replies",
-    "measure_verdicts",
     "of_turns",
-    "order_effects",
-    "own_family_gaps",
     "own_family_preference",
     "pearson_from_moments",
     "power_of",
     "ppi_difference",
     "ppi_mean",
     "ppi_of_sums",
-    "preferences",
     "rank_sets",
     "rank_sets_of_shares",
     "raters_agreement",
@@ -146,8 +125,6 @@ __all__ = [
     "reason_pairs",
     "reliability",
     "resample_users",
-    "reward_numbers",
-    "selective_risk",
     "sign_flip",
     "to_scale",
     "users_needed",

@@ -21,7 +21,7 @@ from perslib.replay import (
     mark_unanswered,
     summarize_rank_sets,
 )
-from perslib.stats.detect.detection import auroc_under
+from perslib.stats.agreement.auroc import auroc_under
 
 
 @pytest.fixture(scope="module", params=["zh", "en"])

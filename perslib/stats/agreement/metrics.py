@@ -20,8 +20,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from perslib.errors import check_names
+from perslib.stats.agreement.auroc import auroc_under
 from perslib.stats.calibrate.user_scale import to_scale
-from perslib.stats.detect.detection import auroc_under
 from perslib.stats.resample.agreement_sums import AgreementSums, WeightedSums
 from perslib.stats.resample.leave_one_out import Bools, Floats, Scale, drop_if_few, ratio
 from perslib.stats.resample.leave_one_out import pearson_from_moments as correlate_moments

@@ -1,7 +1,7 @@
 """Judging user experience from what users do, and how judges err at it (UXBench).
 
 verdicts = judge_each_case(UXJudge(PromptSettings("zh")), cases, backbone)    # good or bad; what could not be read is counted
-perslib.stats.measure_verdicts(verdicts)                      # accuracy, d′ and criterion, with intervals
+measure_verdicts(verdicts)                                    # (.statistics) accuracy, d′ and criterion, with intervals
 topics_of(cases)                                              # scenario, intent and domain of each, by rules or a model
 position_audit(judge, pairs_of(replies, 40), corpus)          # what does the order do, for any judge
 Reward().learn(lessons_of(corpus))                            # how likely is a reply to be liked: learned, calibrated

@@ -13,8 +13,8 @@ from perslib.corpus import Block, Corpus, load
 from perslib.errors import DataError, PerslibError
 from perslib.judge import Computed, Constant, evaluate, select_blocks
 from perslib.llm import Answer, Request
-from perslib.stats import length_audit
 from perslib.systems.uxbench.bench import PairJudge, pad_reply, padding_audit, pairs_of, position_audit
+from perslib.systems.uxbench.statistics import length_audit
 
 
 class ByLength(Computed):

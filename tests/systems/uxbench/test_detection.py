@@ -9,27 +9,29 @@ from scipy import stats
 
 from perslib.errors import DataError, UnknownName
 from perslib.stats import (
-    at_learned_threshold,
-    best_threshold,
     calibration_bins,
-    cases_needed,
     cohen,
-    compare_auroc,
     compare_paired,
-    detection,
-    escapes,
     krippendorff,
     mcnemar,
-    measure_verdicts,
     rank_sets_of_shares,
     raters_agreement,
-    reward_numbers,
     wilson,
 )
 from perslib.stats.agreement.raters import count_ratings, gwet
 from perslib.stats.compare.paired import compare_unpaired
-from perslib.stats.detect.probabilities import probability_metrics
 from perslib.systems.uxbench.bench import REWARD_MODEL, read_ux_table
+from perslib.systems.uxbench.statistics import (
+    at_learned_threshold,
+    best_threshold,
+    cases_needed,
+    compare_auroc,
+    detection,
+    escapes,
+    measure_verdicts,
+    reward_numbers,
+)
+from perslib.systems.uxbench.statistics.probabilities import probability_metrics
 
 # -- published tables ----------------------------------------------------------------------------------------
 
@@ -263,7 +265,7 @@ def test_brier_falls_apart_into_its_parts():
     gold = np.where(rng.random(5000) < p, 1, -1)
     found = probability_metrics(gold, p)
     assert found["reliability"] - found["resolution"] + found["uncertainty"] == pytest.approx(found["brier"])
-    assert found["ece"] < 0.02 and calibration_bins(gold, p)["cases"].sum() == 5000
+    assert found["ece"] < 0.02 and calibration_bins(gold == 1, p)["cases"].sum() == 5000
 
 
 def test_a_threshold_gives_back_what_the_criterion_took():

@@ -18,8 +18,8 @@ from perslib.judge.scope import choose_scope
 from perslib.replay.candidates import family_of
 from perslib.report import begin
 from perslib.report.show import plots
-from perslib.stats import bradley_terry, order_effects, own_family_gaps, preferences
 from perslib.systems.uxbench.bench import REWARD_MODEL, compare_with_best_baseline, families, read_ux_table
+from perslib.systems.uxbench.statistics import bradley_terry, order_effects, own_family_gaps, preferences
 from perslib.systems.uxbench.studies import judge_bias as study
 from perslib.systems.uxbench.studies import published_bias
 

@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 from perslib.errors import DataError
-from perslib.stats import bradley_terry, centre_doubly, order_effects, own_family_gaps, preferences
-from perslib.stats.compare.choices import exact_test
-from perslib.stats.compare.own_family import permutation_test
 from perslib.systems.uxbench.bench import families, read_ux_table
+from perslib.systems.uxbench.statistics import bradley_terry, centre_doubly, order_effects, own_family_gaps, preferences
+from perslib.systems.uxbench.statistics.choices import exact_test
+from perslib.systems.uxbench.statistics.own_family_gaps import permutation_test
 
 FAMILY = {
     "A1": "A",

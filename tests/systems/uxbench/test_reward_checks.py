@@ -11,14 +11,15 @@ from reward_made import made
 from sklearn.metrics import roc_auc_score
 
 from perslib.errors import DataError
-from perslib.stats import compare_auroc, resample_users, reward_numbers, selective_risk
-from perslib.stats.detect.abstention import Abstention, fit_abstention
-from perslib.stats.detect.calibration import fit_calibration
-from perslib.stats.detect.detection import auroc_under
-from perslib.stats.detect.thresholds import cheapest_threshold
+from perslib.stats import resample_users
+from perslib.stats.agreement.auroc import auroc_under
 from perslib.systems.uxbench.reward.features import BucketWeights, count_buckets
 from perslib.systems.uxbench.reward.linear import WordBackend
 from perslib.systems.uxbench.reward.model import Reward, audit_swapped_replies
+from perslib.systems.uxbench.statistics import compare_auroc, reward_numbers, selective_risk
+from perslib.systems.uxbench.statistics.abstention import Abstention, fit_abstention
+from perslib.systems.uxbench.statistics.calibration import fit_calibration
+from perslib.systems.uxbench.statistics.thresholds import cheapest_threshold
 from perslib.systems.uxbench.tasks.baselines import judge_with_baselines, out_of_fold
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 from scripted import Scripted
 
-from perslib import stats
 from perslib.corpus import load
 from perslib.errors import NotEnough
 from perslib.judge import UserMean
@@ -21,6 +20,7 @@ from perslib.prompts import PromptSettings
 from perslib.report.show.tables import translate_value
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.construction import REASONS
+from perslib.systems.uxbench.statistics import compare_auroc, escapes
 from perslib.systems.uxbench.studies import ux_bench as study
 from perslib.systems.uxbench.studies import ux_bench_replies as parts
 from perslib.systems.uxbench.studies import ux_bench_signals as signals
@@ -232,7 +232,7 @@ def test_judges_beside_the_wall(bench):
 
 def test_neutral_is_a_way_out():
     scored = pd.DataFrame({"judge": "learned", "gold": [-1, -1, 1], "said": [-1, 1, 1], "score": [2.0, 3.0, 4.5]})
-    out = stats.escapes(study.allow_neutral(pd.DataFrame(), scored.astype({"gold": "Int64", "said": "Int64"})))
+    out = escapes(study.allow_neutral(pd.DataFrame(), scored.astype({"gold": "Int64", "said": "Int64"})))
     assert out.set_index("side").loc["bad", "neutral_percent"] == 50
 
 
@@ -259,7 +259,7 @@ def test_recorded_replies_are_scored_by_a_model_that_has_not_seen_the_user(world
 
 @pytest.mark.sample
 def test_the_reward_model_gives_account(rewards, bench):
-    against = stats.compare_auroc(pd.concat([bench.verdicts.query("judge == 'reward'"), bench.wall]))
+    against = compare_auroc(pd.concat([bench.verdicts.query("judge == 'reward'"), bench.wall]))
     assert against["judge"].iloc[0] == "reward" and against["auroc"].iloc[0] > 0.6
     assert np.isnan(against["ahead"].iloc[0]) and against["ahead"].iloc[1:].notna().all()
     own = rewards.select_unseen(bench.cases, 0)

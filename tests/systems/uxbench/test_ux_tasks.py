@@ -17,7 +17,6 @@ from perslib.judge import Computed, Constant, Generic, JudgeSettings, Personal, 
 from perslib.llm import Answer, Request
 from perslib.memory import ScoreCountSystem
 from perslib.prompts import PromptSettings
-from perslib.stats import measure_verdicts
 from perslib.systems.uxbench.bench import (
     Case,
     Generation,
@@ -38,6 +37,7 @@ from perslib.systems.uxbench.bench import (
     sample_shots,
     strategy_gains,
 )
+from perslib.systems.uxbench.statistics import measure_verdicts
 
 TALK = ({"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."})
 

@@ -38,12 +38,12 @@ from perslib.llm import Ask
 from perslib.llm.request import Message, digest
 from perslib.model_files import load_model, save_model
 from perslib.stats import SEED
-from perslib.stats.detect.abstention import Abstention, fit_abstention
-from perslib.stats.detect.calibration import Calibration, Kind, fit_calibration
-from perslib.stats.detect.probabilities import probability_metrics
-from perslib.stats.detect.thresholds import best_threshold, cheapest_threshold, verdict_of
 from perslib.systems.uxbench.reward.linear import Backend, EmbeddingBackend, WordBackend
 from perslib.systems.uxbench.reward.lora import Lora
+from perslib.systems.uxbench.statistics.abstention import Abstention, fit_abstention
+from perslib.systems.uxbench.statistics.calibration import Calibration, Kind, fit_calibration
+from perslib.systems.uxbench.statistics.probabilities import probability_metrics
+from perslib.systems.uxbench.statistics.thresholds import best_threshold, cheapest_threshold, verdict_of
 from perslib.systems.uxbench.tasks.cases import Case, case_weights, goods, lessons_of, owners, select_labelled_cases
 from perslib.systems.uxbench.tasks.judging import COLUMNS
 

@@ -25,6 +25,7 @@ from perslib.report.show.words import name_of
 from perslib.studies.shared import finding
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.bench import PairJudge
+from perslib.systems.uxbench.statistics import length_audit
 from perslib.text import as_paragraph, join, translate
 
 #: Baselines that are shown next to the judges of a corpus.
@@ -134,7 +135,7 @@ def audit_judges(
     quality, slopes = pd.DataFrame(columns=QUALITY_COLUMNS), pd.DataFrame(columns=SLOPE_COLUMNS)
     if verdicts:
         all_verdicts = pd.concat(verdicts, ignore_index=True)
-        slopes_all = stats.length_audit(all_verdicts, rated_turns)
+        slopes_all = length_audit(all_verdicts, rated_turns)
         slopes = slopes_all.loc[slopes_all["turns"] >= FEWEST_REPLIES, SLOPE_COLUMNS]
         try:
             quality = _measure_quality(all_verdicts, corpus, seed)
@@ -234,7 +235,7 @@ def sum_up_bias(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[st
     in `padding_audit`) for a judge that asks no model, because further questions to a model have a cost.
     """
     measures: dict[str, Any] = {}
-    slopes = stats.length_audit(verdicts.drop(columns="candidate", errors="ignore"), corpus)
+    slopes = length_audit(verdicts.drop(columns="candidate", errors="ignore"), corpus)
     if len(slopes) and slopes["turns"].iloc[0] >= FEWEST_REPLIES:
         measures |= slopes.iloc[0].filter(like="at_equal_gold").to_dict()
     if not judge.inputs.model:

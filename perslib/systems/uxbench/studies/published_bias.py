@@ -13,6 +13,7 @@ from perslib import stats
 
 #: Tasks of Table 3 by the column with their percentage.
 from perslib.systems.uxbench.bench import CASES, REWARD_MODEL, families, read_ux_table
+from perslib.systems.uxbench.statistics import cases_needed, detection
 
 #: Tasks of Table 3 by the column with their percentage.
 TASKS = {"accuracy": "UX Judge", "eval_good": "UX Eval", "recovery_good": "UX Recovery"}
@@ -49,7 +50,7 @@ def measure_sensitivity() -> pd.DataFrame:
     columns = ["model", "family", "accuracy", "good_acc", "bad_acc"]
     table = stats.with_wilson(read_ux_table("table3")[columns], "accuracy", CASES["accuracy"])
     n_good, n_bad = CASES["good_acc"], CASES["bad_acc"]
-    detected = stats.detection(table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good)
+    detected = detection(table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good)
     reach = 1.96 * detected.d_prime_se
     return table.assign(
         positive_bias=table["good_acc"] - table["bad_acc"],
@@ -174,7 +175,6 @@ def compute_sample_sizes() -> pd.DataFrame:
     """Return the number of cases that separate two judges on the same cases, at 80 % power."""
     rhos = {f"rho_{100 * r:.0f}": r for r in (0.0, 0.5, 0.8)}
     rows = [
-        {"points": n, **{name: stats.cases_needed(n, correlation=r) for name, r in rhos.items()}}
-        for n in (1, 2, 3, 5, 10)
+        {"points": n, **{name: cases_needed(n, correlation=r) for name, r in rhos.items()}} for n in (1, 2, 3, 5, 10)
     ]
     return pd.DataFrame(rows)

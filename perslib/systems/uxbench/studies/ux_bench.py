@@ -18,7 +18,7 @@ from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_model
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.report.show.tables import show_estimate
-from perslib.stats import SEED, Resamples, compare_auroc
+from perslib.stats import SEED, Resamples
 from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.agreement_sums import AgreementSums
 from perslib.systems.uxbench import bench as ux
@@ -32,6 +32,7 @@ from perslib.systems.uxbench.construction import (
 from perslib.systems.uxbench.loaders.logs import Source
 from perslib.systems.uxbench.signals import SignalSettings, behavioural
 from perslib.systems.uxbench.signals.model import DEFAULT
+from perslib.systems.uxbench.statistics import compare_auroc
 from perslib.systems.uxbench.studies.published_bias import measure_sensitivity
 from perslib.systems.uxbench.tasks.judging import SHOTS, Strategy
 

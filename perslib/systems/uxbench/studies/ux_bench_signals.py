@@ -16,7 +16,7 @@ from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.report.show.tables import translate_value
-from perslib.stats import SEED, Resamples, compare_auroc, correlation, floats, of_turns, with_wilson
+from perslib.stats import SEED, Resamples, correlation, floats, of_turns, with_wilson
 from perslib.systems.uxbench.bench import name_turns, read_ux_table
 from perslib.systems.uxbench.signals import (
     NEGATIVE,
@@ -30,6 +30,7 @@ from perslib.systems.uxbench.signals import (
     weak_labels,
 )
 from perslib.systems.uxbench.signals.model import DEFAULT
+from perslib.systems.uxbench.statistics import compare_auroc
 from perslib.systems.uxbench.tasks.answers import FEWEST_CASES
 from perslib.text import as_paragraph, join, translate
 

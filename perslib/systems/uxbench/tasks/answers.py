@@ -26,7 +26,7 @@ from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.llm.request import Message
 from perslib.prompts import PromptSettings, prompt
 from perslib.stats import Resamples, wilson
-from perslib.stats.detect.detection import check_labels
+from perslib.systems.uxbench.statistics.detection import check_labels
 from perslib.systems.uxbench.tasks.cases import Case
 from perslib.systems.uxbench.tasks.judging import judge_each_case
 

@@ -1,4 +1,4 @@
-"""One call tells whether a judge goes by place or by length, for any judge of the library; see also `perslib.stats.length_audit`.
+"""One call tells whether a judge goes by place or by length, for any judge of the library; see also `perslib.systems.uxbench.statistics.length_audit`.
 
     position_audit(judge, pairs_of(corpus.extras["candidates"], 40), corpus, backbone)
     padding_audit(judge, corpus, backbone)
@@ -26,7 +26,8 @@ from perslib.judge.evaluate import fit_judge as fit_judge
 from perslib.judge.evaluate import judge_blocks, select_blocks
 from perslib.llm import Backbone
 from perslib.prompts import read_phrases
-from perslib.stats import SEED, Resamples, floats, order_effects
+from perslib.stats import SEED, Resamples, floats
+from perslib.systems.uxbench.statistics import order_effects
 
 _PAIR = [*TURN, "a", "b", "reply_a", "reply_b"]
 
@@ -62,7 +63,7 @@ def choices_on(
     fit: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Return the judge's choice on every pair in both orders, as `perslib.stats.order_effects` takes them.
+    """Return the judge's choice on every pair in both orders, as `perslib.systems.uxbench.statistics.order_effects` takes them.
 
     Of a judge that scores, the higher score wins (`expected` where it gives a distribution, else `raw`), and equal
     scores are a tie. With `fit` off, a judge that learns is taken as it is.

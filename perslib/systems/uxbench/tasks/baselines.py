@@ -22,9 +22,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
-from perslib.stats import SEED, at_learned_threshold, compare_paired, measure_verdicts
-from perslib.stats.detect.thresholds import verdict_of
+from perslib.stats import SEED, compare_paired
 from perslib.systems.uxbench.reward.model import Reward
+from perslib.systems.uxbench.statistics import at_learned_threshold, measure_verdicts
+from perslib.systems.uxbench.statistics.thresholds import verdict_of
 from perslib.systems.uxbench.tasks.cases import Case, goods, owners
 
 FOLDS = 5
@@ -125,7 +126,7 @@ def _folds(
     return own, [(train, test) for train, test in parts if len(set(good[train].tolist())) == 2]
 
 
-#: What is measured of judges and baselines: metrics of `perslib.stats.measure_verdicts`.
+#: What is measured of judges and baselines: metrics of `perslib.systems.uxbench.statistics.measure_verdicts`.
 METRICS = ("balanced_accuracy", "good_acc", "bad_acc", "positive_bias", "d_prime", "criterion", "parse_rate")
 
 

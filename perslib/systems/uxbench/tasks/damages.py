@@ -23,7 +23,7 @@ from perslib.judge.evaluate import judge_blocks, select_blocks
 from perslib.llm import Backbone
 from perslib.prompts import read_phrases
 from perslib.stats import FEWEST_USERS, SEED, Floats, Resamples, estimate
-from perslib.stats.detect.detection import auroc_under
+from perslib.stats.agreement.auroc import auroc_under
 from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.systems.uxbench.tasks.audits import pad_reply
 

@@ -27,7 +27,7 @@ from perslib.judge.evaluate import judge_blocks
 from perslib.llm import Answer, Ask, Backbone, Request
 from perslib.prompts import Prompt, PromptSettings
 from perslib.stats import SEED, compare_paired, floats
-from perslib.stats.detect.detection import check_labels
+from perslib.systems.uxbench.statistics.detection import check_labels
 from perslib.systems.uxbench.tasks.cases import Case, name_turns
 
 Strategy = Literal["zero-shot", "chain of thought", "few-shot", "user modelling"]
@@ -137,7 +137,7 @@ def judge_each_case(
 
     A judge that learns from a corpus is to be fitted before. Every answer is in the cache as soon as it comes.
 
-    Columns: `COLUMNS`, score, strategy, effort, and what each answer took. `perslib.stats.measure_verdicts` makes metrics of it.
+    Columns: `COLUMNS`, score, strategy, effort, and what each answer took. `perslib.systems.uxbench.statistics.measure_verdicts` makes metrics of it.
     """
     shown = {example.case for example in judge.examples} if isinstance(judge, UXJudge) else set()
     if overlap := shown & {c.case for c in cases}:

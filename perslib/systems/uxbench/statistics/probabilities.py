@@ -2,7 +2,7 @@
 
     probability_metrics(gold, p_good)                  # AUROC, Brier score and its parts, ECE
 
-What could not be read counts as wrong, as in `perslib.stats.detect.detection`; Brier score, ECE and the curves describe
+What could not be read counts as wrong, as in `perslib.systems.uxbench.statistics.detection`; Brier score, ECE and the curves describe
 the probabilities that were given.
 """
 
@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.stats.detect.detection import METRICS, check_labels, count_verdicts, misplace_unread
+from perslib.stats.agreement.reliability import BINS, calibration_bins
 from perslib.stats.resample.leave_one_out import Bools, Floats, floats
+from perslib.systems.uxbench.statistics.detection import METRICS, check_labels, count_verdicts, misplace_unread
 
-BINS, FOLDS = 10, 10
+FOLDS = 10
 
 
 def _select_complete(gold: npt.ArrayLike, p_good: npt.ArrayLike) -> tuple[Floats, Floats]:
@@ -52,7 +52,7 @@ def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = 
     good = g[known] == GOOD
     ranked = misplace_unread(good, floats(p_good)[known])
     both = 0 < good.sum() < len(good)
-    predicted, shares, cases = calibration_bins(gold, p_good, bins).to_numpy(float).T
+    predicted, shares, cases = calibration_bins(y, p, bins).to_numpy(float).T
     weight, share = cases / len(y), float(y.mean())
     return {
         "auroc": float(roc_auc_score(good, ranked)) if both else float("nan"),
@@ -64,16 +64,6 @@ def probability_metrics(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = 
         "ece": float((weight * np.abs(predicted - shares)).sum()),
         "cases": float(len(y)),
     }
-
-
-def calibration_bins(gold: npt.ArrayLike, p_good: npt.ArrayLike, bins: int = BINS) -> pd.DataFrame:
-    """Return the mean p and share of good cases in bins of equal mass; cases of one p stay together. Columns:
-    predicted, good, cases.
-    """
-    y, p = _select_complete(gold, p_good)
-    place = ((rankdata(p) - 0.5) / max(1, len(p)) * bins).astype(int)
-    frame = pd.DataFrame({"predicted": p, "good": y}).groupby(place)
-    return frame.mean().assign(cases=frame.size()).reset_index(drop=True)
 
 
 def reward_numbers(verdicts: pd.DataFrame) -> pd.Series:

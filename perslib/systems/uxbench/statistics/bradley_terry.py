@@ -10,8 +10,8 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 from perslib.errors import DataError, Problem
-from perslib.stats.compare.choices import WINS
 from perslib.stats.resample.leave_one_out import LEVEL, Floats
+from perslib.systems.uxbench.statistics.choices import WINS
 
 #: Strengths are drawn towards zero as by this many e-folds of prior spread, so that whoever wins always has a finite one.
 SPREAD = 10.0

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from perslib.corpus.schema import BAD, GOOD
-from perslib.stats.detect.detection import check_labels, misplace_unread
-from perslib.stats.detect.probabilities import FOLDS
 from perslib.stats.resample.leave_one_out import SEED, Bools, Floats, floats
+from perslib.systems.uxbench.statistics.detection import check_labels, misplace_unread
+from perslib.systems.uxbench.statistics.probabilities import FOLDS
 
 #: The threshold of a judge that has learned none.
 USUAL = 0.5

@@ -4,7 +4,7 @@
     order_effects(choices)                     # pairs that a judge saw in both orders
 
 Choices are a frame, one row a judgment: judge, a, b (whose replies), case, first ("a" or "b": which was shown
-first), choice ("a", "b", "tie", or missing where the answer could not be read). Strengths: `perslib.stats.compare.bradley_terry`.
+first), choice ("a", "b", "tie", or missing where the answer could not be read). Strengths: `perslib.systems.uxbench.statistics.bradley_terry`.
 """
 
 from __future__ import annotations

@@ -28,15 +28,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.errors import DataError, Problem, check_names
+from perslib.stats.agreement.auroc import auroc_under
 from perslib.stats.resample.leave_one_out import (
     Bools,
     Floats,
-    Ints,
     Resamples,
     Scale,
     count_carriers,
@@ -47,11 +46,6 @@ from perslib.stats.resample.leave_one_out import (
     ratio,
 )
 from perslib.stats.resample.wilson import wilson
-
-#: Columns of weights under which AUROC is computed together.
-AT_ONCE = 200
-#: Up to as many users AUROC counts pairs of users.
-FEW_USERS = 300
 
 
 def check_labels(values: npt.ArrayLike | Sequence[object], classes: int = 2, place: str = "labels") -> Floats:
@@ -195,7 +189,7 @@ def measure_verdicts(
     Parameters
     ----------
     frame : columns judge, gold (1, −1), said (1, −1, 0, or missing where the answer could not be read), and `unit`.
-    metrics : names in `perslib.stats.detect.detection.METRICS`.
+    metrics : names in `perslib.systems.uxbench.statistics.detection.METRICS`.
     unit : what was sampled: the case, or the user where one user has several.
 
     Columns: judge, metric, value, value_low, value_high (over units), wilson_low, wilson_high (of
@@ -273,30 +267,3 @@ def misplace_unread(good: Bools, p: Floats) -> Floats:
     """Put what could not be read on the wrong side of all probabilities: good cases below them, bad ones above."""
     lost = np.where(good, -1.0, 2.0)
     return np.where(np.isnan(p), lost if p.ndim == 1 else lost[:, None], p)
-
-
-def auroc_under(good: Bools, p: Floats, user: Ints, weights: Floats) -> Floats:
-    """Compute AUROC under each column of user weights: of all pairs of a good and a bad case, how many are in order;
-    ties count half.
-
-    Both ways are exact. Of few users, the pairs of each two are counted once and weighed (measured:
-    `benchmarks/intervals.py`); of many, the bad weight below every good case is a running sum.
-    """
-    scores, level = np.unique(p, return_inverse=True)
-    above, below = (  # scores × users
-        csr_array((np.ones(side.sum()), (level[side], user[side])), shape=(len(scores), len(weights)))
-        for side in (good, ~good)
-    )
-    if few := len(weights) <= FEW_USERS:
-        pairs = above.T @ _below(below.toarray())
-    areas = []
-    for begin in range(0, weights.shape[1], AT_ONCE):
-        part = weights[:, begin : begin + AT_ONCE].astype(float)
-        ordered = part * (pairs @ part) if few else (above @ part) * _below(below @ part)
-        areas.append(ratio(ordered.sum(axis=0), (above.sum(axis=0) @ part) * (below.sum(axis=0) @ part)))
-    return np.concatenate(areas)
-
-
-def _below(bad: Floats) -> Floats:
-    """Return how many bad cases lie below each score; those at it count half."""
-    return np.cumsum(bad, axis=0) - bad / 2

@@ -1,1 +1,0 @@
-"""How well good is told from bad, with verdicts or with probabilities."""
