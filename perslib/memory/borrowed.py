@@ -106,9 +106,8 @@ def _as_own(block: Block, parts: Mapping[str, pd.DataFrame]) -> Block:
         lent = rows.reindex(columns=own.columns).assign(user=block.user)
         lent = lent.astype({name: dtype for name, dtype in own.dtypes.items() if lent[name].dtype != dtype})
         # What led up to the sessions that are judged is no memory of others, and stays.
-        here = own["scenario"] == block.scenario
-        stays = [own[here]] if part == "events" and here.any() else []
-        frames[part] = pd.concat([*stays, lent], ignore_index=True)
+        stays = own[own["scenario"] == block.scenario] if part == "events" else own.iloc[:0]
+        frames[part] = pd.concat([stays, lent], ignore_index=True)
     return replace(block, **frames)
 
 

@@ -241,9 +241,10 @@ def unbroken(text: str) -> str:
 def is_numeric(column: pd.Series) -> bool:
     """Return whether a column holds numbers only, formatted or not, so that it is set flush right."""
     known = column.dropna()
-    if not len(known) or pd.api.types.is_numeric_dtype(known.infer_objects()):
-        return len(known) > 0
-    return all(hasattr(value, "numbers") and _NUMBER.fullmatch(str(value)) for value in known)
+    return len(known) > 0 and (
+        pd.api.types.is_numeric_dtype(known.infer_objects())
+        or all(hasattr(value, "numbers") and _NUMBER.fullmatch(str(value)) for value in known)
+    )
 
 
 def _class(column: pd.Series) -> str:

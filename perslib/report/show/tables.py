@@ -90,8 +90,7 @@ def _deviation(frame: pd.DataFrame, name: str) -> list[FormattedCell]:
         alone = with_interval(mean, digits=2)
         if np.isnan(std):
             return alone
-        spread = f"{std:.2f}"
-        return FormattedCell(f"{alone} ± {spread}" if float(spread) else str(alone), mean, std=std)
+        return FormattedCell(f"{alone} ± {std:.2f}" if round(std, 2) else str(alone), mean, std=std)
 
     return [cell(*row) for row in frame[[name, f"{name}_std"]].to_numpy(float)]
 
@@ -117,13 +116,11 @@ def format_as(form: str, value: str = "") -> Form:
 
 def p_value(value: str = "") -> Form:
     """Return a p-value, `0.012` or `< 0.001`."""
+    return _by_row(lambda p: FormattedCell(_write_p(p), p), value)
 
-    def cell(p: float) -> FormattedCell:
-        if not np.isfinite(p):
-            return FormattedCell("–", p)
-        return FormattedCell("< 0.001" if p < 0.001 else f"{p:.3f}", p)
 
-    return _by_row(cell, value)
+def _write_p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else format_number(p)
 
 
 def _by_row(cell: Callable[..., Any], *columns: str) -> Form:
@@ -232,7 +229,7 @@ def show_range(values: pd.Series, digits: int = 2) -> str:
 
 def show_p(p: float) -> str:
     """Return a p-value for a sentence: `p = 0.012` or `p < 0.001`."""
-    return "p < 0.001" if p < 0.001 else f"p = {format_number(p)}"
+    return f"p {_write_p(p)}" if p < 0.001 else f"p = {_write_p(p)}"
 
 
 def format_number(value: float, digits: int = 3) -> str:
