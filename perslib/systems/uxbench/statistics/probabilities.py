@@ -19,8 +19,6 @@ from perslib.stats.agreement.reliability import BINS, calibration_bins
 from perslib.stats.resample.leave_one_out import Bools, Floats, floats
 from perslib.systems.uxbench.statistics.detection import METRICS, check_labels, count_verdicts, misplace_unread
 
-FOLDS = 10
-
 
 def _select_complete(gold: npt.ArrayLike, p_good: npt.ArrayLike) -> tuple[Floats, Floats]:
     """Return whether good, and the probability, of the cases that have both."""

@@ -14,8 +14,9 @@ import pandas as pd
 from perslib.corpus.schema import BAD, GOOD
 from perslib.stats.resample.leave_one_out import SEED, Bools, Floats, floats
 from perslib.systems.uxbench.statistics.detection import check_labels, misplace_unread
-from perslib.systems.uxbench.statistics.probabilities import FOLDS
 
+#: Parts of the units: the threshold of each is that of the others.
+FOLDS = 10
 #: The threshold of a judge that has learned none.
 USUAL = 0.5
 

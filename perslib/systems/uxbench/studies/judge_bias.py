@@ -26,13 +26,20 @@ from perslib.studies.shared import finding
 from perslib.systems.uxbench import bench as ux
 from perslib.systems.uxbench.bench import PairJudge
 from perslib.systems.uxbench.statistics import length_audit
-from perslib.text import as_paragraph, join, translate
+from perslib.text import as_paragraph, join, mark, translate
 
 #: Baselines that are shown next to the judges of a corpus.
 BIAS_BASELINES = ("majority", "length only", "query only", "reply only")
 #: Number of recorded replies that are judged if no model is asked, and of those that are padded. The second is also
 #: the number of each user's candidates' replies from which pairs are drawn.
 JUDGED_REPLIES, PADDED_REPLIES = 400, 80
+#: What is said of the judges with each bias of `Audit.list_biased_judges`.
+BIAS_SENTENCES = {
+    "long": mark("At equal gold labels, longer replies get higher scores from **{judges}**."),
+    "padded": mark("Empty words added to a reply raise the score given by **{judges}**."),
+    "placed": mark("The order of two replies sways **{judges}**."),
+    "own": mark("Replies of its own family are preferred by **{judges}**."),
+}
 #: Number of recorded replies that are damaged for the sentence on what a judge notices.
 DAMAGED_REPLIES = 60
 
@@ -319,15 +326,9 @@ def describe_noticed(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame | None
 def describe_biases(audit: Audit) -> Iterator[str]:
     """Yield a sentence for each bias that could be measured: which judges have it."""
     biased = audit.list_biased_judges()
-    judges = {bias: join(map(name_of, names or ())) or translate("no judge") for bias, names in biased.items()}
-    if biased["long"] is not None:
-        yield translate("At equal gold labels, longer replies get higher scores from **{long}**.", **judges)
-    if biased["padded"] is not None:
-        yield translate("Empty words added to a reply raise the score given by **{padded}**.", **judges)
-    if biased["placed"] is not None:
-        yield translate("The order of two replies sways **{placed}**.", **judges)
-    if biased["own"] is not None:
-        yield translate("Replies of its own family are preferred by **{own}**.", **judges)
+    for bias, names in biased.items():
+        if names is not None:
+            yield translate(BIAS_SENTENCES[bias], judges=join(map(name_of, names)) or translate("no judge"))
     if missing := [name_of(f"bias: {bias}") for bias, names in biased.items() if names is None]:
         yield translate("Not measured: {missing}.", missing=join(missing))
 

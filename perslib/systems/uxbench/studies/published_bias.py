@@ -10,8 +10,6 @@ import pandas as pd
 from scipy.stats import kendalltau, norm, pearsonr, spearmanr
 
 from perslib import stats
-
-#: Tasks of Table 3 by the column with their percentage.
 from perslib.systems.uxbench.bench import CASES, REWARD_MODEL, families, read_ux_table
 from perslib.systems.uxbench.statistics import cases_needed, detection
 
