@@ -249,7 +249,7 @@ def test_any_printed_text_is_text(text):
         assert Elements(output_html(output)).harmless()
 
 
-def test_controls_shown_leaves_what_people_write():
+def test_hidden_characters_are_shown_and_what_people_write_stays():
     written = "naïve 中文 👩‍👩‍👧 ❤️\n\ttab e\u0301"
     assert show_hidden(written) == written
     assert show_hidden("a\r\nb\rc") == "a\nb⟨U+000D⟩c"
