@@ -42,7 +42,7 @@ from perslib.llm.answerers.limits import Client, RetryPolicy
 from perslib.llm.cache.store import Cache, Policy
 from perslib.llm.entries import BackboneEntry, entry
 from perslib.llm.ledger import note_computing
-from perslib.llm.request import digest
+from perslib.llm.request import digest, read_amount
 from perslib.llm.tokens import count_tokens
 
 CHARACTERS = 2000
@@ -306,13 +306,15 @@ def _read(reply: dict[str, Any], wanted: int) -> _Encoded:
     try:
         ordered = sorted(rows, key=lambda row: row["index"]) if isinstance(rows, list) else []
         vectors = np.array([row["embedding"] for row in ordered], dtype=np.float32)
-    except (TypeError, KeyError, ValueError) as error:
+    except (TypeError, KeyError, ValueError, OverflowError) as error:
         raise TransportError(f"the reply holds no embeddings ({error})") from None
     if vectors.size and not np.isfinite(vectors).all():
         raise TransportError("the reply holds embeddings that are not numbers")
     if vectors.ndim != 2 or len(vectors) != wanted:
         raise TransportError(f"the reply holds {len(ordered)} embeddings, expected {wanted}")
-    return _Encoded(vectors, int((reply.get("usage") or {}).get("prompt_tokens") or 0))
+    usage = reply.get("usage")
+    tokens = read_amount(usage.get("prompt_tokens")) if isinstance(usage, dict) else None
+    return _Encoded(vectors, int(tokens or 0))
 
 
 def unit(vectors: npt.ArrayLike) -> Vectors:

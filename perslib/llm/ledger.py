@@ -24,8 +24,11 @@ from typing import Any
 import pandas as pd
 
 from perslib.llm.request import NOT_IN_CACHE, Answer
+from perslib.text import show_hidden
 
 PROGRESS = "PERSLIB_PROGRESS_FILE"
+LONGEST_FAULT = 120
+"""Characters shown of what was wrong with an answer."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,13 @@ class Spending:
     """Sums over answers. What was read from the cache counts as a hit and costs nothing again."""
 
     calls: int = 0
-    """Questions put to the endpoint."""
+    """Requests to the endpoint that brought a reply, or in the end none; a question that was put once more is two."""
     hits: int = 0
     """Questions answered from the cache."""
     unreadable: int = 0
-    """Answers, of calls and hits, from which the wanted object could not be read."""
+    """Answers, of calls and hits, that are not the wanted object; a judge may still read the score in one."""
+    fault: str = ""
+    """What was wrong with the first of them."""
     errors: int = 0
     """Other answers, of calls and hits, that cannot be used: refused, cut short, given up."""
     unpriced: int = 0
@@ -56,19 +61,20 @@ class Spending:
     def of(cls, answer: Answer) -> Spending:
         """Return what one answer took."""
         unreadable = int(answer.mode == "unscored" and not answer.is_made_up)
-        failed = {"unreadable": unreadable, "errors": int(answer.error is not None) - unreadable}
+        failed: dict[str, Any] = {"unreadable": unreadable, "errors": int(answer.error is not None) - unreadable}
+        failed |= {"fault": (answer.error or "") if unreadable else ""}
         if answer.cached or answer.error == NOT_IN_CACHE:
             return cls(hits=int(answer.cached), **failed)
         is_unpriced = answer.cost is None and bool(answer.finish or answer.tokens_in + answer.tokens_out)
         taken = {name: getattr(answer, name) for name in _TAKEN}
         cost = None if is_unpriced else answer.cost or 0.0
-        return cls(calls=1, unpriced=int(is_unpriced), cost=cost, **failed, **taken)
+        return cls(calls=answer.calls, unpriced=int(is_unpriced), cost=cost, **failed, **taken)
 
     def __add__(self, other: Spending) -> Spending:
         sums = {name: getattr(self, name) + getattr(other, name) for name in _COUNTS}
         known = [one.cost for one in (self, other) if one.cost is not None]
         has_price = sums["calls"] > sums["unpriced"] or not sums["calls"]
-        return Spending(**sums, cost=sum(known) if has_price else None)
+        return Spending(**sums, cost=sum(known) if has_price else None, fault=self.fault or other.fault)
 
 
 _TAKEN = (
@@ -79,7 +85,7 @@ _TAKEN = (
     "tokens_thought",
     "seconds",
 )  # as answers name them too
-_COUNTS = [field.name for field in fields(Spending) if field.name != "cost"]
+_COUNTS = [field.name for field in fields(Spending) if field.name not in ("cost", "fault")]
 _numbers = itertools.count(1)
 
 
@@ -125,7 +131,7 @@ class Ledger:
     def table(self) -> pd.DataFrame:
         """Return one row a stage and a last one for the total; an unknown cost is missing, not 0."""
         rows = {**self.stages, "total": self.total}
-        frame = pd.DataFrame([{"stage": name, **asdict(spending)} for name, spending in rows.items()])
+        frame = pd.DataFrame([{"stage": name, **asdict(spending)} for name, spending in rows.items()]).drop(columns="fault")
         return frame.astype({"stage": "str", "seconds": "float64", "cost": "Float64"})
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
@@ -135,7 +141,7 @@ class Ledger:
     @classmethod
     def from_dict(cls, stages: Mapping[str, Mapping[str, Any]]) -> Ledger:
         """Return the inverse of `as_dict`; sums it does not know are left out."""
-        known = {"cost", *_COUNTS}
+        known = {"cost", "fault", *_COUNTS}
         return cls({name: Spending(**{k: s[k] for k in known & s.keys()}) for name, s in stages.items()})
 
     def __add__(self, other: Ledger) -> Ledger:
@@ -148,9 +154,10 @@ class Ledger:
 
 
 def describe_spending(spending: Spending) -> str:
-    """Return one short line: `120 calls, 30 hits, 2 unreadable, 51.2k tokens, $0.0312`."""
-    names = ("hits", "unreadable", "errors", "retries")
-    counts = [f"{getattr(spending, name):,} {name}" for name in names if getattr(spending, name)]
+    """Return one short line: `120 calls, 30 hits, 2 not as asked for (the first: …), 51.2k tokens, $0.0312`."""
+    first = f" (the first: {show_hidden(spending.fault[:LONGEST_FAULT])})" if spending.fault else ""
+    names = {"hits": "hits", "unreadable": f"not as asked for{first}", "errors": "errors", "retries": "retries"}
+    counts = [f"{getattr(spending, name):,} {words}" for name, words in names.items() if getattr(spending, name)]
     cost = "unpriced"
     if spending.cost is not None:
         is_small = 0 < spending.cost < 1

@@ -18,7 +18,6 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from math import inf
 from types import NoneType
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeVar
 
@@ -130,6 +129,8 @@ class Answer:
     """In the currency of the price table; None when the backbone has no prices."""
     cached: bool = False
     """Read from the answer cache: nothing was asked and nothing was spent this time."""
+    calls: int = 1
+    """Replies that were asked for to get it, re-asks among them; `retries` are tries that brought none."""
     retries: int = 0
     backbone: str = ""
     model: str = ""
@@ -249,7 +250,7 @@ def check_stored_answer(record: Any) -> str | None:
         return f"expected an object, found {repr(record)[:40]}"
     for name, kind in _KINDS.items():
         value = record.get(name)
-        fits = isinstance(value, kind) and not (isinstance(value, int | float) and not 0 <= value < inf)
+        fits = isinstance(value, kind) and (type(value) not in (int, float) or read_amount(value) is not None)
         if name in record and not fits:
             return f"{name} is {repr(value)[:40]}"
     return None if all(map(_is_token, record.get("logprobs") or ())) else "logprobs hold what is no token"
@@ -270,6 +271,12 @@ def json_or(text: str, otherwise: Any) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return otherwise
+
+
+def read_amount(value: Any, most: float = 10**12) -> float | None:
+    """Return a number from 0 on that somebody else wrote (tokens, a price, a share); None for anything else, or beyond `most`."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= most else None
 
 
 def plain_number(value: Any) -> Any:

@@ -130,7 +130,7 @@ def test_sat_is_a_four_and_dsat_a_three(answer, score, evidence):
     ],
 )
 def test_without_a_prediction_the_matches_decide_and_nothing_is_guessed(raw, score):
-    found = judged(fitted(), Answer(error="does not fit", mode="unscored", raw=raw, tokens_in=7))
+    found = judged(fitted(), Answer(error="does not fit", mode="unscored", text=raw, tokens_in=7))
     assert found.raw == score and found.tokens_in == 7
     assert (found.error is None) == (score is not None)
 

@@ -8,10 +8,13 @@ import math
 import pytest
 from deciding_endpoint import USAGE, Deciding
 from endpoint import HASTY, completion, status
+from hypothesis import given
+from hypothesis import strategies as st
 
 from perslib.errors import BackboneError, Refused
 from perslib.llm import Cache, Request, backbone, dry_run
 from perslib.llm.questions import MOST, Choice, Predicate, Score
+from perslib.llm.structured.decisions import FORMS, read_decisions
 
 SCORE = Score("score", "How satisfied?", {"1": "not at all", "2": "", "3": "", "4": "", "5": "fully"})
 REASON = Choice("reason", "Why?", {"too long": "more than was asked", "wrong": ""})
@@ -80,9 +83,39 @@ ODD = {
     "text": ({**ANSWER, "probabilities": [{**LEVELS[0], "probability": "0.2"}, *LEVELS[1:]]}, "no probability"),
     "none": (ANSWER, "sum to 0"),
     "another option": ({**ANSWER, "probabilities": [{**LEVELS[0], "label": "6"}, *LEVELS[1:]]}, "no option"),
+    "without a label": ({**ANSWER, "probabilities": [{"value": 1, "probability": 1.0}]}, "no option"),
+    "twice": ({**ANSWER, "probabilities": [*LEVELS, LEVELS[0]]}, "two probabilities"),
     "another type": ({"type": "predicate", "name": "score", "probability": 0.5}, "a score was asked for"),
     "no answer": (None, "left the question out"),
 }  # fmt: skip
+
+
+#: More digits than a float has room for: what JSON may hold, and nothing may choke on.
+HUGE = 10**400
+
+
+@given(st.dictionaries(st.sampled_from("012345"), st.floats(0.1, 1), min_size=1, max_size=5), st.sampled_from(FORMS))
+def test_any_levels_in_any_order_come_back_by_name(shares, form):
+    """Levels that were left out have no share, and shift nobody's; places are `systemone`'s, where a key is no level."""
+    total = sum(shares.values())
+    answer = {"name": "score", "type": "score", "probabilities": {k: p / total for k, p in shares.items()}}
+    got = read_decisions(form, [SCORE], {"answers": [answer] if form == "decisions" else {"score": answer}}).data["score"]
+    names = {str(i): str(i + 1) for i in range(5)} if "0" in shares else {}
+    if not names or (form == "systemone" and "5" not in shares):
+        expected = {names.get(k, k): p / total for k, p in shares.items()}
+        assert got["p"] == pytest.approx({level: expected.get(level, 0) for level in "12345"})
+    else:
+        assert "no option" in got["error"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_of_four_hundred_digits_cost_one_answer_at_most(form):
+    answers = [{"name": "M1", "type": "predicate", "probability": HUGE}, {"name": "score", **GOOD}]
+    usage = {"input_tokens": HUGE, "output_tokens": -HUGE, "input_tokens_details": {"cached_tokens": HUGE}}
+    given = answers if form == "decisions" else {answer["name"]: answer for answer in answers}
+    read = read_decisions(form, (SCORE, PRICES), {"answers": given, "usage": usage})
+    assert "no probability" in read.data["M1"]["error"] and read.data["score"]["p"]["5"] == 0.2
+    assert (read.tokens_in, read.tokens_cached, read.tokens_out) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("name", ODD)

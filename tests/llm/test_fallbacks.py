@@ -6,7 +6,9 @@ import pytest
 from endpoint import completion, raw, reasoner, says, status
 
 from perslib.errors import Refused
-from perslib.llm import Request, RetryPolicy
+from perslib.judge.asking.scores import read_score_verdict
+from perslib.llm import Ledger, Request, RetryPolicy
+from perslib.llm.ledger import describe_spending
 from perslib.llm.structured.parsing import is_closed
 
 SCORE = {
@@ -142,6 +144,38 @@ def test_a_reply_that_was_cut_is_none_even_if_it_reads_well(server, model):
     assert model().ask("Rate it.", schema=SCORE).error == "truncated at 10 tokens"
     server.next(says('{"score": 5}'))
     assert model().ask("Rate it.", schema=SCORE).data == {"score": 5}, "and it was not cached"
+
+
+def test_every_request_is_a_call_and_the_ledger_says_what_did_not_fit(server, model):
+    server.reply = lambda body: '{"score": 9}'
+    backbone = model()
+    verdicts = [read_score_verdict(backbone.ask(f"Rate {i}.", schema=SCORE), "en") for i in range(3)]
+    spent = backbone.ledger.total
+    assert spent.calls == len(server.bodies) == 6 and spent.unreadable == len(verdicts) == 3
+    assert "3 not as asked for (the first: after a re-ask, score: 9" in describe_spending(spent)
+    assert Ledger.from_dict(backbone.ledger.as_dict()).total == spent
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter", "another_end"])
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ('{"score": 4}', 4),
+        ('```json\n{"score": 4}\n```', 4),
+        ('{"score": 4} but', None),
+        ('{"score": 4, "why": "Th', None),
+        ("Score: 4, for", None),
+    ],
+)
+def test_what_is_scored_is_kept_however_it_ended_and_what_is_not_is_asked_again(server, model, finish, text, score):
+    server.reply = lambda body: completion(text, finish=finish)
+    asked = []
+    for _ in range(2):
+        answer = model().ask("Rate it.", schema=SCORE)
+        assert read_score_verdict(answer, "en").raw == score and answer.ok == (score is not None)
+        asked.append(len(server.bodies))
+    assert asked == ([1, 1] if score else [1, 2])
+    assert answer.raw == text and (answer.ok or not answer.text), "nobody reads a score from what was cut"
 
 
 def test_what_is_cut_at_our_own_limit_under_a_seed_is_not_asked_again(server, model):

@@ -108,7 +108,7 @@ def test_threads_lose_no_count():
         (Spending(calls=1200, tokens_in=1_200_000, cost=3.1), "1,200 calls, 1.2M tokens, $3.10"),
         (
             Spending(calls=9, hits=3, unreadable=2, errors=1, retries=4, tokens_out=51_234, cost=0.03124),
-            "9 calls, 3 hits, 2 unreadable, 1 errors, 4 retries, 51.2k tokens, $0.031",
+            "9 calls, 3 hits, 2 not as asked for, 1 errors, 4 retries, 51.2k tokens, $0.031",
         ),
         (Spending(calls=2, unpriced=2, cost=None), "2 calls, 0 tokens, unpriced"),
         (Spending(calls=3, unpriced=1, cost=1.5), "3 calls, 0 tokens, $1.50 and 1 unpriced calls"),

@@ -125,7 +125,7 @@ class Spur(AskingJudge):
 
     def _read(self, answer: Answer) -> Verdict:
         # An answer counts, too, where all that is wrong with it is that it has no prediction.
-        matches = parse(answer.raw, _MATCHES)[0] if answer.data is None else answer.data
+        matches = parse(answer.text, _MATCHES)[0] if answer.data is None else answer.data
         if matches is None:
             return make_unscored_verdict(answer, "no rules in the answer")
         verdict = replace(

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from perslib.llm.answerers.http import TransportError
-from perslib.llm.request import Answer, TokenLogprob, json_or
+from perslib.llm.request import Answer, TokenLogprob, json_or, read_amount
 from perslib.paths import read_toml
 
 LONGEST_REASON = 200
 """Characters shown of why a reply cannot be read."""
-MOST = 10**12
-"""No call takes so many tokens, or costs so much."""
 _ENDS = read_toml(__file__, "ends.toml")
 BROKEN_OFF = {"insufficient_system_resource", "error", "abort", "aborted", "cancelled", "network_error"}
 """Ends that are the endpoint's trouble: half a reply, worth another try."""
@@ -27,7 +25,7 @@ _CLOSE = re.compile(r"</(?:think|thinking|reasoning)>")
 def read_completion(completion: Mapping[str, Any]) -> Answer:
     """Return the first choice of a completion; a `TransportError` when there is none, or when it cannot be read.
 
-    With the error that is to be seen by the reply alone: that a model or a filter refused.
+    With the error that is to be seen by the reply alone: that the model refused.
     """
     try:
         return _read(completion)
@@ -58,14 +56,14 @@ def _read(completion: Mapping[str, Any]) -> Answer:
         text=text,
         raw=raw,
         reasoning="\n".join(part for part in (reasoning.strip(), inside) if part),
-        error="stopped by the endpoint's content filter" if finish == "content_filter" else error,
+        error=error,
         finish=finish,
         logprobs=_logprobs(choice.get("logprobs")),
-        tokens_in=int(_amount(usage.get("prompt_tokens")) or 0),
-        tokens_cached=int(_amount(cached) or 0),
-        tokens_out=int(_amount(usage.get("completion_tokens")) or 0),
-        tokens_thought=int(_amount(_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0),
-        cost=_amount(usage.get("cost")),
+        tokens_in=int(read_amount(usage.get("prompt_tokens")) or 0),
+        tokens_cached=int(read_amount(cached) or 0),
+        tokens_out=int(read_amount(usage.get("completion_tokens")) or 0),
+        tokens_thought=int(read_amount(_mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0),
+        cost=read_amount(usage.get("cost")),
         seconds=completion.get("seconds", 0.0),
         model=_text(completion.get("model")),
         counts_cached=cached is not None,
@@ -107,12 +105,6 @@ def _text(value: Any) -> str:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
-
-
-def _amount(value: Any) -> float | None:
-    """Return a number of tokens, or what a call is said to cost; None for what can be neither."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value < MOST else None
 
 
 def _logprobs(value: Any) -> list[TokenLogprob] | None:

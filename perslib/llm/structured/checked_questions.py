@@ -49,7 +49,7 @@ class CheckedQuestion(Generic[T]):
     def repeat_with(self, answer: Answer, problems: Sequence[str]) -> Request:
         """Return the question once more, after the answer and what is wrong with it."""
         messages, problem = self.request.messages, "; ".join(problems)
-        words = make_retry_messages(messages, answer.text, problem, self.request.schema or {}, language_of(messages))
+        words = make_retry_messages(messages, answer.text or answer.raw, problem, self.request.schema or {}, language_of(messages))
         return replace(self.request, messages=words)
 
 
@@ -104,7 +104,7 @@ def list_reply_faults(questions: Iterable[CheckedQuestion[T]], readings: Iterabl
 
 def _may_be_asked_again(answer: Answer) -> bool:
     """Tell whether asking again may help: an answer without data was asked for again already, or never came."""
-    return answer.data is not None or (bool(answer.text) and not answer.earlier)
+    return answer.data is not None or (bool(answer.raw) and not answer.earlier)
 
 
 def _badness(reading: ParsedReply[T]) -> tuple[bool, int]:

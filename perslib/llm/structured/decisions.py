@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 from perslib.llm.abilities import Abilities
 from perslib.llm.answerers.http import TransportError
 from perslib.llm.entries import DecisionForm
 from perslib.llm.questions import NO, YES, Question
-from perslib.llm.request import Answer, Request
+from perslib.llm.request import Answer, Request, read_amount
 
 FORMS: tuple[DecisionForm, ...] = ("decisions", "systemone")
 CACHE_KEY = "prompt_cache_key"
@@ -65,7 +64,7 @@ def read_decisions(form: str, questions: Sequence[Question], reply: Mapping[str,
     if not isinstance(answers, list if form == "decisions" else dict):
         raise TransportError("the reply has no answers")
     by_name = _order(questions, answers) if isinstance(answers, list) else answers
-    data = {q.name: _read_answer(q, by_name.get(q.name)) for q in questions}
+    data = {q.name: _read_answer(form, q, by_name.get(q.name)) for q in questions}
     errors = [one["error"] for one in data.values() if "error" in one]
     usage: Any = reply["usage"] if isinstance(reply.get("usage"), Mapping) else {}
     details = usage.get("input_tokens_details")
@@ -78,9 +77,9 @@ def read_decisions(form: str, questions: Sequence[Question], reply: Mapping[str,
         mode="decided",
         finish="stop",
         error=errors[0] if len(errors) == len(questions) else None,
-        tokens_in=_count(usage.get("input_tokens")),
-        tokens_cached=_count(cached),
-        tokens_out=_count(usage.get("output_tokens")),
+        tokens_in=int(read_amount(usage.get("input_tokens")) or 0),
+        tokens_cached=int(read_amount(cached) or 0),
+        tokens_out=int(read_amount(usage.get("output_tokens")) or 0),
         counts_cached=cached is not None,
         seconds=reply.get("seconds", 0.0),
         model=reply["model"] if isinstance(reply.get("model"), str) else "",
@@ -95,7 +94,7 @@ def _order(questions: Sequence[Question], answers: Sequence[Any]) -> dict[str, A
     return dict(zip((q.name for q in questions), answers))
 
 
-def _read_answer(question: Question, answer: Any) -> dict[str, Any]:
+def _read_answer(form: str, question: Question, answer: Any) -> dict[str, Any]:
     """Return `{"p": …}` of one answer, or `{"error": why}`."""
     if not isinstance(answer, Mapping):
         return {"error": "the endpoint left the question out"}
@@ -106,28 +105,36 @@ def _read_answer(question: Question, answer: Any) -> dict[str, Any]:
         return {"error": f"a {question.kind} was asked for, the endpoint answered with {str(kind)[:20]!r}"}
     if question.kind == "predicate":
         yes = answer.get("probability", answer.get("noul"))
-        shares: Any = {YES: yes, NO: 1 - yes} if _is_share(yes) else {YES: yes}
+        shares: Any = [(YES, yes)] if read_amount(yes, 1) is None else [(YES, yes), (NO, 1 - yes)]
     else:
-        shares = _read_shares(question, answer.get("probabilities"))
+        shares = _read_shares(question, answer.get("probabilities"), form)
     return _normalize(question, shares)
 
 
-def _read_shares(question: Question, given: Any) -> dict[str, Any]:
-    """Return probabilities by option, from a list of options with theirs, or from a table by option or by number of level."""
+def _read_shares(question: Question, given: Any, form: str) -> list[tuple[str, Any]]:
+    """Return options with their probabilities: from a list of both, or from a table by option.
+
+    A table of `systemone` may name levels by their places, from 0 on: it does where one of its keys is no option.
+    """
     if isinstance(given, list):
         shares = [one for one in given if isinstance(one, Mapping)]
-        return {str(one.get("label", one.get("value"))): one.get("probability") for one in shares}
+        named = "label" if question.kind == "score" else "value"  # the value of a level is its place
+        return [(str(one.get(named)), one.get("probability")) for one in shares]
     if not isinstance(given, Mapping):
-        return {}
-    names = list(question.options)
-    is_numbered = question.kind == "score" and set(given) <= {str(i) for i in range(len(names))}
-    return {names[int(key)]: share for key, share in given.items()} if is_numbered else dict(given)
+        return []
+    places = {str(place): option for place, option in enumerate(question.options)}
+    is_placed = form == "systemone" and question.kind == "score" and not set(given) <= set(question.options)
+    names = places if is_placed and set(given) <= set(places) else {}
+    return [(names.get(key, key), share) for key, share in given.items()]
 
 
-def _normalize(question: Question, shares: Mapping[str, Any]) -> dict[str, Any]:
+def _normalize(question: Question, given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    shares = dict(given)
     if unknown := [option for option in shares if option not in question.options]:
         return {"error": f"the endpoint answered with {unknown[0][:40]!r}, which is no option"}
-    if wrong := [share for share in shares.values() if not _is_share(share)]:
+    if len(shares) < len(given):
+        return {"error": "the endpoint gave an option two probabilities"}
+    if wrong := [share for share in shares.values() if read_amount(share, 1) is None]:
         return {"error": f"{str(wrong[0])[:20]!r} is no probability"}
     total = sum(shares.values())
     if abs(total - 1) > SLACK:
@@ -135,11 +142,3 @@ def _normalize(question: Question, shares: Mapping[str, Any]) -> dict[str, Any]:
     return {"p": {option: shares.get(option, 0.0) / total for option in question.options}}
 
 
-def _is_share(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and isfinite(value) and 0 <= value <= 1
-
-
-def _count(value: Any) -> int:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
-    return int(value) if is_number and 0 <= value < 10**12 else 0

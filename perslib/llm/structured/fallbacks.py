@@ -18,6 +18,7 @@ from perslib.llm.request import Answer, Message, Mode, Request, make_error_answe
 from perslib.llm.structured.decisions import CACHE_KEY, make_decision_body, read_decisions
 from perslib.llm.structured.parsing import (
     add_schema_to_messages,
+    holds_only_json,
     is_strict,
     language_of,
     make_retry_messages,
@@ -86,11 +87,10 @@ class Fallbacks:
             return await self._ask_in_modes(request, request.schema, allowance)
         replies = await self.send(request, request.messages, allowance)
         reply = replies[-1]
-        failure = _failure(request, reply)
-        is_kept = bool(reply.text) if failure is None else _would_be_cut_again(request, reply)
-        if failure is None and not reply.text:
-            failure = "the reply is empty"
-        return self._make_answer(replies, "plain", error=failure), is_kept
+        if failure := _failure(request, reply):
+            return self._make_answer(replies, "plain", error=failure, text=""), _would_be_cut_again(request, reply)
+        failure = None if reply.text else "the reply is empty"
+        return self._make_answer(replies, "plain", error=failure), failure is None
 
     async def _ask_typed(self, request: Request, allowance: TimeBudget) -> tuple[Answer, bool]:
         """Return the answer of an endpoint for decisions; the cache may keep it where it says something."""
@@ -154,7 +154,8 @@ class Fallbacks:
                 self.abilities.refuse_form(rung, schema)
         reply = replies[-1]
         if failure := _failure(request, reply):
-            return self._make_answer(replies, "unscored", error=failure), _would_be_cut_again(request, reply)
+            answer = self._make_answer(replies, "unscored", error=failure, text="")
+            return answer, _would_be_cut_again(request, reply)
         data, problem = await event_loop.run_in_thread(len(reply.raw), _read, reply, schema)
         if problem is None:
             mode: Mode = rung if is_strict(reply.text, data) else "text"
@@ -168,7 +169,7 @@ class Fallbacks:
             return self._make_answer(replies, "unscored", error=f"{problem}; asked again: {error}"), False
         second = replies[-1]
         if failure := _failure(request, second):
-            return self._make_answer(replies, "unscored", error=f"{problem}; asked again: {failure}"), False
+            return self._make_answer(replies, "unscored", error=f"{problem}; asked again: {failure}", text=""), False
         data, still = await event_loop.run_in_thread(len(second.raw), _read, second, schema)
         if still is None:
             return self._make_answer(replies, "reask", data=data), True
@@ -177,14 +178,14 @@ class Fallbacks:
     def _make_answer(self, replies: list[Answer], mode: Mode, **facts: Any) -> Answer:
         """Return the last reply, with what all of them took; those that thoughts cut short were no replies."""
         counts = ("tokens_in", "tokens_cached", "tokens_out", "tokens_thought", "seconds", "retries")
-        took = {name: sum(getattr(reply, name) for reply in replies) for name in counts}
+        took: dict[str, Any] = {name: sum(getattr(reply, name) for reply in replies) for name in counts}
         costs = [reply.cost for reply in replies if reply.cost is not None]
         # An endpoint that says what a call cost knows better than a price table; without any usage nobody knows.
         is_counted = all(reply.tokens_in + reply.tokens_out for reply in replies)
         table = self.abilities.entry.cost(*(took[name] for name in counts[:3])) if is_counted else None
         took["cost"] = sum(costs) if len(costs) == len(replies) else table
         earlier = tuple(reply.raw for reply in replies[:-1] if reply.finish != "length")
-        return replies[-1].with_(mode=mode, earlier=earlier, **took, **facts)
+        return replies[-1].with_(mode=mode, earlier=earlier, calls=len(replies), **took, **facts)
 
 
 def body_of(request: Request, abilities: Abilities) -> dict[str, Any]:
@@ -261,12 +262,15 @@ def parse_again(answer: Answer, schema: Mapping[str, Any]) -> Answer:
 
 
 def _failure(request: Request, reply: Answer) -> str | None:
-    """Return why a reply is not one, whatever its text."""
-    if reply.error is None and reply.finish == "length" and not request.may_be_cut:
+    """Return why a reply is not one, whatever its text; one that is whole JSON, which was wanted, is one however it ended."""
+    is_whole = request.schema is not None and holds_only_json(reply.text)
+    if reply.error is not None or reply.finish == "stop" or is_whole:
+        return reply.error
+    if reply.finish == "content_filter":
+        return "stopped by the endpoint's content filter"
+    if reply.finish == "length" and not request.may_be_cut:
         return f"truncated at {reply.tokens_out or request.max_tokens or 'the limit of'} tokens"
-    if reply.error is None and reply.finish not in COMPLETE:
-        return f"ended for a reason we do not know: {reply.finish[:40]}"
-    return reply.error
+    return None if reply.finish in COMPLETE else f"ended for a reason we do not know: {reply.finish[:40]}"
 
 
 def _would_be_cut_again(request: Request, reply: Answer) -> bool:

@@ -69,6 +69,12 @@ def is_strict(text: str, data: Any) -> bool:
     return bool(json_or(text, _UNREADABLE) == data)
 
 
+def holds_only_json(text: str) -> bool:
+    """Return whether the text is one whole object or list in JSON, in a code fence or not, so that nothing of it is missing."""
+    fence = _FENCE.fullmatch(text.strip())
+    return isinstance(json_or(fence[1] if fence else text, None), dict | list)
+
+
 def find_schema_faults(data: Any, schema: Mapping[str, Any]) -> str | None:
     """Return what of the object does not fit the schema, in words; None when it fits."""
     validator = _validator(schema_text(schema))

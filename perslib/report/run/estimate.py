@@ -76,7 +76,7 @@ def describe_asked(spent: Mapping[str, Spending]) -> str:
     total: Spending = sum(spent.values(), Spending())
     if not total.calls:
         return describe_spending(total) if total.hits else ""
-    asked = describe_spending(replace(total, errors=0, unreadable=0))
+    asked = describe_spending(replace(total, errors=0, unreadable=0, fault=""))
     if too_long := total.errors:  # answers in the cache that cannot be read are no questions
         asked += f", {too_long:,} questions too long for the model's context"
     # A stage that was cut off before its first answer does not say which backbone it asked.

@@ -122,7 +122,7 @@ class _Lines:
                 reason: Exception = GaveUp(fault.words)
             except Refused as refused:
                 reason = refused
-            except (RecursionError, TypeError, ValueError) as error:
+            except (RecursionError, TypeError, ValueError, OverflowError) as error:
                 reason = GaveUp(f"the result cannot be read ({error})"[:200])
             failure = failure if number else reason
         raise failure
