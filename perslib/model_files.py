@@ -6,13 +6,16 @@ import hashlib
 import json
 import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.lib import format as npy
+from scipy.sparse import csr_matrix
 
 from perslib.errors import DataError, PerslibError, Problem
 
@@ -29,7 +32,7 @@ def save_model(folder: str | Path, card: Mapping[str, Any], arrays: Mapping[str,
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if arrays:
-        np.savez_compressed(folder / WEIGHTS, **arrays)
+        np.savez(folder / WEIGHTS, **arrays)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != CARD)
     hashes = {path.relative_to(folder).as_posix(): _sha256(path) for path in files}
     text = json.dumps({**card, "files": hashes}, indent=1, ensure_ascii=False, allow_nan=False)
@@ -57,6 +60,68 @@ def load_model(folder: str | Path, what: str) -> Iterator[tuple[dict[str, Any], 
             Problem(str(folder), f"no {what} can be read here ({type(reason).__name__}: {reason})"),
             "Give a folder that its `save` wrote, or fit and save anew.",
         ) from None
+
+
+def pack(value: Any, arrays: dict[str, Any], classes: Iterable[type]) -> Any:
+    """Return a value as data for a card, its arrays put among `arrays`: plain values, frames, and objects of these classes."""
+
+    def each(values: Iterable[Any]) -> list[Any]:
+        return [pack(one, arrays, classes) for one in values]
+
+    if isinstance(value, bool | str | int | None) or (isinstance(value, float) and math.isfinite(value)):
+        return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, list):
+        return each(value)
+    if isinstance(value, tuple):
+        return {"tuple": each(value)}
+    if isinstance(value, dict):
+        return {"names": list(value), "values": each(value.values())}
+    if isinstance(value, csr_matrix):
+        return {"sparse": each((value.data, value.indices, value.indptr)), "shape": list(value.shape)}
+    if isinstance(value, pd.DataFrame):
+        return {"frame": pack({name: column.to_numpy() for name, column in value.items()}, arrays, classes)}
+    if isinstance(value, np.generic | float):  # NaN, say, which JSON has not, or an integer of numpy
+        return pack(value.item(), arrays, classes) if isinstance(value, np.integer) else {"number": str(value)}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return {"texts": each(value)}
+    if isinstance(value, np.ndarray):
+        name = f"a{len(arrays)}"
+        arrays[name] = value
+        return {"array": name}
+    if type(value) not in classes:
+        raise TypeError(f"a {type(value).__qualname__} is not kept")
+    state = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else value.__getstate__()
+    return {"object": type(value).__name__, "state": pack(state, arrays, classes)}
+
+
+def unpack(packed: Any, arrays: Mapping[str, Any], classes: Iterable[type]) -> Any:
+    """Return what `pack` packed; only of these classes is anything made, and nothing that is read can run."""
+    if isinstance(packed, list):
+        return [unpack(one, arrays, classes) for one in packed]
+    if not isinstance(packed, dict):
+        return packed
+    parts = {name: unpack(part, arrays, classes) for name, part in packed.items()}
+    match parts:
+        case {"tuple": values}:
+            return tuple(values)
+        case {"names": names, "values": values}:
+            return dict(zip(names, values, strict=True))
+        case {"sparse": (data, indices, indptr), "shape": shape}:
+            return csr_matrix((data, indices, indptr), shape)
+        case {"frame": columns}:
+            return pd.DataFrame(columns)
+        case {"number": text}:
+            return float(text)
+        case {"texts": values}:
+            return np.array(values, object)
+        case {"array": name}:
+            return arrays[name]
+        case {"object": name, "state": state}:
+            (kind,) = (kind for kind in classes if kind.__name__ == name)
+            made: Any = object.__new__(kind)
+            getattr(made, "__setstate__", vars(made).update)(state)
+            return made
+    raise ValueError(f"{sorted(parts)} is nothing that was packed")
 
 
 def _check_path(folder: Path, name: str, most: int = LARGEST) -> Path:

@@ -25,7 +25,6 @@ from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
 from perslib.judge.base import Judge, OnAnotherJudge, Verdict
 from perslib.judge.broken import MARKED, Wholeness, grow_trees
-from perslib.judge.taught import Kept
 from perslib.llm import Ask
 from perslib.memory.ngrams import COLUMNS, count_ngrams, weigh_ngrams
 from perslib.memory.retrieval import weigh_rows
@@ -157,9 +156,6 @@ class Answering:
     def fit(self, corpus: Corpus, users: Iterable[str] | None = None, seed: int = SEED) -> Answering:
         """Learn from the train users' turns (from everybody's where there are none); labels are not looked at."""
         users = None if users is None else list(users)
-        folds = Kept(self, corpus, users, seed)
-        if folds.recall():
-            return self
         corpus = corpus.with_history("none")  # also who has a single scenario
         wanted = list(users if users is not None else corpus.split().get("train", [])) or list(corpus.users["user"])
         pairs = corpus.block_ids(wanted)
@@ -181,7 +177,6 @@ class Answering:
         self.limit = float(np.quantile(np.concatenate(own), MARKED)) if own else 0.0
         replies = [[exchange.reply for exchange in own.own_replies] for own in teach]
         self._wholeness = Wholeness().fit(replies, _PHRASES.get(corpus.language, []), seed)
-        folds.store()
         return self
 
     def chances(self, exchanges: Sequence[Exchange]) -> Floats:

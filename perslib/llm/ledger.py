@@ -131,7 +131,9 @@ class Ledger:
     def table(self) -> pd.DataFrame:
         """Return one row a stage and a last one for the total; an unknown cost is missing, not 0."""
         rows = {**self.stages, "total": self.total}
-        frame = pd.DataFrame([{"stage": name, **asdict(spending)} for name, spending in rows.items()]).drop(columns="fault")
+        frame = pd.DataFrame([{"stage": name, **asdict(spending)} for name, spending in rows.items()]).drop(
+            columns="fault"
+        )
         return frame.astype({"stage": "str", "seconds": "float64", "cost": "Float64"})
 
     def as_dict(self) -> dict[str, dict[str, Any]]:

@@ -99,7 +99,9 @@ def test_any_levels_in_any_order_come_back_by_name(shares, form):
     """Levels that were left out have no share, and shift nobody's; places are `systemone`'s, where a key is no level."""
     total = sum(shares.values())
     answer = {"name": "score", "type": "score", "probabilities": {k: p / total for k, p in shares.items()}}
-    got = read_decisions(form, [SCORE], {"answers": [answer] if form == "decisions" else {"score": answer}}).data["score"]
+    got = read_decisions(form, [SCORE], {"answers": [answer] if form == "decisions" else {"score": answer}}).data[
+        "score"
+    ]
     names = {str(i): str(i + 1) for i in range(5)} if "0" in shares else {}
     if not names or (form == "systemone" and "5" not in shares):
         expected = {names.get(k, k): p / total for k, p in shares.items()}

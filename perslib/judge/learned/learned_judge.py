@@ -36,7 +36,7 @@ from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
 from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error, sum_spent
 from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
-from perslib.judge.learned.mixed import EncodedTurns, MixedModel, Parts, estimate_variances
+from perslib.judge.learned.mixed import EncodedTurns, MixedModel, Parts, Variances, estimate_variances
 from perslib.judge.learned.reasons import ReasonModel, count_reasons
 from perslib.judge.taught import Kept
 from perslib.llm import Ask
@@ -44,7 +44,8 @@ from perslib.memory import features
 from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, measure_traits, read_block_turns, tokens
 from perslib.stats import fit_population, fit_tilt, floats, histories
 from perslib.stats.calibrate.ordinal import ordinal_probabilities, proportional_odds
-from perslib.stats.calibrate.tilt import P
+from perslib.stats.calibrate.short_histories import HistoryPrior
+from perslib.stats.calibrate.tilt import P, Tilted
 from perslib.stats.calibrate.user_scale import SCORES
 
 FOLDS = 5
@@ -93,8 +94,8 @@ class LearnedJudge(Judge):
                 corpus=train.name,
             )
         _warn_of_few(self.name, scored["user"].nunique())
-        folds = None if self.panel else Kept(self, train)  # a panel asks anew
-        if folds and folds.recall():
+        kept = None if self.panel else Kept(self, train, _MADE_OF)  # a panel asks anew
+        if kept and kept.recall():
             return
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         replies = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
@@ -121,8 +122,8 @@ class LearnedJudge(Judge):
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
         self._wording = Wording(train.language, self.reading.terms)
         self._reasons = _learn_reasons(train, merged, turns)
-        if folds:
-            folds.store()
+        if kept:
+            kept.store()
 
     @property
     def population(self) -> MixedModel:
@@ -308,12 +309,18 @@ class TurnEncoder:
     def __init__(self, contexts: Sequence[TurnContext]):
         numbers = np.array([measure_traits(s) for s in contexts])
         self._mean, self._spread = numbers.mean(0), numbers.std(0).clip(0.05)
-        self._words = TfidfVectorizer(analyzer=_terms, sublinear_tf=True, min_df=3 if len(contexts) > 100 else 1).fit(
-            [s.reply for s in contexts]
-        )
+        least = 3 if len(contexts) > 100 else 1
+        self._words = TfidfVectorizer(**_TEXTS, min_df=least).fit([s.reply for s in contexts])
         self.terms: list[str] = list(self._words.get_feature_names_out())
         self._counted: dict[str, csr_matrix] = {}
         self._ends = np.cumsum([len(group) for group in FEATURES.values()])[:-1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_counted": {}, "_words": self._words.idf_}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _words=TfidfVectorizer(**_TEXTS, vocabulary=state["terms"]))
+        self._words.idf_ = state["_words"]
 
     def __call__(self, user: Array, contexts: Sequence[TurnContext]) -> EncodedTurns:
         """Return these turns of these users, one a row."""
@@ -367,6 +374,11 @@ def _terms(text: str) -> list[str]:
     """Return tokens and neighbouring pairs of tokens."""
     words = tokens(text)
     return words + [f"{a} {b}" for a, b in pairwise(words)]
+
+
+_TEXTS: dict[str, Any] = {"analyzer": _terms, "sublinear_tf": True}
+#: What a learned judge is made of, beside arrays and plain values.
+_MADE_OF = (MixedModel, EncodedTurns, Variances, TurnEncoder, HistoryPrior, Tilted, Wording, ReasonModel)
 
 
 def _some_users(user: Array) -> Array:

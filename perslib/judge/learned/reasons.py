@@ -29,16 +29,21 @@ class ReasonModel:
     def __init__(self, traits: Array, own: Array, reasons: Sequence[str], labels: Sequence[str]):
         self.labels = np.array(labels, object)
         self._shares = np.array([np.mean(np.array(reasons, object) == label) for label in labels])
-        self._model: LogisticRegression | None = None
+        self._known, self._weights, self._offsets = self.labels, np.empty((0, 0)), np.empty(0)
         if len(reasons) >= FEWEST and len(set(reasons)) > 1:
             inputs = np.hstack([traits, self._weigh(own)])
-            self._model = LogisticRegression(C=STRENGTH, max_iter=1000).fit(inputs, list(reasons))
+            model = LogisticRegression(C=STRENGTH, max_iter=1000).fit(inputs, list(reasons))
+            both = len(model.classes_) == 2  # then the weights are those of the second alone
+            self._known = np.array(model.classes_, object)
+            self._weights = np.vstack([-model.coef_, model.coef_]) if both else model.coef_
+            self._offsets = np.r_[-model.intercept_, model.intercept_] if both else model.intercept_
 
     def predict(self, traits: Array, own: Array) -> list[str]:
         """Return the most probable reason of each reply, if its score is low; `own` are counts a reply, by label."""
-        if self._model is None or not len(traits):
+        if not len(self._weights) or not len(traits):
             return [str(self.labels[self._shares.argmax()])] * len(traits)
-        return [str(reason) for reason in self._model.predict(np.hstack([traits, self._weigh(own)]))]
+        fit = np.hstack([traits, self._weigh(own)]) @ self._weights.T + self._offsets
+        return [str(reason) for reason in self._known[fit.argmax(axis=1)]]
 
     def _weigh(self, own: Array) -> Array:
         counts = own + IMAGINARY * self._shares

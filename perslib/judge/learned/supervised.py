@@ -16,7 +16,6 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.model_selection import GroupKFold
-from sklearn.preprocessing import StandardScaler
 
 from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
@@ -65,8 +64,8 @@ class Supervised(Judge):
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn characters, scales and weights from the train users' blocks."""
-        folds = Kept(self, train)
-        if folds.recall():
+        kept = Kept(self, train)
+        if kept.recall():
             return
         taken = list(list_training_blocks(train))
         if not taken:
@@ -74,7 +73,9 @@ class Supervised(Judge):
         texts = [_text(t) for _, targets, _ in taken for t in targets]
         numbers = [summarize_history(history_scores(block)) for block, targets, _ in taken for _ in targets]
         users = [block.user for block, targets, _ in taken for _ in targets]
-        self._sizes, self._scale = SIZES.get(train.language, SIZES["en"]), StandardScaler().fit(numbers)
+        self._sizes = SIZES.get(train.language, SIZES["en"])
+        self._mean, spread = np.mean(numbers, axis=0), np.std(numbers, axis=0)
+        self._spread = np.where(spread > 0, spread, 1.0)
         counts = [count_ngrams(texts, size) for size in self._sizes]
         self._idf = [weigh_ngrams(own) for own in counts]
         inputs, scores = self._inputs(counts, numbers), np.concatenate([scores for *_, scores in taken])
@@ -82,7 +83,7 @@ class Supervised(Judge):
         share = _learn(shared, scores, _choose_penalty(shared, scores, users))
         self._weights = inputs.T @ share
         self._usual = float(scores.mean() - inputs.mean(axis=0) @ self._weights)
-        folds.store()
+        kept.store()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Return one verdict a target; without a rated history, unscored."""
@@ -99,9 +100,8 @@ class Supervised(Judge):
 
     def _inputs(self, counts: Sequence[sparse.csr_array], numbers: list[list[float]]) -> sparse.csr_array:
         rows = [weigh_rows(own, idf, sublinear=True) for own, idf in zip(counts, self._idf)]
-        inputs: sparse.csr_array = sparse.hstack(
-            [*rows, sparse.csr_array(self._scale.transform(numbers))], format="csr"
-        )
+        scaled = sparse.csr_array((np.array(numbers) - self._mean) / self._spread)
+        inputs: sparse.csr_array = sparse.hstack([*rows, scaled], format="csr")
         return inputs
 
 

@@ -49,7 +49,9 @@ class CheckedQuestion(Generic[T]):
     def repeat_with(self, answer: Answer, problems: Sequence[str]) -> Request:
         """Return the question once more, after the answer and what is wrong with it."""
         messages, problem = self.request.messages, "; ".join(problems)
-        words = make_retry_messages(messages, answer.text or answer.raw, problem, self.request.schema or {}, language_of(messages))
+        words = make_retry_messages(
+            messages, answer.text or answer.raw, problem, self.request.schema or {}, language_of(messages)
+        )
         return replace(self.request, messages=words)
 
 

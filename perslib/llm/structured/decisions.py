@@ -125,7 +125,7 @@ def _read_shares(question: Question, given: Any, form: str) -> list[tuple[str, A
     places = {str(place): option for place, option in enumerate(question.options)}
     is_placed = form == "systemone" and question.kind == "score" and not set(given) <= set(question.options)
     names = places if is_placed and set(given) <= set(places) else {}
-    return [(names.get(key, key), share) for key, share in given.items()]
+    return [(names.get(str(key), str(key)), share) for key, share in given.items()]
 
 
 def _normalize(question: Question, given: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -140,5 +140,3 @@ def _normalize(question: Question, given: Sequence[tuple[str, Any]]) -> dict[str
     if abs(total - 1) > SLACK:
         return {"error": f"the probabilities sum to {total:.3g}"}
     return {"p": {option: shares.get(option, 0.0) / total for option in question.options}}
-
-

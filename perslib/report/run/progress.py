@@ -123,7 +123,11 @@ class RunProgress:
         asked = f", {describe_spending(spent)}" if spent.calls + spent.hits else ""
         if "judgments" in entry:
             unscored = f"{entry['unscored']:,} of {entry['judgments']:,} judgments unscored"
-            asked += f"; {unscored}" if entry["unscored"] or not spent.unreadable else "; the score of every judgment was read"
+            asked += (
+                f"; {unscored}"
+                if entry["unscored"] or not spent.unreadable
+                else "; the score of every judgment was read"
+            )
         where = f"\n    {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}"
         print(
             f"{page.title} {how} in {format_duration(run.seconds, 'en')}{asked}{page.note}{where}",
