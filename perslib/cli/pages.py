@@ -16,6 +16,14 @@ OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "lim
 OPTIONS |= {"backbones": "--backbone", "notebooks": "the arguments of `perslib report`"}
 
 
+TRUSTED = click.option(
+    "--yes",
+    "trusted",
+    is_flag=True,
+    help="Run the notebook beside the page although its code is known from nowhere here.",
+)
+
+
 class _CommandWithNames(click.Command):
     """A command whose help lists the names that parameters accept."""
 
@@ -172,11 +180,13 @@ def compare_pages(
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--corpus", help="Where the corpus of the run is now, if it is elsewhere: a name or a path.")
-def verify(runs: tuple[str, ...], corpus: str | None) -> None:
+@TRUSTED
+def verify(runs: tuple[str, ...], corpus: str | None, trusted: bool) -> None:
     """Run the notebooks of RUNS again and say what comes out differently: answers, tables, figures, verdicts, replies.
 
     No model is asked, answers come from the cache. A run is a page that was rendered, here or on another machine; its whole folder has
-    to be there. The exit status is 1 where something differs.
+    to be there. The notebook beside it is run: code that no notebook of perslib or of this workspace has only with --yes. The exit
+    status is 1 where something differs.
 
     \b
     perslib verify sample-en/none/01_verification
@@ -186,7 +196,7 @@ def verify(runs: tuple[str, ...], corpus: str | None) -> None:
 
     differs = False
     for page in find_pages(runs):
-        differences = verify(page, corpus)
+        differences = verify(page, corpus, trusted=trusted)
         wrong = differences[~differences["result"].isin([SAME, DRAWN])]
         for _, row in differences[differences["result"] != SAME].iterrows():
             what = " ".join(filter(None, (row["kind"], row["file"])))
@@ -218,7 +228,8 @@ def verify(runs: tuple[str, ...], corpus: str | None) -> None:
 )
 @click.option("--corpus", help="Where the corpus of the run is now, if it is elsewhere: a name or a path.")
 @click.option("--out", type=FOLDER, help="Output folder. Default: figures-WIDTH in the page's folder.")
-def figures(run: str, width: str | None, formats: str, style: str | None, corpus: str | None, out: str | None) -> None:
+@TRUSTED
+def figures(run: str, width: str | None, formats: str, corpus: str | None, out: str | None, **how: Any) -> None:
     """Draw the figures of RUN anew, at another width, in other formats, fonts or colours; its page stays as it is.
 
     The notebook is run again with the answers in the cache; no model is asked.
@@ -232,7 +243,7 @@ def figures(run: str, width: str | None, formats: str, style: str | None, corpus
 
     page = find_page(run)
     folder = Path(out) if out else page.folder / f"figures-{width or 'new'}"
-    written = write_figures(page, folder, corpus, formats=",".join(read_formats(formats)), width=width, style=style)
+    written = write_figures(page, folder, corpus, formats=",".join(read_formats(formats)), width=width, **how)
     click.echo(f"{len(written)} files in {folder}" if written else f"{page.name} has no figures")
 
 

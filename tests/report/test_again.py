@@ -74,13 +74,36 @@ def page(home, tmp_path, monkeypatch):
 
 
 def verify(page: Path, *options: str):
-    return CliRunner().invoke(main, ["verify", str(page), *options])
+    return CliRunner().invoke(main, ["verify", str(page), "--yes", *options])
 
 
 @pytest.mark.kernel
 def test_a_run_that_was_copied_verifies_without_its_model(page):
     found = verify(page)
     assert found.exit_code == 0 and "all 6 parts come out the same" in found.output, found.output
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("command", ["verify", "figures"])
+def test_code_of_strangers_runs_only_on_a_word(home, page, tmp_path, command):
+    """Neither in a cell, nor in one that looks like injected parameters; what stands in the workspace's notebooks is no stranger's."""
+    ran = tmp_path / "ran"
+    stored = page.with_suffix(".ipynb")
+    own = nbformat.read(stored, as_version=4)
+    found = CliRunner().invoke(main, [command, str(page)])
+    assert found.exit_code == 1 and "it may come from anybody" in found.output and "--yes" in found.output
+    (tmp_path / "notebooks").mkdir()
+    shutil.copy(home / "asking.ipynb", tmp_path / "notebooks")
+    for tags in ([], ["injected-parameters"]):
+        more = nbformat.v4.new_code_cell(f"open({str(ran)!r}, 'w')", metadata={"tags": tags})
+        nbformat.write(nbformat.from_dict({**own, "cells": [*own.cells, more]}), stored)
+        found = CliRunner().invoke(main, [command, str(page)])
+        assert found.exit_code == 1 and "it may come from anybody" in found.output and not ran.exists()
+    nbformat.write(own, stored)
+    manifest = page.with_suffix(".json")
+    manifest.write_text(manifest.read_text("utf-8").replace('"drawn": {', '"drawn": {"PYTHONSTARTUP": "/x"'), "utf-8")
+    found = CliRunner().invoke(main, [command, str(page)])
+    assert found.exit_code == 0, found.output
 
 
 @pytest.mark.kernel
@@ -125,7 +148,7 @@ def test_another_corpus_and_a_page_without_its_notebook_are_refused(page):
 def test_figures_take_another_width_and_style(page, tmp_path):
     own = tmp_path / "paper.mplstyle"
     own.write_text("axes.prop_cycle: cycler('color', ['d55e00'])\n", "utf-8")
-    options = ["--width", "column", "--formats", "svg", "--style", str(own), "--out", str(tmp_path / "new")]
+    options = ["--yes", "--width", "column", "--formats", "svg", "--style", str(own), "--out", str(tmp_path / "new")]
     found = CliRunner().invoke(main, ["figures", str(page), *options])
     assert found.exit_code == 0 and "3 files" in found.output, found.output
     before, after = (plt.imread(folder / "lengths.png") for folder in (page.parent / "figures", tmp_path / "new"))

@@ -152,6 +152,13 @@ def title_of(nb: Any) -> str:
     return str(nb.metadata.get("title", ""))
 
 
+def list_code(nb: Any) -> list[str]:
+    """Return the code of a notebook, cell by cell, without the cell that a run replaces: the first of injected parameters."""
+    code = [cell for cell in nb.cells if cell.cell_type == "code"]
+    replaced = next((cell for cell in code if INJECTED in cell.metadata.get("tags", [])), None)
+    return [cell.source.strip() for cell in code if cell is not replaced]
+
+
 def code_number(nb: Any, index: int) -> int:
     """Return the number that JupyterLab gives a code cell when the notebook is run from the top.
 

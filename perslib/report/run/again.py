@@ -22,12 +22,12 @@ from perslib.extras import require_extra
 from perslib.judge import taught
 from perslib.llm.answerers.choice import CACHE_ALONE
 from perslib.llm.cache.store import Cache
-from perslib.paths import scratch
+from perslib.paths import find_bundled, scratch, workspace
 from perslib.report.page.export import FIGURES
-from perslib.report.page.rendering import find_answers, records_of
+from perslib.report.page.rendering import find_answers, list_code, records_of
 from perslib.report.run.execution import execute
 from perslib.report.run.manifest import KINDS, StoredPage, files_of, package_versions
-from perslib.report.run.plan import find_studies
+from perslib.report.run.plan import find_studies, read_notebook
 from perslib.report.run.progress import RunProgress
 from perslib.report.show.plot_parts import WIDTH
 from perslib.report.show.style import STYLE_VARIABLE, read_style
@@ -43,14 +43,24 @@ _DRAWINGS = {".png", ".pdf", ".svg"}
 
 @contextmanager
 def run_again(
-    page: StoredPage, environment: Mapping[str, str], corpus: str | None = None
+    page: StoredPage, environment: Mapping[str, str], corpus: str | None = None, *, trusted: bool = False
 ) -> Iterator[tuple[Path, Any]]:
     """Run a page's notebook in a folder that goes afterwards; yield the folder and the notebook as it ran.
+
+    A notebook whose code is not that of one that is bundled or of this workspace runs only if it is `trusted`.
 
     `corpus` is where its corpus is now. Raise DataError where it is another one, or the run cannot be repeated; ReportError where the
     notebook fails, as it does where an answer is not in the cache.
     """
     study = find_study_of(page)
+    if not (trusted or _is_known(study)):
+        raise DataError(
+            Problem(
+                str(study.path),
+                "has code that no notebook of perslib or of this workspace has; it may come from anybody",
+            ),
+            "To run it all the same, once you have read it: --yes.",
+        )
     parameters = {**page.entry["parameters"], **({"corpus": corpus} if corpus else {})}
     find_corpus(page, corpus)
     asked, stored = page.entry["ledger"]["total"], Cache(policy="only").path
@@ -82,6 +92,13 @@ def find_study_of(page: StoredPage) -> Any:
     return replace(study, path=stored)
 
 
+def _is_known(study: Any) -> bool:
+    """Tell whether a notebook of this name and with this code is bundled, or in the workspace's folder `notebooks`."""
+    folders = (find_bundled("notebooks"), workspace() / "notebooks")
+    own = [file for folder in folders if (file := folder / study.path.name).is_file()]
+    return any(list_code(read_notebook(study.path)) == list_code(read_notebook(file)) for file in own)
+
+
 def find_corpus(page: StoredPage, address: str | None = None) -> Any:
     """Return the corpus of a page, at an address or where it was; DataError where another one is there."""
     from perslib.corpus import load
@@ -107,28 +124,31 @@ def find_corpus(page: StoredPage, address: str | None = None) -> Any:
 def figures_of(page: StoredPage) -> dict[str, str]:
     """Return what the environment says of figures, so that they come out as those of the page."""
     formats = {Path(file).suffix[1:] for files in page.entry["figures"].values() for file in files} - {"csv"}
-    return {FIGURES: ",".join(sorted(formats)) or "png", **page.entry.get("drawn", {})}
+    drawn = {name: value for name, value in page.entry.get("drawn", {}).items() if name in (WIDTH, STYLE_VARIABLE)}
+    return {FIGURES: ",".join(sorted(formats)) or "png", **drawn}
 
 
-def write_figures(page: StoredPage, out: Path, corpus: str | None = None, **form: str | None) -> list[Path]:
+def write_figures(
+    page: StoredPage, out: Path, corpus: str | None = None, *, trusted: bool = False, **form: str | None
+) -> list[Path]:
     """Draw a page's figures anew, into a folder: `formats` (pdf,svg), `width` (column, text), `style` (a file of matplotlib's)."""
     if form.get("style"):
         read_style(str(form["style"]))
     names = {"formats": FIGURES, "width": WIDTH, "style": STYLE_VARIABLE}
     variables = {names[name]: value for name, value in form.items() if value}
-    with run_again(page, {**CACHE_ALONE, **variables}, corpus) as (made, _):
+    with run_again(page, {**CACHE_ALONE, **variables}, corpus, trusted=trusted) as (made, _):
         out.mkdir(parents=True, exist_ok=True)
         return [Path(shutil.copy(file, out)) for file in sorted((made / "figures").glob("*"))]
 
 
-def verify(page: StoredPage, corpus: str | None = None) -> pd.DataFrame:
-    """Run a page again and compare all that it saved.
+def verify(page: StoredPage, corpus: str | None = None, *, trusted: bool = False) -> pd.DataFrame:
+    """Run a page again and compare all that it saved; a notebook with code of others runs only if it is `trusted`.
 
     Columns: kind (answer, figures, tables, verdicts, replies), file, result (same, differs, drawn differently, missing), detail: which
     columns differ, in how many rows, by how much at most. A figure that is drawn differently differs in its pixels alone, as with
     other fonts; its numbers have a file of their own.
     """
-    with run_again(page, CACHE_ALONE, corpus) as (folder, notebook):
+    with run_again(page, CACHE_ALONE, corpus, trusted=trusted) as (folder, notebook):
         rows = [("answer", "", *_compare_answers(page, notebook))]
         for kind in KINDS:
             for file in (name for files in page.entry[kind].values() for name in files):
