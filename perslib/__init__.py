@@ -31,14 +31,15 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_PLACE[name]), name)
     if name == "__version__":
         return import_module("importlib.metadata").version("perslib")
-    if name in (places := _find_brought()):
-        return import_module("pkgutil").resolve_name(places[name])
+    if name in (brought := _find_brought()):
+        system, place = brought[name]
+        return system.resolve(place)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _find_brought() -> dict[str, str]:
+def _find_brought() -> dict[str, Any]:
     systems = import_module("perslib.registry").find_systems().values()
-    return {name: place for system in systems for name, place in system.names.items()}
+    return {name: (system, place) for system in systems for name, place in system.names.items()}
 
 
 def __dir__() -> list[str]:

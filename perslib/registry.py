@@ -14,13 +14,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import pkgutil
 import sys
 import tomllib
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import entry_points
+from functools import cache, partial
+from importlib.metadata import Distribution, distributions
 from typing import Any, Generic, TypeVar
 
 from perslib.errors import PerslibError, UnknownName
@@ -65,17 +66,56 @@ class System:
     broken: str = ""
     """Why it cannot be used."""
 
+    def __post_init__(self) -> None:
+        by_name = (self.registers, self.commands, self.options, self.names)
+        if not all(isinstance(own, Mapping) for own in by_name) or not isinstance(self.pages, tuple):
+            raise TypeError("registers, commands, options and names are tables, pages a tuple")
+        places = [*self.options.values(), *self.names.values(), *self.pages, self.name, self.about, self.extra]
+        places += [text for group in (*self.registers.values(), *self.commands.values()) for text in group]
+        if wrong := [place for place in places if not isinstance(place, str)]:
+            raise TypeError(f"{wrong[0]!r} is no text")
+        if any(len(command) != 2 for command in self.commands.values()):
+            raise TypeError("a command is where it is, and what it does")
+
+    def resolve(self, place: str) -> Any:
+        """Return what stands at a place, `module` or `module:name`; PerslibError where nothing does, or it breaks there."""
+        try:
+            return pkgutil.resolve_name(place)
+        except PerslibError:
+            raise
+        except (Exception, SystemExit) as error:  # whatever a stranger's code raises
+            raise PerslibError(
+                f"{place} of the system {self.name!r} cannot be used ({type(error).__name__}: {error}). Repair or remove what "
+                "brings that system; `perslib systems` lists them."
+            ) from error
+
 
 @cache
 def find_systems() -> dict[str, System]:
     """Find the systems that are installed, by name; one that cannot be loaded says why."""
-    systems = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    systems: dict[str, System] = {}
+    listed: list[tuple[str, Callable[[], Any], Distribution]] = []
+    for distribution in distributions():
         try:
-            systems[entry.name] = entry.load()
-        except Exception as error:  # whatever a stranger's code raises
-            systems[entry.name] = System(entry.name, "", broken=f"{type(error).__name__}: {error}")
-    return systems
+            listed += [(e.name, e.load, distribution) for e in distribution.entry_points.select(group=GROUP)]
+        except Exception as error:  # a line that is none
+            if GROUP in (distribution.read_text("entry_points.txt") or ""):
+                listed.append((GROUP, partial(_raise, error), distribution))
+    for name, load, distribution in sorted(listed, key=lambda one: one[2].name != "perslib"):
+        try:
+            if name in systems:
+                raise ValueError("there is a system of this name already")
+            if not isinstance(system := load(), System):
+                raise TypeError(f"a {type(system).__name__} is no perslib.registry.System")
+            systems[name] = system
+        except (Exception, SystemExit) as error:  # whatever a stranger's code raises
+            called = f"{name} of {distribution.name}"
+            systems[called] = System(called, "", broken=f"{type(error).__name__}: {error}")
+    return dict(sorted(systems.items()))
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 class Registry(Generic[T]):
@@ -112,8 +152,11 @@ class Registry(Generic[T]):
             importlib.import_module(module)
         for system in find_systems().values():
             for module in system.registers.get(self.kind, ()):
-                with suppress(*() if is_installed(system.extra) else (ImportError,)):
-                    importlib.import_module(module)
+                try:
+                    system.resolve(module)
+                except PerslibError as error:
+                    if is_installed(system.extra):
+                        warnings.warn(str(error), stacklevel=2)
         return iter(tuple(self._factories))
 
     def __contains__(self, name: object) -> bool:

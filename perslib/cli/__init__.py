@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import pkgutil
 import signal
 from typing import Any
 
@@ -14,7 +13,7 @@ from perslib.cli import cache, models, notebooks, pages, systems
 from perslib.cli.options import escape_for_terminal
 from perslib.errors import PerslibError
 from perslib.extras import require_extra
-from perslib.registry import find_systems
+from perslib.registry import System, find_systems
 
 #: Signals that end a command as Ctrl-C does, so that it can clean up.
 _END_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -27,8 +26,12 @@ class _MessageGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, click.Command | None, list[str]]:
         """Return the command that is asked for, with the options that systems add to it."""
         name, command, given = super().resolve_command(ctx, args)
-        for place in (system.options.get(name or "") for system in find_systems().values()):
-            command = pkgutil.resolve_name(place)(command) if place else command
+        for system in find_systems().values():
+            if place := system.options.get(name or ""):
+                try:
+                    command = system.resolve(place)(command)
+                except PerslibError as error:  # the command goes on without these options
+                    click.echo(escape_for_terminal(f"perslib: {error}"), err=True)
         return name, command, given
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -43,6 +46,8 @@ class _MessageGroup(click.Group):
             if error.errno == errno.EPIPE:
                 raise  # `perslib … | head`: click ends without a message
             message = (f"{error.filename}: " if error.filename else "") + (error.strerror or str(error))
+        except MemoryError:
+            message = "this takes more memory than there is. Take fewer users, turns or columns, or a larger machine."
         except KeyboardInterrupt:
             click.echo("perslib: stopped; the answers so far are saved, run the same command to go on", err=True)
             ctx.exit(130)
@@ -53,14 +58,16 @@ class _MessageGroup(click.Group):
 class _Elsewhere(click.Command):
     """A command of a system, or one that needs much; imported when it is run."""
 
-    def __init__(self, name: str, place: str, about: str, extra: str = ""):
+    def __init__(self, name: str, place: str, about: str, system: System):
         super().__init__(name, short_help=about)
-        self._place, self._extra = place, extra
+        self._place, self._system = place, system
 
     def load(self) -> click.Command:
         """Return the command itself; raise MissingExtra where what its system needs is not installed."""
-        require_extra(self._extra, f"perslib {self.name}")
-        command: click.Command = pkgutil.resolve_name(self._place)
+        require_extra(self._system.extra, f"perslib {self.name}")
+        command: click.Command = self._system.resolve(self._place)
+        if not isinstance(command, click.Command):
+            raise PerslibError(f"{self._place} of the system {self._system.name!r} is no command of click's.")
         return command
 
     def make_context(self, *given: Any, **options: Any) -> click.Context:
@@ -102,9 +109,10 @@ for command in (
         "import",
         "perslib.cli.imports:import_",
         "Check a downloaded release or a table and write it as Parquet under data/.",
+        System("core", "the core itself"),
     ),
 ):
     main.add_command(command)
 for system in find_systems().values():
     for name, (place, about) in system.commands.items():
-        main.add_command(_Elsewhere(name, place, about, system.extra))
+        main.commands.setdefault(name, _Elsewhere(name, place, about, system))  # what there is already stays

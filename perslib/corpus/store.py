@@ -16,7 +16,7 @@ import pyarrow as pa
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import ImportResult
-from perslib.corpus.files.records import naming
+from perslib.corpus.files.records import check_regular, naming
 from perslib.corpus.loaders import persturnbench, table
 from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
@@ -91,6 +91,7 @@ def corpus_names() -> list[str]:
 
 def detect(path: Path) -> str:
     """Return the kind of release at a path; raise DataError if it is unknown."""
+    check_regular(path)
     if (kind := _recognise(path)) is None:
         inside = {own.name: _recognise(own) for own in sorted(path.iterdir())} if path.is_dir() else {}
         known = ", ".join(f"{name} ({own})" for name, own in inside.items() if own)
@@ -111,6 +112,7 @@ def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False,
         raise UnknownName("kind of corpus", kind, list(loader))
     if not path.exists():
         raise DataError(Problem(str(path), "does not exist"))
+    check_regular(path)
     if path.is_file() and path.stat().st_size == 0:
         raise DataError(Problem(str(path), "is empty"))
     read = loader[kind or detect(path)]

@@ -6,7 +6,6 @@ import errno
 import importlib.util
 import json
 import re
-from importlib.metadata import EntryPoint
 
 import click
 import palset_made
@@ -15,9 +14,10 @@ from click.testing import CliRunner
 from endpoint import completion, reasoner
 from made import GIFT, TRAVEL, simple_session, write_release
 
-from perslib import registry
+from perslib import cli, registry
 from perslib.cli import main
 from perslib.corpus import load
+from perslib.errors import PerslibError
 from perslib.judge import judge_names
 
 
@@ -369,12 +369,69 @@ def test_an_app_without_voila_is_refused_with_the_command_that_installs_it(run, 
     assert refused.exit_code == 1 and "needs jupyterlab, voila" in refused.output and '[lab]"' in refused.output
 
 
-def test_a_system_that_cannot_be_loaded_says_why_and_stops_nothing(run, monkeypatch):
-    broken = EntryPoint("theirs", "no.such.module:SYSTEM", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [broken])
-    registry.find_systems.cache_clear()
-    try:
-        assert "theirs: cannot be used: ModuleNotFoundError" in run("systems").output
-        assert "learned" in judge_names()
-    finally:
+THEIRS = """
+from perslib.registry import System
+GOOD = System("theirs", "mine", {"judge": ("theirs_leaves",)}, {"gone": ("no.where:at", "…"), "odd": ("json:loads", "…"), "report": ("json:loads", "")})
+OTHER_OPTIONS = System("theirs", "mine", options={"systems": "no.where:at"})
+def make(): pass
+def none(): return System("theirs", "", commands=None)
+"""
+
+
+@pytest.fixture
+def theirs(tmp_path, monkeypatch):
+    """Installs a distribution with this line as its entry point, beside perslib's own."""
+
+    def install(line):
+        folder = tmp_path / "theirs-1.0.dist-info"
+        folder.mkdir(exist_ok=True)
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+        (folder / "entry_points.txt").write_text(f"[perslib.systems]\n{line}\n")
+        (tmp_path / "theirs_here.py").write_text(THEIRS)
+        for name, code in {
+            "leaves": "raise SystemExit(3)",
+            "none": "from theirs_here import none; NONE = none()",
+        }.items():
+            (tmp_path / f"theirs_{name}.py").write_text(code)
+        monkeypatch.syspath_prepend(tmp_path)
         registry.find_systems.cache_clear()
+
+    yield install
+    registry.find_systems.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("theirs = no.such.module:SYSTEM", "theirs of theirs: cannot be used: ModuleNotFoundError"),
+        ("theirs = json", "a module is no perslib.registry.System"),
+        ("theirs = perslib.registry:System", "is no perslib.registry.System"),
+        ("theirs = theirs_here:make", "is no perslib.registry.System"),
+        ("theirs = theirs_none:NONE", "are tables"),
+        ("theirs = theirs_leaves:SYSTEM", "SystemExit: 3"),
+        ("theirs", "cannot be used"),
+        ("theirs = ", "cannot be used"),
+        ("deus = theirs_here:GOOD", "deus of theirs: cannot be used: ValueError: there is a system of this name"),
+    ],
+)
+def test_a_system_that_cannot_be_loaded_says_why_and_stops_nothing(run, theirs, line, why):
+    theirs(line)
+    shown = run("systems")
+    assert (
+        shown.exit_code == 0 and why in shown.output and "theirs" in shown.output and "deus: patience" in shown.output
+    )
+    assert "learned" in judge_names() and run("report", "--help").exit_code == 0
+
+
+def test_what_a_system_brings_and_is_not_there_is_a_sentence(run, theirs):
+    theirs("theirs = theirs_here:GOOD")
+    system = registry.find_systems()["theirs"]
+    for name, why in {"gone": "ModuleNotFoundError", "odd": "is no command of click's"}.items():
+        command = cli._Elsewhere(name, system.commands[name][0], "", system)
+        with pytest.raises(PerslibError, match=why):
+            command.load()
+    with pytest.warns(UserWarning, match=r"theirs_leaves of the system 'theirs' cannot be used \(SystemExit"):
+        assert "learned" in judge_names()
+    theirs("theirs = theirs_here:OTHER_OPTIONS")
+    shown = run("systems")
+    assert shown.exit_code == 0 and "no.where:at of the system 'theirs' cannot be used" in shown.output

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,13 +25,49 @@ from perslib.errors import DataError, PerslibError, Problem
 from perslib.schemas import Schema, check
 
 T = TypeVar("T")
+Row = TypeVar("Row")
 #: Place, value (or Problem) and what stands there of each record.
 Lines: TypeAlias = Iterable[tuple[str, Any, Any]]
 LONGEST = 64 << 20
 """Bytes; a longer line is no record of a conversation."""
 COLUMNS = 2_000
 """Columns that a table may have."""
+MOST_FILES = 10_000
+"""Files of a folder that are looked at before they are read."""
+CELLS = 10_000_000
+"""Cells that a file may have: what is read stands in memory."""
 _PART = 1 << 20
+
+
+def check_regular(path: Path) -> None:
+    """Raise DataError where a pipe, a socket or a device stands at a path or in a folder: reading it might never end."""
+    within = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
+    for file in (path, *islice(within, MOST_FILES)):
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise DataError(
+                Problem(str(file), "is no file, but a pipe, a socket or a device"),
+                "Give a file that can be read twice.",
+            )
+
+
+def count_cells(rows: Iterable[Row], place: str) -> Iterator[Row]:
+    """Yield rows, or objects of JSON, as long as none is wider than any table, and all together fit into memory."""
+    cells = 0
+    for row in rows:
+        width = _count_keys(row)
+        check_width(range(width), place)
+        cells += max(width, 1)
+        if cells > CELLS:
+            wrong = f"has more than {CELLS:,} cells, and what is read stands in memory"
+            raise DataError(Problem(place, wrong), "Divide it, or keep the columns that are of use.")
+        yield row
+
+
+def _count_keys(row: Any) -> int:
+    """Return how many cells a row has; in an object of JSON, those of the objects in it, but not of its lists."""
+    if not isinstance(row, Mapping):
+        return len(row) if isinstance(row, Sequence) and not isinstance(row, str | bytes) else 1
+    return sum(_count_keys(cell) if isinstance(cell, Mapping) else 1 for cell in row.values())
 
 
 def read_bounded(file: Path) -> bytes:

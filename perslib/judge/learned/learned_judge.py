@@ -37,7 +37,7 @@ from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
 from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error, sum_spent
 from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
 from perslib.judge.learned.mixed import EncodedTurns, MixedModel, Parts, Variances, estimate_variances
-from perslib.judge.learned.reasons import ReasonModel, count_reasons
+from perslib.judge.learned.reasons import ReasonModel, count_reasons, learn_reasons
 from perslib.judge.taught import Kept
 from perslib.llm import Ask
 from perslib.memory import features
@@ -94,8 +94,8 @@ class LearnedJudge(Judge):
                 corpus=train.name,
             )
         _warn_of_few(self.name, scored["user"].nunique())
-        kept = None if self.panel else Kept(self, train, _MADE_OF)  # a panel asks anew
-        if kept and kept.recall():
+        stored = None if self.panel else Kept(self, train, _MADE_OF)  # a panel asks anew
+        if stored and stored.recall():
             return
         blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
         replies = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
@@ -121,9 +121,9 @@ class LearnedJudge(Judge):
         self._tilt = fit_tilt(shaped, past)
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
         self._wording = Wording(train.language, self.reading.terms)
-        self._reasons = _learn_reasons(train, merged, turns)
-        if kept:
-            kept.store()
+        self._reasons = learn_reasons(train, merged, np.hstack(turns.numbers))
+        if stored:
+            stored.store()
 
     @property
     def population(self) -> MixedModel:
@@ -276,20 +276,6 @@ def _warn_of_few(judge: str, users: int) -> None:
             least=FEW_TRAIN_USERS,
         )
         warnings.warn(few, stacklevel=3)
-
-
-def _learn_reasons(train: Corpus, predicted: pd.DataFrame, turns: EncodedTurns) -> ReasonModel | None:
-    """Learn reasons from the low scores of train users; the user's own are those of other scenarios."""
-    given = predicted[TURN].merge(train.turns[[*TURN, "score", "reason"]], on=TURN, how="left")
-    is_low = (given["reason"].notna() & (given["score"] <= 3)).to_numpy(bool)
-    low = given[is_low]
-    if low.empty:
-        return None
-    labels = sorted(low["reason"].unique())
-    one = (low["reason"].to_numpy(object)[:, None] == np.array(labels, object)).astype(float)
-    counts = pd.DataFrame(one, index=low.index)
-    own = counts.groupby(low["user"]).transform("sum") - counts.groupby([low["user"], low["scenario"]]).transform("sum")
-    return ReasonModel(np.hstack(turns.numbers)[is_low], own.to_numpy(), list(low["reason"]), labels)
 
 
 def _with_p(turns: pd.DataFrame, p: Array) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
+from perslib.corpus import TURN, Corpus
 from perslib.judge.learned.mixed import Array
 from perslib.stats import floats
 
@@ -55,3 +56,17 @@ def count_reasons(turns: pd.DataFrame, labels: Iterable[str]) -> Array:
     low = floats(turns["score"]) <= 3
     counts = Counter(turns["reason"].to_numpy(object)[low])
     return np.array([counts[label] for label in labels], float)
+
+
+def learn_reasons(train: Corpus, predicted: pd.DataFrame, traits: Array) -> ReasonModel | None:
+    """Learn reasons from the low scores of train users; the user's own are those of other scenarios."""
+    given = predicted[TURN].merge(train.turns[[*TURN, "score", "reason"]], on=TURN, how="left")
+    is_low = (given["reason"].notna() & (given["score"] <= 3)).to_numpy(bool)
+    low = given[is_low]
+    if low.empty:
+        return None
+    labels = sorted(low["reason"].unique())
+    one = (low["reason"].to_numpy(object)[:, None] == np.array(labels, object)).astype(float)
+    counts = pd.DataFrame(one, index=low.index)
+    own = counts.groupby(low["user"]).transform("sum") - counts.groupby([low["user"], low["scenario"]]).transform("sum")
+    return ReasonModel(traits[is_low], own.to_numpy(), list(low["reason"]), labels)

@@ -64,8 +64,8 @@ class Supervised(Judge):
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Learn characters, scales and weights from the train users' blocks."""
-        kept = Kept(self, train)
-        if kept.recall():
+        stored = Kept(self, train)
+        if stored.recall():
             return
         taken = list(list_training_blocks(train))
         if not taken:
@@ -83,7 +83,7 @@ class Supervised(Judge):
         share = _learn(shared, scores, _choose_penalty(shared, scores, users))
         self._weights = inputs.T @ share
         self._usual = float(scores.mean() - inputs.mean(axis=0) @ self._weights)
-        kept.store()
+        stored.store()
 
     async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
         """Return one verdict a target; without a rated history, unscored."""

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import sqlite3
 import zipfile
+from contextlib import closing
 
+import openpyxl
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -19,7 +23,7 @@ from perslib.corpus.loaders import table
 from perslib.errors import Ambiguous, DataError
 from perslib.systems.readers.any_file.anything import RecognisedWarning
 from perslib.systems.readers.any_file.ratings import find_scale_of, number_of, read_rating
-from perslib.systems.readers.any_file.records_of import decode_text, find_delimiter
+from perslib.systems.readers.any_file.records_of import decode_text, find_delimiter, read_records
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -203,6 +207,59 @@ def test_archives_and_databases_that_cannot_be_read_are_refused(tmp_path, monkey
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=wrong):
         load(tmp_path / name)
+
+
+def _log(path, header, size=10):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as log:
+        log.writestr("header.json", header)
+        log.writestr("samples/0.json", json.dumps({"id": 1, "input": "x" * size}))
+
+
+def _database(path):
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE t (user, reply, x TEXT GENERATED ALWAYS AS (hex(zeroblob(1e8))))")
+        database.execute("INSERT INTO t (user, reply) VALUES ('a', 'b')")
+        database.commit()
+
+
+def _sheet(path):
+    book = openpyxl.Workbook()
+    book.active.append(["user", "reply"])
+    book.active.cell(row=1_048_576, column=3_000, value=1)
+    book.save(path)
+
+
+BOMBS = {
+    "header.eval": (lambda path: _log(path, " " * 300), "header.json: is larger than 200 bytes"),
+    "sample.eval": (lambda path: _log(path, "{}", 300), "samples/0.json: is larger than 200 bytes"),
+    "computed.db": (_database, "table 't' has columns that are computed when they are read: x"),
+    "wide.json": (lambda path: path.write_text(json.dumps([dict.fromkeys(map(str, range(2_001)))])), "has 2,001 columns"),
+    "deep.json": (lambda path: path.write_text(json.dumps([{"a": dict.fromkeys(map(str, range(2_001)))}])), "2,001 columns"),
+    "long.csv": (lambda path: path.write_text("user,reply\n" + "a,b\n" * 60), "has more than 100 cells"),
+    "long.jsonl": (lambda path: path.write_text('{"user": 1, "reply": 2}\n' * 60), "has more than 100 cells"),
+    "far.xlsx": (_sheet, "has (more than 100 cells|3,000 columns)"),
+    "pipe.json": (os.mkfifo, "is no file, but a pipe"),
+    "pipe.csv.gz": (os.mkfifo, "is no file, but a pipe"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize("reader", [load, read_records])
+def test_what_would_not_end_or_not_fit_into_memory_is_refused_before_it_is_read(tmp_path, monkeypatch, name, reader):
+    monkeypatch.setattr("perslib.systems.readers.any_file.archives.check_members.__defaults__", (200,), raising=False)
+    monkeypatch.setattr("perslib.corpus.files.records.CELLS", 100)
+    make, why = BOMBS[name]
+    make(tmp_path / name)
+    with pytest.raises(DataError, match=why) as error:
+        reader(tmp_path / name)
+    assert error.value.remedy or "larger" in why
+
+
+def test_a_folder_with_a_pipe_in_it_is_refused(tmp_path):
+    (tmp_path / "data" / "more").mkdir(parents=True)
+    os.mkfifo(tmp_path / "data" / "more" / "a.json")
+    with pytest.raises(DataError, match=r"a\.json: is no file, but a pipe"):
+        load(tmp_path / "data")
 
 
 def test_texts_that_only_sometimes_look_like_conversations_stay_texts(tmp_path):

@@ -9,11 +9,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
-import os
 import re
 import sqlite3
-import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,26 +20,30 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
 
-import pyarrow as pa
-
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import not_utf8, parse_json
-from perslib.corpus.files.records import COLUMNS, LONGEST, check_width, json_lines, read_bounded
+from perslib.corpus.files.records import (
+    COLUMNS,
+    LONGEST,
+    check_regular,
+    check_width,
+    count_cells,
+    json_lines,
+    read_bounded,
+)
 from perslib.corpus.files.tables import read_table_rows
 from perslib.errors import DataError, Problem
+from perslib.systems.readers.any_file.archives import UNPACKED, Records, check_members, read_inspect_log
 
 _RESULT = re.compile(r"\[(PASS|FAIL)\]\s*(?:\(\d+(?:\.\d+)?\)\s*)?(.*)", re.DOTALL)
-Records = list[tuple[str, Any, Any]]
 TEXTS = (".csv", ".tsv", ".txt", ".psv")
 LINES = (".jsonl", ".ndjson")
 TABLES = (".sqlite", ".sqlite3", ".db")
 PACKED = (".gz", ".zip")
-#: The number of this compression in archives.
-ZSTANDARD = 93
+#: What SQLite says is hidden of a column that is computed: when it is read, or when it was written.
+COMPUTED = (2, 3)
 SUFFIXES = (*TEXTS, *LINES, ".json", ".parquet", ".xlsx", ".eval", *TABLES, *PACKED)
 DELIMITERS = ",;\t|"
-#: Bytes that an archive may hold.
-UNPACKED = 1 << 30
 UNPACKED_AT_ONCE = 1 << 20
 #: Rows by which a delimiter is told.
 FIRST = 50
@@ -52,6 +53,14 @@ DEPTH = 4
 
 def read_records(path: Path) -> tuple[Records, list[str]]:
     """Return place, content (or Problem) and what stands there of each record, and how the file was read where that is not plain."""
+    check_regular(path)
+    records, notes = _read_by_suffix(path)
+    for _ in count_cells((value for _, value, _ in records), path.name):
+        pass
+    return records, notes
+
+
+def _read_by_suffix(path: Path) -> tuple[Records, list[str]]:
     suffix = path.suffix.lower()
     if suffix in LINES:
         return [*json_lines(read_bounded(path), path.name)], []
@@ -59,11 +68,11 @@ def read_records(path: Path) -> tuple[Records, list[str]]:
         return _read_json(path)
     if suffix == ".parquet":
         frame = read_frame(path, most=COLUMNS)
-        return _number((row for row in read_table_rows(frame)), path.name), []
+        return _number(count_cells(read_table_rows(frame), path.name), path.name), []
     if suffix == ".xlsx":
         return _read_sheet(path)
     if suffix == ".eval":
-        return _read_eval(path)
+        return read_inspect_log(path), ["a log of Inspect"]
     if suffix in TEXTS:
         return _read_text(path)
     if suffix in TABLES:
@@ -110,6 +119,7 @@ def _read_database(path: Path) -> tuple[Records, list[str]]:
     try:
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
             listed = database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
             )
@@ -118,7 +128,17 @@ def _read_database(path: Path) -> tuple[Records, list[str]]:
             if not any(rows.values()):
                 raise DataError(Problem(path.name, "has no table with rows"))
             table = max(rows, key=lambda name: rows[name])
-            read = [dict(row) for row in database.execute(f"SELECT * FROM {spelled[table]}")]
+            columns = database.execute(f"PRAGMA table_xinfo({spelled[table]})").fetchall()
+            if computed := [column["name"] for column in columns if column["hidden"] in COMPUTED]:
+                raise DataError(
+                    Problem(
+                        path.name,
+                        f"table {table!r} has columns that are computed when they are read: {', '.join(computed)}",
+                    ),
+                    f"Copy what is needed into a plain table: CREATE TABLE plain AS SELECT … FROM {table}.",
+                )
+            chosen = database.execute(f"SELECT * FROM {spelled[table]}")
+            read = [*count_cells(map(dict, chosen), path.name)]
     except sqlite3.Error as error:
         raise DataError(Problem(path.name, f"is no readable SQLite database: {error}")) from error
     plain = ({name: _plain(cell) for name, cell in row.items() if cell not in (None, "")} for row in read)
@@ -181,7 +201,7 @@ def _read_text(path: Path) -> tuple[Records, list[str]]:
     records: Records = []
     line = reader.line_num + 1
     try:
-        for row in reader:
+        for row in count_cells(reader, path.name):
             place, line = f"{path.name}:{line}", reader.line_num + 1
             if None in row or None in row.values():
                 records.append((place, Problem(place, "has another number of fields than the header"), row))
@@ -234,10 +254,17 @@ def _read_sheet(path: Path) -> tuple[Records, list[str]]:
     from openpyxl import load_workbook  # type: ignore[import-untyped]
 
     try:
+        with zipfile.ZipFile(path) as archive:
+            check_members(archive.infolist(), path.name, UNPACKED)
         book = load_workbook(path, read_only=True, data_only=True)
+    except DataError:
+        raise
     except Exception as error:  # whatever a broken archive holds
         raise DataError(Problem(path.name, f"is no readable .xlsx file: {error}")) from error
-    sheets = {sheet.title: [*sheet.iter_rows(values_only=True)] for sheet in book.worksheets}
+    with closing(book):
+        sheets = {
+            sheet.title: [*count_cells(_iter_rows(sheet), f"{path.name}:{sheet.title}")] for sheet in book.worksheets
+        }
     full = {title: rows for title, rows in sheets.items() if sum(any(c is not None for c in row) for row in rows) > 1}
     if not full:
         raise DataError(Problem(path.name, "has no sheet with a header and rows"))
@@ -252,6 +279,16 @@ def _read_sheet(path: Path) -> tuple[Records, list[str]]:
         ]
         return joined, notes
     return tables[first], [f"sheet {first!r} of {', '.join(map(repr, sheets))}"] if len(sheets) > 1 else []
+
+
+def _iter_rows(sheet: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a sheet without the empty cells at their ends, as many as there are and not as the sheet says."""
+    sheet.reset_dimensions()
+    for row in sheet.iter_rows(values_only=True):
+        width = len(row)
+        while width and row[width - 1] is None:
+            width -= 1
+        yield row[:width]
 
 
 def _read_rows(name: str, title: str, rows: Sequence[Sequence[Any]]) -> Records:
@@ -343,32 +380,3 @@ def _find_lists(value: Any, at: str = "", depth: int = 0) -> Iterator[tuple[str,
             yield f"{at}.{key}".lstrip("."), one, shared if depth else {}
         elif isinstance(one, dict):
             yield from _find_lists(one, f"{at}.{key}", depth + 1)
-
-
-def _read_member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return a file of an archive, one compressed by Zstandard too, which zipfile itself reads from Python 3.14 on."""
-    entry = archive.getinfo(name)
-    if entry.compress_type != ZSTANDARD or archive.fp is None:
-        return archive.read(name)
-    archive.fp.seek(entry.header_offset + 26)  # two lengths, those of what stands between this header and the data
-    archive.fp.seek(sum(struct.unpack("<HH", archive.fp.read(4))), os.SEEK_CUR)
-    packed = pa.BufferReader(archive.fp.read(entry.compress_size))
-    content = bytes(pa.CompressedInputStream(packed, "zstd").read(entry.file_size + 1))
-    if zlib.crc32(content) != entry.CRC:
-        raise zipfile.BadZipFile(f"{name} is damaged")
-    return content
-
-
-def _read_eval(path: Path) -> tuple[Records, list[str]]:
-    """Return the samples of a log of Inspect, each with the model that was asked."""
-    try:
-        with zipfile.ZipFile(path) as log:
-            names = sorted(name for name in log.namelist() if name.startswith("samples/") and name.endswith(".json"))
-            if large := next((name for name in names if log.getinfo(name).file_size > LONGEST), ""):
-                raise DataError(Problem(f"{path.name} {large}", f"is larger than {LONGEST:,} bytes"))
-            header = json.loads(_read_member(log, "header.json")) if "header.json" in log.namelist() else {}
-            samples = [(f"{path.name} {name}", parse_json(_read_member(log, name), name)) for name in names]
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError) as error:
-        raise DataError(Problem(path.name, f"is no readable log: {error}")) from error
-    about = {key: value for key, value in header.get("eval", {}).items() if key in ("model", "task")}
-    return [(at, {**about, **one} if isinstance(one, dict) else one, one) for at, one in samples], ["a log of Inspect"]
