@@ -22,6 +22,7 @@ from perslib.corpus.schema import storable
 from perslib.errors import DataError, Problem, UnknownName
 from perslib.paths import find_bundled, workspace
 from perslib.registry import Registry
+from perslib.text import show_hidden
 
 loader: Registry[ImportResult] = Registry("kind of corpus")
 """What can be imported, by the name in `perslib import KIND PATH`.
@@ -139,8 +140,8 @@ def import_release(
 def _name(name: str) -> str:
     """Return the name; raise DataError if it leads out of data/ or to the bundled sample."""
     parts = Path(name).parts
-    if not parts or Path(name).is_absolute() or ".." in parts or parts[0] == "sample":
-        plain = f"take a plain one, such as {Path(name).name}-mine"
+    if not parts or Path(name).is_absolute() or ".." in parts or parts[0] == "sample" or not name.isprintable():
+        plain = f"take a plain one, such as {show_hidden(Path(name).name)}-mine"
         raise DataError(f"{name!r} cannot be the name of a corpus: {plain}")
     return name
 

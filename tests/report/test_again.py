@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import shutil
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -104,6 +106,37 @@ def test_code_of_strangers_runs_only_on_a_word(home, page, tmp_path, command):
     manifest.write_text(manifest.read_text("utf-8").replace('"drawn": {', '"drawn": {"PYTHONSTARTUP": "/x"'), "utf-8")
     found = CliRunner().invoke(main, [command, str(page)])
     assert found.exit_code == 0, found.output
+
+
+def spoilt(value):
+    """Yield the value with each of its parts in turn replaced by something of another type."""
+    yield from (None, 5, "a\0b", [1], {"a": 1})
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        for other in spoilt(part):
+            changed = copy.copy(value)
+            changed[key] = other
+            yield changed
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("ending", [".json", ".ipynb"])
+def test_a_manifest_or_notebook_of_other_types_is_refused_in_a_sentence(page, ending):
+    """Whatever stands in them, `methods`, `export` and `verify` end without a traceback; so do a hundred thousand brackets."""
+    file = page.with_suffix(ending)
+    whole = json.loads(file.read_text("utf-8"))
+    if ending == ".ipynb":
+        whole["cells"] = whole["cells"][:3]
+    else:
+        whole |= {"packages": {}, "prompts": {}}
+    texts = [json.dumps(value) for value in spoilt(whole)] + ["[" * 100_000, '{"a":' * 100_000]
+    for text in texts[:: 1 + len(texts) // 100]:
+        file.write_text(text, "utf-8")
+        for command in (["methods"], ["export", "--to", "rocrate"], ["verify"]):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                done = CliRunner().invoke(main, [command[0], str(page), *command[1:]])
+            assert done.exit_code == 0 or isinstance(done.exception, SystemExit), (command, text[:200], done.exception)
 
 
 @pytest.mark.kernel

@@ -159,7 +159,7 @@ def find_page(place: str | Path) -> StoredPage:
     """Return the page at a path: of itself, its manifest, its notebook, or none of these endings; seen from here or
     from reports/.
     """
-    home, named = workspace() / "reports", Path(place).expanduser()
+    home, named = workspace() / "reports", Path(str(place).replace("\0", "\ufffd")).expanduser()
     name = named.stem if named.suffix in (".html", ".json", ".ipynb") else named.name
     for base in (Path.cwd(), workspace(), home):
         file = (base / named).resolve().with_name(f"{name}.json")

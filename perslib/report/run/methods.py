@@ -13,7 +13,7 @@ from typing import Any
 from perslib.errors import UnknownName
 from perslib.paths import workspace
 from perslib.report.run.manifest import StoredPage
-from perslib.report.run.plan import assigned_parameters, read_notebook
+from perslib.report.run.plan import read_notebook, read_study
 
 #: What no manifest knows, and a reader has to be told.
 _BY_HAND = (
@@ -58,8 +58,7 @@ def _own_words(page: StoredPage) -> dict[str, Any]:
     stored = page.folder / f"{page.name}.ipynb"
     if not stored.is_file():
         return {}
-    notebook = read_notebook(stored)
-    return {**notebook.metadata.get("perslib", {}), "defaults": assigned_parameters(notebook)}
+    return {**read_notebook(stored).metadata.get("perslib", {}), "defaults": read_study(stored).declared}
 
 
 def _sentences(page: StoredPage, about: dict[str, Any]) -> Iterable[str]:

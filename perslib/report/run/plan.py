@@ -25,10 +25,12 @@ from perslib.extras import is_installed, require_extra
 from perslib.llm.entries import NO_MODEL, entries
 from perslib.paths import find_bundled, workspace
 from perslib.registry import check_installed, find_systems
-from perslib.report.run.manifest import corpus_facts, pages_under
+from perslib.report.run.manifest import check_file, corpus_facts, pages_under
+from perslib.schemas import check, read_schema
 from perslib.text import LANGUAGES, check_language
 
 #: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
+_NOTEBOOK = read_schema(__file__, "notebook.schema.toml", "notebook")
 _STUDY = re.compile(r"\d\d_.+\.ipynb\Z")
 #: Characters of a folder's name; systems take 255 bytes, and a digest may follow.
 _LONGEST = 80
@@ -110,13 +112,18 @@ def _find(name: str, shelf: Mapping[str, Path]) -> Path:
 
 
 def read_notebook(path: Path) -> Any:
-    """Return a notebook from disk, in the current format."""
+    """Return a notebook from disk, in the current format, and checked: others may have written it."""
     import nbformat
 
     try:
-        return nbformat.read(path, as_version=4)
-    except (OSError, ValueError, nbformat.reader.NotJSONError) as error:
-        raise ReportError(f"{path}: is no readable notebook ({error})", notebook=path.stem) from error
+        notebook = nbformat.read(check_file(path), as_version=4)
+        problems = check(notebook, _NOTEBOOK, path.name)
+    except Exception as error:  # whatever its format's own readers make of what is none
+        raise ReportError(f"{path}: is no readable notebook ({error})"[:500], notebook=path.stem) from error
+    if problems:
+        wrong = "; ".join(problem.message for problem in problems[:3])
+        raise ReportError(f"{path}: is no notebook that can be run: {wrong}", notebook=path.stem)
+    return notebook
 
 
 def _parameters_cell(notebook: Any) -> Any:
