@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 import tomllib
@@ -44,6 +45,30 @@ def read_csv(module_file: str, name: str) -> pd.DataFrame:
     import pandas as pd
 
     return pd.read_csv(Path(module_file).parent / name, comment="#")
+
+
+_FORMULA = re.compile(r"\s*[=+@\-\uff1d\uff0b\uff20\uff0d]|[\t\r]")
+_NUMBER = re.compile(r"\s*[+-]?\d+([.,]\d+)*\s*%?\s*")
+
+
+def write_csv(frame: pd.DataFrame, file: Path, *, index: bool = False, encoding: str = "utf-8") -> Path:
+    """Write a table for people, who open it in a spreadsheet: no text in it, nor a name, is taken for a formula there."""
+
+    def quote(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        quoted = f"'{value}" if _FORMULA.match(value) and not _NUMBER.fullmatch(value) else value
+        return quoted.replace("\r\n", "\n").replace("\r", "\n")  # a lone \r would end the row
+
+    shown = frame.copy()
+    for place, column in enumerate(shown.dtypes):
+        if column.kind not in "biufc":
+            shown.isetitem(place, shown.iloc[:, place].map(quote))
+    shown = shown.rename(columns=quote)
+    if index:
+        shown.index = shown.index.map(lambda key: tuple(map(quote, key)) if isinstance(key, tuple) else quote(key))
+    shown.to_csv(file, index=index, encoding=encoding, lineterminator="\n")
+    return file
 
 
 def workspace() -> Path:

@@ -10,6 +10,7 @@ from made import tiny_corpus
 from perslib import report
 from perslib.corpus import load, save
 from perslib.judge import Constant, Nearest, UserMean, evaluate
+from perslib.paths import write_csv
 from perslib.report import run_report
 from perslib.report.show.html import table_html
 from perslib.report.show.tables import agreement_table
@@ -41,6 +42,30 @@ def test_every_caption_has_its_table(page):
     folded, empty = (page.split(f'id="table-{name}"')[1].split("</table>")[0] for name in ("folded", "empty"))
     assert folded.index("Folded.") < folded.index("<details") < folded.index("<td") and "10 more rows" in page
     assert "<details" not in empty and "No rows: nothing to list." in empty
+
+
+def test_no_text_of_a_csv_is_a_formula_and_numbers_stay_numbers(tmp_path):
+    evil = [
+        "=1+1",
+        "+cmd|' /C calc'!A0",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        " =1",
+        "-2+3",
+        "\uff1d1",
+        "-",
+        "plain",
+        "-0.5",
+        "+5 %",
+        "1-2",
+    ]
+    frame = pd.DataFrame({"=name": evil, "x": -1.5, "mixed": pd.Series([-1, "=2", None] + [0] * 10, dtype=object)})
+    csv = write_csv(frame.set_index(pd.Index([f"@{i}" for i in range(13)], name="i")), tmp_path / "t.csv", index=True)
+    back = pd.read_csv(csv, dtype=str, keep_default_na=False)
+    quoted = [f"'{text}".replace("\r", "\n") for text in evil[:9]]
+    assert list(back) == ["i", "'=name", "x", "mixed"] and back["'=name"].tolist() == quoted + evil[9:]
+    assert back["x"].eq("-1.5").all() and back["mixed"][:3].tolist() == ["-1", "'=2", ""] and back["i"][0] == "'@0"
 
 
 @pytest.mark.parametrize("dtype", ["Float64", "Int64", "boolean", "float64", "object", "str", "datetime64[ns]"])
@@ -81,12 +106,12 @@ def test_the_csv_keeps_the_numbers_that_the_page_rounds(tmp_path):
     assert smaller in tex.read_text("utf-8"), "the paper rounds"
 
 
-def test_texts_and_other_columns_of_the_csv_stay_as_they_are(tmp_path):
+def test_other_texts_and_columns_of_the_csv_stay_as_they_are(tmp_path):
     frame = pd.DataFrame(
         {"user": ["=1+1", "–", "@a"], "n": pd.array([1, None, 3], dtype="Int64"), "p": [0.1 + 0.2] * 3}
     )
     report.begin(tmp_path)
     (csv, _) = report.save_table(frame, "as_is")
     assert csv.read_text("utf-8").splitlines()[1:] == [
-        f"{u},{n},{0.1 + 0.2!r}" for u, n in (("=1+1", 1), ("–", ""), ("@a", 3))
+        f"{u},{n},{0.1 + 0.2!r}" for u, n in (("'=1+1", 1), ("–", ""), ("'@a", 3))
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from perslib.errors import check_names
-from perslib.paths import workspace
+from perslib.paths import workspace, write_csv
 from perslib.report.page.page import check_name, get_open_page, say
 from perslib.report.show.html import fill, fold_html, show_html, table_html
 from perslib.report.show.latex import latex_table
@@ -136,9 +136,7 @@ def save_table(frame: pd.DataFrame, name: str, caption: str = "", digits: int = 
 
 
 def _write_csv(frame: pd.DataFrame, path: Path) -> Path:
-    unnamed = isinstance(frame.index, pd.RangeIndex)
-    _with_numbers(frame).to_csv(path, index=not unnamed, encoding="utf-8", lineterminator="\n")
-    return path
+    return write_csv(_with_numbers(frame), path, index=not isinstance(frame.index, pd.RangeIndex))
 
 
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from perslib.corpus.schema import ORIGINAL, TURN
 from perslib.errors import NotEnough, ReportError
-from perslib.paths import scratch, write_whole
+from perslib.paths import scratch, write_csv, write_whole
 from perslib.report.run.again import find_corpus
 from perslib.report.run.manifest import StoredPage, files_of
 from perslib.report.run.methods import describe_methods
@@ -45,7 +45,7 @@ def _write_csv(page: StoredPage, out: Path | None, _: str | None) -> list[Path]:
             folder.mkdir(parents=True, exist_ok=True)
             written.append(folder / f"{kind}.csv")
             lists = {c: rows[c].map(_as_text) for c in rows if rows[c].dtype == object}
-            rows.assign(**lists).to_csv(written[-1], index=False)
+            write_csv(rows.assign(**lists), written[-1])
     if not written:
         raise NotEnough(
             f"Page {page.name} has saved no verdicts and no replies; its tables are CSV already, in {page.folder / 'tables'}."

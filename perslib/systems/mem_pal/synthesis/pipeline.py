@@ -17,6 +17,7 @@ import pandas as pd
 from perslib.corpus import Corpus
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
+from perslib.paths import write_csv
 from perslib.systems.mem_pal.loaders.palset import FOLDERS, read_contents, write_release
 from perslib.systems.mem_pal.loaders.palset_records import ASPECTS, SIDES
 from perslib.systems.mem_pal.synthesis.correction import correct
@@ -135,7 +136,7 @@ class Synthesis:
     def write(self, folder: str | Path) -> Path:
         """Write the files as the release lays them out, and `rejected.csv` beside them."""
         written = write_release(folder, self.files, self.language)
-        self.rejected.to_csv(written / "rejected.csv", index=False)
+        write_csv(self.rejected, written / "rejected.csv")
         return written
 
 

@@ -254,17 +254,16 @@ def _read_sheet(path: Path) -> tuple[Records, list[str]]:
     from openpyxl import load_workbook  # type: ignore[import-untyped]
 
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as opened, zipfile.ZipFile(opened) as archive:
             check_members(archive.infolist(), path.name, UNPACKED)
-        book = load_workbook(path, read_only=True, data_only=True)
+            sheets = {
+                sheet.title: [*count_cells(_iter_rows(sheet), f"{path.name}:{sheet.title}")]
+                for sheet in load_workbook(opened, read_only=True, data_only=True).worksheets
+            }
     except DataError:
         raise
     except Exception as error:  # whatever a broken archive holds
         raise DataError(Problem(path.name, f"is no readable .xlsx file: {error}")) from error
-    with closing(book):
-        sheets = {
-            sheet.title: [*count_cells(_iter_rows(sheet), f"{path.name}:{sheet.title}")] for sheet in book.worksheets
-        }
     full = {title: rows for title, rows in sheets.items() if sum(any(c is not None for c in row) for row in rows) > 1}
     if not full:
         raise DataError(Problem(path.name, "has no sheet with a header and rows"))

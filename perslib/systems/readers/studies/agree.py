@@ -23,6 +23,7 @@ from scipy.stats import norm, ttest_1samp
 
 from perslib.corpus import TURN, Corpus, Scale, read_rows
 from perslib.errors import DataError, NotEnough, Problem
+from perslib.paths import write_csv
 from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import Resamples, agreement, floats, holm, krippendorff
 from perslib.stats.agreement.for_whom import shrink_users
@@ -325,7 +326,7 @@ def write_page(agreement: Agreement, path: Path) -> Path:
     figure_style()
     panels = plots.stack(agreement.table, ["pearson", "wc_pearson", "mae"])
     figure = plots.intervals(panels, rows="judge", panels="quantity", muted=[*CONTROLS, PEOPLE])
-    agreement.table.to_csv(path.with_suffix(".csv"), index=False)
+    write_csv(agreement.table, path.with_suffix(".csv"))
     caption = "Agreement with people's labels, with 95 % intervals over users; grey: controls, which know no reply, and other people."
     return write_single_page(
         path,

@@ -20,6 +20,7 @@ from perslib.corpus import Corpus
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Backbone
+from perslib.paths import write_csv
 from perslib.prompts import prompt
 from perslib.stats import cohen
 from perslib.systems.uxbench.construction.grading import (
@@ -290,7 +291,7 @@ def _write(made: Construction, asking: QuestionSettings, run: ConstructionRun) -
     run.write("cases", made.cases.to_dict("records"))
     run.write("doubtful", made.doubtful.to_dict("records"))
     run.write("rejected", made.rejects)
-    made.funnel.to_csv(run.folder / "funnel.csv", index=False)
+    write_csv(made.funnel, run.folder / "funnel.csv")
     names = [f"uxc_{step}_{side}" for step in ("mine", "grade", "check") for side in SIDES]
     card = {
         "models": made.models,

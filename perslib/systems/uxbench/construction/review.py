@@ -20,7 +20,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.errors import DataError, Problem
-from perslib.paths import read_toml
+from perslib.paths import read_toml, write_csv
 from perslib.stats import cohen, raters_agreement
 from perslib.systems.uxbench.construction.rules import Rejection
 from perslib.systems.uxbench.construction.taxonomy import DIMENSIONS
@@ -41,8 +41,7 @@ def export_review(cases: pd.DataFrame, file: str | Path, *, seed: int | None = 4
     sheet = rows.assign(history=[_talk(h) for h in rows["history"]])[list(SHOWN)]
     sheet = sheet.map(_cell).assign(**dict.fromkeys(FILLED, ""))
     file.parent.mkdir(parents=True, exist_ok=True)
-    sheet.to_csv(file, index=False, encoding="utf-8-sig")
-    return file
+    return write_csv(sheet, file, encoding="utf-8-sig")
 
 
 def _talk(history: Sequence[dict[str, Any]]) -> str:
@@ -50,14 +49,9 @@ def _talk(history: Sequence[dict[str, Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return a text that no spreadsheet takes for a formula, and that fits a cell (of a long one the end stays)."""
+    """Return a text that fits a cell; of a long one the end stays."""
     text = _UNPRINTABLE.sub("\ufffd", str(value))
-    text = text if len(text) <= CELL else "…" + text[-CELL:]
-    return (
-        f"'{text}"
-        if text.lstrip().startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20"))
-        else text
-    )
+    return text if len(text) <= CELL else "…" + text[-CELL:]
 
 
 def import_review(files: str | Path | Sequence[str | Path], cases: pd.DataFrame) -> pd.DataFrame:
