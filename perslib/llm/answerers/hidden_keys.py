@@ -1,4 +1,4 @@
-"""Hide keys wherever a text repeats them, in every spelling that a JSON or HTML reader would turn back into them."""
+"""Hide keys wherever a text repeats them, in every spelling that a reader of JSON, HTML or Python would turn back into them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from collections.abc import Mapping
 
 LEVELS = 16
 """Readings, one of the result of another, that are undone: JSON in HTML in JSON …"""
-#: The outermost reader comes first: replies are JSON.
+#: The outermost reader comes first: replies are JSON, and errors show a header as Python writes bytes.
 _ESCAPES = (
-    re.compile(r'\\(?:u00(?P<hex>[0-9a-fA-F]{2})|(?P<itself>["\\/]))'),
+    re.compile(r"""\\(?:(?:u00|x)(?P<hex>[0-9a-fA-F]{2})|(?P<itself>["'\\/])|(?P<control>[abfnrtv0]))"""),
     re.compile(
         r"&(?:\#0*(?P<decimal>[0-9]{1,7});?|\#[xX]0*(?P<hex>[0-9a-fA-F]{1,6});?"
         r"|(?P<itself>(?:[A-Za-z][A-Za-z0-9]{1,31};|amp|AMP|lt|LT|gt|GT|quot|QUOT)))"
     ),
 )
+_CONTROLS = dict(zip("abfnrtv0", "\a\b\f\n\r\t\v\0"))
 #: A text without any of these spells letters and digits as they are.
-_SPELLS_LETTERS = re.compile(r"\\u00|(?:&|amp;?|38;?|26;?)#", re.I)
+_SPELLS_LETTERS = re.compile(r"\\u00|\\x|(?:&|amp;?|38;?|26;?)#", re.I)
 
 
 def hide_keys(text: str, marks: Mapping[str, str]) -> str:
@@ -71,6 +72,8 @@ def _meaning(escape: re.Match[str]) -> str:
     if number.get("decimal") or number["hex"]:
         point = int(number["hex"], 16) if number["hex"] else int(number["decimal"])
         return chr(point) if point < 0x110000 else "\ufffd"
+    if number.get("control"):
+        return _CONTROLS[number["control"]]
     return html.unescape(escape[0]) if escape[0].startswith("&") else escape["itself"]
 
 

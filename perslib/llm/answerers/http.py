@@ -113,7 +113,9 @@ class Transport:
                 raise Refused(words, backbone=self.entry.name, status=404) from None
             if self._of_user is None:
                 raise
-            problem = f"{type(error).__name__}: {_clean(str(error))[:WORDS]}"
+            key = self._of_user.api_key
+            words = _clean(hide_keys(str(error), {key: "[key]"} if key else {}))
+            problem = f"{type(error).__name__}: {words[:WORDS]}"
             remedy = "correct it where it is made, or leave `client` out"
             raise BackboneError(
                 f"The client of backbone {self.entry.name!r} failed ({problem}): {remedy}.", backbone=self.entry.name
