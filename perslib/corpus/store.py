@@ -72,7 +72,10 @@ def _find(name: str, language: str | None) -> Path:
     # Only what is written as a path goes before an imported corpus of that name.
     places = [given, *named] if name.startswith((".", "~")) or given.is_absolute() else [*named, given]
     for place in places:
-        if not place.exists():
+        try:
+            if not place.exists():
+                continue
+        except OSError:  # longer than any name of a file may be
             continue
         halves = sorted(f.parent.name for f in place.glob(f"*/{_CARD}")) if place.is_dir() else []
         if halves and not (place / _CARD).is_file():

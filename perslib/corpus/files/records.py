@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-import traceback
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from itertools import islice
@@ -32,6 +32,8 @@ LONGEST = 64 << 20
 """Bytes; a longer line is no record of a conversation."""
 COLUMNS = 2_000
 """Columns that a table may have."""
+UNFIT = "Mostly it is of another kind or version, or half a download: compare it with what data/README.md says of this kind."
+"""What helps where nobody foresaw what is wrong."""
 MOST_FILES = 10_000
 """Files of a folder that are looked at before they are read."""
 CELLS = 10_000_000
@@ -43,7 +45,11 @@ def check_regular(path: Path) -> None:
     """Raise DataError where a pipe, a socket or a device stands at a path or in a folder: reading it might never end."""
     within = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
     for file in (path, *islice(within, MOST_FILES)):
-        if file.exists() and not (file.is_file() or file.is_dir()):
+        try:
+            mode = file.stat().st_mode
+        except OSError:  # whoever opens it says what is wrong
+            continue
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
             raise DataError(
                 Problem(str(file), "is no file, but a pipe, a socket or a device"),
                 "Give a file that can be read twice.",
@@ -155,7 +161,7 @@ def read_each(
         What a record must be before it is read; None where `read` checks it.
     read
         Makes something of a record and its place. It raises `DataError` for what is wrong with the record; any other
-        error in it rejects the record as well, by the name of the error and where in the code it arose.
+        error in it rejects the record as well, by the name of the error.
     """
     results: list[tuple[str, T | None]] = []
     for place, value, held in lines:
@@ -179,12 +185,14 @@ def read_each(
 
 @contextmanager
 def naming(place: str) -> Iterator[None]:
-    """Turn an unforeseen error into a problem of this place: it names the error and where in the code it arose."""
+    """Turn an unforeseen error into a problem of this place, with what mostly helps; the error itself is its cause."""
     try:
         yield
-    except (PerslibError, OSError, MemoryError):
+    except (PerslibError, MemoryError):
         raise
+    except OSError as error:
+        raise DataError(
+            Problem(str(error.filename or place), f"cannot be read: {error.strerror or error}"), UNFIT
+        ) from error
     except Exception as error:
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        wrong = f"cannot be read: {type(error).__name__}: {error} (in {at.name}, {Path(at.filename).name}:{at.lineno})"
-        raise DataError(Problem(place, wrong)) from error
+        raise DataError(Problem(place, f"cannot be read ({type(error).__name__}: {error})"), UNFIT) from error

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import zipfile
 from contextlib import closing
+from typing import Any
 
 import openpyxl
 import pandas as pd
@@ -20,7 +21,7 @@ from perslib.cli import main
 from perslib.corpus import detect, load, read_release
 from perslib.corpus.files.tables import open_rows
 from perslib.corpus.loaders import table
-from perslib.errors import Ambiguous, DataError
+from perslib.errors import Ambiguous, DataError, PerslibError
 from perslib.systems.readers.any_file.anything import RecognisedWarning
 from perslib.systems.readers.any_file.ratings import find_scale_of, number_of, read_rating
 from perslib.systems.readers.any_file.records_of import decode_text, find_delimiter, read_records
@@ -253,6 +254,40 @@ def test_what_would_not_end_or_not_fit_into_memory_is_refused_before_it_is_read(
     with pytest.raises(DataError, match=why) as error:
         reader(tmp_path / name)
     assert error.value.remedy or "larger" in why
+
+
+ROWS = [{"who": user(i), "prompt": asked(i), "reply": said(i), "rating": 1 + i % 5} for i in range(20)]
+ITSELF: dict[str, Any] = {**ROWS[0]}
+ITSELF["more"] = ITSELF
+LEVELS = pd.DataFrame(ROWS)
+LEVELS.columns = pd.MultiIndex.from_product([["a"], LEVELS.columns])
+ODD_OBJECTS = {
+    "None": (None, {}, "is a NoneType, nothing with rows"),
+    "5": (5, {}, "is a int, nothing with rows"),
+    "an object": (object(), {}, "nothing with rows"),
+    "a table": ({"a": 1}, {}, "is a dict, nothing with rows"),
+    "rows that hold themselves": ([ITSELF] * 20, {}, "holds itself"),
+    "column names of two levels": (LEVELS, {}, "column names of 2 levels"),
+    "half a character": ([*ROWS, {**ROWS[0], "reply": "\ud83d"}], {}, "row 21: reply holds half a character"),
+    "a name longer than any": ("x" * 5_000, {}, "There is no corpus called"),
+    "an option that is none": (ROWS, {"colums": {}}, "colums: is no option here"),
+    "columns as a list": (ROWS, {"columns": ["who"]}, "columns: is a list"),
+    "a scale that is none": (ROWS, {"scale": "good"}, "'good' is no scale"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_OBJECTS)
+def test_what_is_no_corpus_in_memory_is_refused_in_a_sentence(name):
+    what, how, why = ODD_OBJECTS[name]
+    with pytest.raises(PerslibError, match=why):
+        load(what, **how)
+
+
+@pytest.mark.filterwarnings("ignore::perslib.systems.readers.any_file.anything.RecognisedWarning")
+def test_what_stands_in_the_index_of_a_frame_counts():
+    assert len(load(pd.DataFrame(ROWS).set_index(["who", "prompt"]), scale="1-5").users) == len(
+        {r["who"] for r in ROWS}
+    )
 
 
 def test_a_folder_with_a_pipe_in_it_is_refused(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.corpus.scale import Scale
 from perslib.corpus.store import ANY
 from perslib.errors import DataError, Problem
+from perslib.schemas import find_unstorable
 from perslib.systems.readers.any_file.ratings import spell_scale
 from perslib.systems.readers.any_file.recognise import recognise
 from perslib.systems.readers.any_file.records_of import SUFFIXES, read_records
@@ -27,6 +29,7 @@ from perslib.systems.readers.any_file.shapes import WORDS, name_of_path
 
 #: Characters of a field that are shown of a row.
 SHOWN, ROWS = 60, 3
+_GIVE = "Give a name or a path, a frame, or a list of dictionaries."
 
 
 class RecognisedWarning(UserWarning):
@@ -64,15 +67,44 @@ def read(
 
 def read_objects(data: Any, name: str = "data", **how: Any) -> Corpus:
     """Return the corpus of a frame, a data set of Hugging Face, or a list of objects; a warning says what was recognised."""
-    frame = data.to_pandas() if hasattr(data, "to_pandas") else data
-    rows: Iterable[Any] = read_table_rows(frame) if isinstance(frame, pd.DataFrame) else frame
-    records = [(f"row {number}", row, row) for number, row in enumerate(rows, 1)]
+    how = _check_options(how)
+    records = [(f"row {number}", row, row) for number, row in enumerate(_list_rows(data), 1)]
     if wrong := next((place for place, row, _ in records if not isinstance(row, Mapping)), None):
-        raise DataError(Problem(wrong, "is no object with named fields"), "Give a frame, or a list of dictionaries.")
+        raise DataError(Problem(wrong, "is no object with named fields"), _GIVE)
+    try:
+        problems = [problem for place, row, _ in records for problem in find_unstorable(row, place)]
+    except RecursionError:
+        raise DataError("An object holds itself, or others too deep in one another", "Give plain rows.") from None
+    if problems:
+        raise DataError(problems, "Correct these values, or leave them out.")
     columns = how.pop("columns", None)
     result = _read(records, [], name, name, columns, False, how)
     warnings.warn(RecognisedWarning("\n".join(describe_taken(result.corpus))), stacklevel=3)
     return result.corpus
+
+
+def _list_rows(data: Any) -> Iterable[Any]:
+    """Return the rows of what is in memory; DataError where it has none, or names that no field can have."""
+    frame = data.to_pandas() if hasattr(data, "to_pandas") else data
+    if not isinstance(frame, pd.DataFrame):
+        if isinstance(frame, Iterable) and not isinstance(frame, str | bytes | Mapping):
+            return frame
+        raise DataError(Problem("data", f"is a {type(frame).__name__}, nothing with rows"), _GIVE)
+    if frame.columns.nlevels > 1:
+        remedy = "Give each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]"
+        raise DataError(Problem("data", f"has column names of {frame.columns.nlevels} levels"), remedy)
+    return read_table_rows(frame.reset_index() if any(frame.index.names) else frame)
+
+
+def _check_options(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a file, read as a command reads them; DataError where one is none, or has no such form."""
+    known = [option for option in inspect.signature(read).parameters if option not in ("path", "skip_bad", "name")]
+    if unknown := [option for option in how if option not in known]:
+        raise DataError(Problem(unknown[0], "is no option here"), f"Options are: {', '.join(known)}.")
+    if not isinstance(how.get("columns") or {}, Mapping):
+        raise DataError(Problem("columns", f"is a {type(how['columns']).__name__}"), "Give {ours: theirs}.")
+    scales = [option for option in ("scale", "session_scale") if isinstance(how.get(option), str)]
+    return {**how, **{option: Scale.parse(how[option]) for option in scales}}
 
 
 def _read(
