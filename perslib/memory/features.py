@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perslib.corpus import Block, Target
+from perslib.corpus import SESSION, Block, Corpus, Target
 from perslib.corpus.block import Message
 from perslib.memory.retrieval import list_messages_before
 from perslib.paths import read_toml
@@ -171,6 +171,15 @@ def read_evidence_turns(turns: pd.DataFrame) -> list[TurnContext]:
     before = list_messages_before(turns, sys.maxsize)
     names = ("request", "response", "task", "assistant", "scenario", "session")
     return list(map(_make_context, *(turns[name].to_numpy(object) for name in names), before))
+
+
+def read_corpus_turns(corpus: Corpus) -> pd.DataFrame:
+    """Return all replies of a corpus as they were said (`said`), in its order: many times as fast as block by block."""
+    about = corpus.sessions[[*SESSION, "task", "assistant"]]
+    turns = corpus.turns.merge(about, on=SESSION, how="left", validate="m:1")
+    of_users = [own.assign(said=read_evidence_turns(own)) for _, own in turns.groupby("user", sort=False)]
+    every = pd.concat(of_users) if of_users else turns.assign(said=None)
+    return every[~every["leads"].to_numpy(bool)] if "leads" in every else every
 
 
 def read_target_turn(target: Target) -> TurnContext:

@@ -97,11 +97,8 @@ class LearnedJudge(Judge):
         stored = None if self.panel else Kept(self, train, _MADE_OF)  # a panel asks anew
         if stored and stored.recall():
             return
-        blocks = [b for b in train.blocks(min_history_sessions=0) if len(b)]
-        replies = pd.concat([b.targets[TURN] for b in blocks], ignore_index=True)
-        replies = replies.assign(said=[features.read_target_turn(target) for block in blocks for target in block])
-        replies["panel"] = list(await self._teach_panel(train, blocks, ask))
-        merged = replies.merge(scored, on=TURN)
+        replies = features.read_corpus_turns(train)[[*TURN, "said"]]
+        merged = (await self._teach_panel(train, replies, ask)).merge(scored, on=TURN)
         given_labels, gold = list(merged["said"]), merged["gold"].to_numpy(float)
         given = np.stack(merged["panel"])
         counts = np.isfinite(given).sum(axis=0)
@@ -215,11 +212,14 @@ class LearnedJudge(Judge):
         counts = np.bincount(case.scores.astype(int), minlength=6)[1:] + self._everybody.imaginary
         return shaped, self._tilt.tilt(shaped, np.tile(counts, (len(shaped), 1)))
 
-    async def _teach_panel(self, train: Corpus, blocks: Sequence[Block], ask: Ask) -> Array:
-        """Let the panel learn, and return its scores of the train users' replies, a column a judge.
+    async def _teach_panel(self, train: Corpus, replies: pd.DataFrame, ask: Ask) -> pd.DataFrame:
+        """Let the panel learn, and return the train users' replies with its scores (`panel`), a number a judge.
 
         A judge that learns gives them without having been taught by the user.
         """
+        if not self.panel:
+            return replies.assign(panel=[np.empty(0)] * len(replies))
+        blocks = [block for block in train.blocks(min_history_sessions=0) if len(block)]
         users = np.array([block.user for block in blocks])
         everybody = np.unique(users)
         given = [np.full((len(block), len(self.panel)), np.nan) for block in blocks]
@@ -234,7 +234,8 @@ class LearnedJudge(Judge):
                 for i, verdicts in zip(theirs, answers):
                     given[i][:, column] = [verdict.score for verdict in verdicts]
             await judge.fit(train, ask)
-        return np.concatenate(given)
+        scores = pd.concat([block.targets[TURN] for block in blocks]).assign(panel=list(np.concatenate(given)))
+        return replies.merge(scores, on=TURN)
 
     async def ask_panel(self, block: Block, ask: Ask) -> tuple[list[tuple[Verdict, ...]], Array]:
         """Return the panel's verdicts on each target, and their scores, a column a judge."""
@@ -385,9 +386,8 @@ def _hold_out(turns: EncodedTurns, gold: Array, whole: MixedModel, predict: Call
     users, scenario = np.unique(turns.user), turns.scenario
     for fold in np.array_split(users, min(FOLDS, len(users))):
         is_theirs = np.isin(turns.user, fold)
-        rest, theirs = np.flatnonzero(~is_theirs), np.flatnonzero(is_theirs)
-        population = MixedModel(turns.take(rest), gold[rest], whole.variances, whole.mean) if len(rest) else whole
-        tied, row = population.project(turns.take(theirs)), np.cumsum(is_theirs) - 1
+        population, tied = whole.leave_out(turns, gold, np.flatnonzero(is_theirs))
+        row = np.cumsum(is_theirs) - 1
         for user in fold:
             for name in np.unique(scenario[turns.user == user]):
                 at = np.flatnonzero((turns.user == user) & (scenario == name))

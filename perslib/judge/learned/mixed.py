@@ -20,8 +20,10 @@ of one user what they share in full. All scores count, and the work grows with t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -151,15 +153,26 @@ def estimate_variances(turns: EncodedTurns, scores: Array) -> Variances:
     return Variances.of(found_best.x)
 
 
+@dataclass(frozen=True)
+class _Summary:
+    """What the turns have to do with those that stand for all: their covariance, and this and the scores whitened."""
+
+    shared: Array
+    whitened: Array
+
+
 class MixedModel:
     """What the train users' scores say of any turn of somebody else, and, with a history, of this user's."""
 
     @one_thread
     def __init__(self, turns: EncodedTurns, scores: Array, variances: Variances, mean: float | None = None):
-        self.turns, self.variances, self._mixing = turns, variances, None
+        self.turns, self.variances = turns, variances
+        self._mixing: Array | None = None
+        self._summary: _Summary | None = None
         known = np.column_stack([np.ones(len(turns)), scores])
         if len(turns) > EXACT_TO:
-            self._summarise(turns, known, mean)
+            self._summary = self._summarise(turns, known)
+            self._settle(self._summary.whitened, mean)
             return
         self._lower = self._factor(turns)
         ones, scaled = (solve_triangular(self._lower, column, lower=True) for column in known.T)
@@ -171,27 +184,53 @@ class MixedModel:
         covariance = self.variances.covariance(turns, turns, list(kernels(turns, turns))) - explained
         return np.asarray(cholesky(covariance + self.variances.noise * np.eye(len(turns)), lower=True))
 
-    def _summarise(self, turns: EncodedTurns, known: Array, mean: float | None) -> None:
+    def _summarise(self, turns: EncodedTurns, known: Array) -> _Summary:
         """Let some turns stand for all; `known` has a column of ones and one of scores."""
         self.turns = turns.take(np.linspace(0, len(turns) - 1, EXACT_TO).astype(int))
-        shared = self.variances.everybody(kernels(self.turns, self.turns))
-        self._lower = cholesky(shared + JITTER * np.eye(EXACT_TO), lower=True)
-        among, seen, information = np.eye(EXACT_TO), np.zeros((EXACT_TO, 2)), np.zeros((2, 2))
+        self._lower = cholesky(
+            self.variances.everybody(kernels(self.turns, self.turns)) + JITTER * np.eye(EXACT_TO), lower=True
+        )
+        shared, whitened = np.empty((len(turns), EXACT_TO)), np.empty((len(turns), EXACT_TO + 2))
+        for rows in np.array_split(np.arange(len(turns)), -(-len(turns) // AT_ONCE)):
+            shared[rows] = self.variances.everybody(kernels(self.turns, turns.take(rows))).T
         for user in np.unique(turns.user):
             rows = np.flatnonzero(turns.user == user)
-            own = turns.take(rows)
-            tied = self.project(own)
-            lower = self._factor(own, tied @ tied.T)
-            tied, scaled = (solve_triangular(lower, v, lower=True) for v in (tied, known[rows]))
-            among += tied.T @ tied
-            seen += tied.T @ scaled
-            information += scaled.T @ scaled
-        inverse = _invert(cholesky(among, lower=True))
-        (ones, with_scores), _ = information - seen.T @ inverse @ seen
+            tied = solve_triangular(self._lower, shared[rows].T, lower=True).T
+            lower = self._factor(turns.take(rows), tied @ tied.T)
+            whitened[rows] = solve_triangular(lower, np.hstack([tied, known[rows]]), lower=True)
+        return _Summary(shared, whitened)
+
+    def _settle(self, whitened: Array, mean: float | None) -> None:
+        """Take what some turns' scores say of everybody; each user's turns are whitened among themselves."""
+        among = np.eye(EXACT_TO + 2)
+        among[-2:, -2:] = 0.0
+        for rows in np.array_split(np.arange(len(whitened)), max(1, -(-len(whitened) // AT_ONCE))):
+            among += whitened[rows].T @ whitened[rows]
+        inverse, seen = _invert(cholesky(among[:-2, :-2], lower=True)), among[:-2, -2:]
+        (ones, with_scores), _ = among[-2:, -2:] - seen.T @ inverse @ seen
         self.mean = float(with_scores / ones) if mean is None else mean
         mixing = cholesky((1 + JITTER) * np.eye(EXACT_TO) - inverse, lower=True)
         self._weights = solve_triangular(mixing, inverse @ (seen @ [-self.mean, 1.0]), lower=True)
         self._mixing = solve_triangular(self._lower, mixing, lower=True, trans=1)
+
+    @one_thread
+    def leave_out(self, turns: EncodedTurns, scores: Array, rows: Array) -> tuple[MixedModel, Array]:
+        """Return what the other turns' scores say, around the same mean, and what ties these rows to them.
+
+        `turns` and `scores` are those that it was made of. Where turns stand for all, it needs no kernel anew.
+        """
+        rest = np.setdiff1d(np.arange(len(turns)), rows)
+        if not len(rest):
+            return self, self.project(turns.take(rows))
+        if self._summary is None:
+            others = MixedModel(turns.take(rest), scores[rest], self.variances, self.mean)
+            return others, others.project(turns.take(rows))
+        others = copy(self)
+        others._settle(self._summary.whitened[rest], self.mean)
+        return others, self._summary.shared[rows] @ others._mixing
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_summary": None}
 
     @one_thread
     def project(self, turns: EncodedTurns) -> Array:
