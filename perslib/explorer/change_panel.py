@@ -67,7 +67,10 @@ class EditPanel(widgets.VBox):
     def edit(self, what: Edit) -> None:
         """Do something to the draft; panels that watch it follow."""
         if self.state.draft is not None:
-            self.state.draft = what(self.state.draft)
+            try:
+                self.state.draft = what(self.state.draft)
+            except PerslibError as error:
+                self.effects.value = div("nowhere", error, "alert")
             self.show()
 
     def show(self, change: Any = None) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from perslib.corpus import Corpus
 from perslib.errors import DataError, NoModel, NotEnough, Problem
 from perslib.judge import JudgeSettings, asks_model
+from perslib.judge.taught import LEARN_FROM
 from perslib.llm import Backbone
 from perslib.llm.tokens import count_tokens
+from perslib.text import translate
 
 #: Tokens of replies that a small model reads at a first look, once for each judge.
 LOOK_TOKENS = 1300
@@ -19,6 +23,8 @@ A_SESSION = 5
 TYPED = ("decide", "decide + measured")
 #: From fewer judged replies no correlation or share is shown.
 FEWEST_REPLIES = 30
+#: Test users that page 01 judges, if it is not told to judge all: more narrow the intervals by little.
+MOST_TEST_USERS = 200
 
 
 @dataclass(frozen=True)
@@ -126,3 +132,33 @@ def whole_numbers(text: str, parameter: str, remedy: str = "") -> list[int]:
     if not names or not all(part.isdecimal() and int(part) for part in names):
         raise DataError(Problem(parameter, f"is {text!r}, expected whole numbers such as 5, 10, 20"), remedy)
     return sorted({int(part) for part in names})
+
+
+def sample_test_users(corpus: Corpus, limit: int = 0, seed: int = 42) -> tuple[Corpus, list[str]]:
+    """Return the corpus with at most `MOST_TEST_USERS` test users, drawn at random, and sentences on what was drawn.
+
+    A negative `limit` keeps all of them.
+    """
+    split, notes = corpus.split(), list[str]()
+    train, test = split.get("train", []), list(split.get("test", corpus.users["user"]))
+    if limit >= 0 and len(test) > MOST_TEST_USERS:
+        drawn = set(np.random.default_rng(seed).choice(test, MOST_TEST_USERS, replace=False))
+        notes.append(
+            translate(
+                "{drawn:,} of {all:,} test users, drawn at random, are judged here; `limit` −1 judges all of them.",
+                drawn=MOST_TEST_USERS,
+                all=len(test),
+            )
+        )
+        test = [user for user in test if user in drawn]
+        fewer = corpus.of_users([*train, *test])
+        corpus = replace(fewer, meta={**corpus.meta, "splits": {**split, "train": list(train), "test": test}})
+    if (turns := int(corpus.turns["user"].isin(set(train)).sum())) > LEARN_FROM:
+        notes.append(
+            translate(
+                "Judges that learn do so from about {taken:,} of {turns:,} turns of train users, those of users drawn at random.",
+                taken=LEARN_FROM,
+                turns=turns,
+            )
+        )
+    return corpus, notes

@@ -32,6 +32,8 @@ from perslib.paths import scratch
 VARIABLE = "PERSLIB_TAUGHT"
 OFF = ("off", "0", "no", "false")
 MOST = 500_000_000
+#: Turns of train users that teach a judge; more are a sample of the users, for the work grows faster than they do.
+LEARN_FROM = 3_000
 _LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn")
 
 
@@ -83,6 +85,16 @@ def _drop_oldest(latest: Path) -> None:
         taken += sum(file.stat().st_size for file in card.parent.iterdir())
         if taken > MOST and card.parent != latest:
             shutil.rmtree(card.parent)
+
+
+def sample_teachers(train: Corpus, most: int | None = None) -> Corpus:
+    """Return the corpus, or so many of its users, drawn at random, as have `most` turns together (`LEARN_FROM`)."""
+    sizes = train.turns.groupby("user").size().reindex(train.users["user"], fill_value=0)
+    if sizes.sum() <= (most or LEARN_FROM):
+        return train
+    drawn = sizes.sample(frac=1, random_state=0)
+    taken = set(drawn.index[drawn.cumsum() <= (most or LEARN_FROM)]) or {drawn.index[0]}
+    return train.of_users([user for user in sizes.index if user in taken])
 
 
 def taught_folder() -> Path | None:

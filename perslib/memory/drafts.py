@@ -34,6 +34,8 @@ from perslib.paths import workspace
 from perslib.schemas import find_unstorable
 
 EDITED = "edited by hand"
+LONGEST = 1_000
+"""Characters of a statement that somebody writes."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Draft:
         place = self._at(id)
         line = self.lines[place]
         built = {s.id: s.text for s in self.built.statements}.get(id)
-        words = text.strip() or built
+        words = _check_words(text) or built
         if not words:
             return self.remove(id)
         if words == line.statement.text:
@@ -97,7 +99,7 @@ class Draft:
 
     def add(self, text: str, field: str = "user_specific_requirements") -> Draft:
         """Return a statement of one's own, at the end; it rests on no turn."""
-        if not text.strip():
+        if not _check_words(text):
             return self
         taken = {line.statement.id for line in self.lines}
         number = next(n for n in range(len(taken) + 1, 2 * len(taken) + 2) if f"M{n}" not in taken)
@@ -193,6 +195,14 @@ class FixedSystem(MemorySystem):
         if block.user != self.memory.user:
             raise DataError(f"This memory is of user {self.memory.user}, and {block.user} is judged")
         return self.memory
+
+
+def _check_words(text: str) -> str:
+    """Return the words without blanks around them; DataError where they are longer than any statement."""
+    if len(words := text.strip()) > LONGEST:
+        wrong = f"has {len(words):,} characters, and a statement has at most {LONGEST:,}"
+        raise DataError(Problem("statement", wrong), "Say one thing, in a sentence or two.")
+    return words
 
 
 def drafts_folder(name: str) -> Path:

@@ -46,7 +46,7 @@ _TABLE = re.compile(r"\|\s*:?-{2,}")
 _END = re.compile(r"[^\w\s]\s*$")
 
 
-KEPT = 10_000
+KEPT = 40_000
 """So many turns' features are remembered, more than PersTurnBench has; of neighbouring tokens, 40 kB a text, fewer."""
 
 

@@ -69,7 +69,7 @@ PROTOCOLS = ("", "published")
 #: A corpus with fewer turns is divided into blocks once for all judges. All blocks of a larger one need gigabytes.
 MOST_CUT_TURNS = 30_000
 #: Number of test users on whom judges are measured while they learn from more and more train users.
-TRACED_USERS = 200
+TRACED_USERS = 50
 #: Table 2 of PersTurnBench.
 PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 

@@ -144,6 +144,14 @@ def test_what_was_not_used_for_longest_goes_first(folder, train, monkeypatch):
     assert old not in set(folder.iterdir()) and len(list(folder.iterdir())) == 1
 
 
+def test_of_many_train_users_so_many_teach_as_have_so_many_turns(train, monkeypatch):
+    assert kept.sample_teachers(train) is train
+    few = kept.sample_teachers(train, 20)
+    assert len(few.turns) == 16 and few.users["user"].tolist() == kept.sample_teachers(train, 20).users["user"].tolist()
+    assert set(few.turns["user"]) < set(train.turns["user"])
+    assert len(kept.sample_teachers(train, 1).users) == 1, "somebody has to"
+
+
 def test_a_corpus_has_the_same_digest_however_it_came_about(train):
     again = dataclasses.replace(train, turns=train.turns.sample(frac=1, random_state=0).sort_index())
     assert kept.digest_corpus(train) == kept.digest_corpus(again)

@@ -87,6 +87,7 @@ def test_an_entry_without_a_model_says_so(home):
         ("concurrency = 2.5", "concurrency is 2.5, expected a whole number"),
         ("timeout = nan", "timeout is NaN, expected seconds, more than 0"),
         ("prices_as_of = 2025-04-01", 'prices_as_of is {"date": "2025-04-01"}, expected a date in quotes'),
+        ("concurrency = 200000", "concurrency is 200000, expected a whole number from 1 to 4096"),
         ("concurrency = true", "concurrency is true, expected a whole number"),
         ('structured = "yaml"', 'structured is "yaml", expected schema, json, text or auto'),
         ("prices = { in = 1 }", "prices.out is missing, expected dollars per million tokens"),

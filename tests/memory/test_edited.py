@@ -200,3 +200,10 @@ def test_a_method_begun_does_not_wait_and_can_be_cancelled(model, server):
     other = model(cache="off").begin(asking)
     assert other.cancel()
     release.set()
+
+
+def test_a_statement_is_a_sentence_or_two_not_a_book(draft):
+    for edit in (lambda text: draft.add(text), lambda text: draft.edit("M1", text)):
+        assert edit("a" * 1_000).is_changed
+        with pytest.raises(DataError, match="has 100,000 characters, and a statement has at most 1,000"):
+            edit("a" * 100_000)

@@ -199,7 +199,7 @@ def test_methods_of_a_run(page, tmp_path):
     found = CliRunner().invoke(main, ["methods", str(page), "--out", str(tmp_path / "methods.md")])
     text = (tmp_path / "methods.md").read_text("utf-8")
     assert found.exit_code == 0 and "Words are turned round. " in text
-    assert "The model is m, asked between 20" in text and ": 3 questions, 0 of them answered by the cache" in text
+    assert "The model is m, asked between 20" in text and ": 3 requests, beside 0 answers from the cache" in text
     assert r"`\input{tables/answers.tex}`" in text and r"`\includegraphics{figures/lengths.png}`" in text
     assert all(f"{{{key},\n" in text for key in ("perslib", "own2026", "li2021deus")) and "2103.01287" in text
     assert "wang2026" not in text and "with backbone" not in text and "- [ ] who rated" in text

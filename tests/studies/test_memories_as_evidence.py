@@ -122,7 +122,8 @@ def test_the_answers_of_a_memory_that_works_on_its_parts_side_by_side_are_counte
     (note,) = notes.values()
     assert all(isinstance(answer, Answer) for answer in note.answers)
     total = backbone.ledger.total
-    assert len(note.answers) == total.calls + total.hits > 10
+    asked = sum(1 if answer.cached else answer.calls for answer in note.answers)
+    assert asked == total.calls + total.hits > 10
     assert 0 < note.seconds < 60
 
 

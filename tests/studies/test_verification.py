@@ -12,7 +12,7 @@ from histories import Row, corpus_of
 from pages import run_cells
 
 from perslib.corpus import BLOCK, SESSION, TURN, Corpus, save
-from perslib.judge import Constant, NoTextControl, evaluate, select_blocks
+from perslib.judge import Constant, NoTextControl, evaluate, scope, select_blocks
 from perslib.report.show.tables import agreement_table
 from perslib.studies import shared, verification
 
@@ -78,6 +78,19 @@ def test_a_limit_draws_among_rated_replies_where_there_are_any():
 
 
 @pytest.mark.page
+def test_of_many_test_users_some_are_drawn_and_the_page_says_so(monkeypatch):
+    monkeypatch.setattr(scope, "MOST_TEST_USERS", 5)
+    corpus = made()
+    split = corpus.split()
+    fewer, said = scope.sample_test_users(corpus, seed=1)
+    assert fewer.split()["train"] == split["train"] and set(fewer.split()["test"]) < set(split["test"])
+    assert len(fewer.split()["test"]) == 5 and "5 of 16 test users" in said[0]
+    assert scope.sample_test_users(corpus, seed=1)[0].split() == fewer.split(), "the same seed, the same users"
+    assert scope.sample_test_users(corpus, limit=-1) == (corpus, []), "or all of them"
+    monkeypatch.setattr(scope, "LEARN_FROM", 10)
+    assert "from about 10 of 48 turns of train users" in scope.sample_test_users(corpus, -1)[1][0]
+
+
 def test_agreement_rests_on_thirty_rated_replies(page):
     said, tables = page(with_few_scores(made(), 3), judges="zero-shot", limit=40)
     asked = tables["agreement_with_model"].query("judge == 'zero-shot'")

@@ -38,7 +38,7 @@ from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error,
 from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
 from perslib.judge.learned.mixed import EncodedTurns, MixedModel, Parts, Variances, estimate_variances
 from perslib.judge.learned.reasons import ReasonModel, count_reasons, learn_reasons
-from perslib.judge.taught import Kept
+from perslib.judge.taught import Kept, sample_teachers
 from perslib.llm import Ask
 from perslib.memory import features
 from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, measure_traits, read_block_turns, tokens
@@ -85,6 +85,7 @@ class LearnedJudge(Judge):
 
     async def fit(self, train: Corpus, ask: Ask) -> None:
         """Fit both stages, from the scored turns of these users."""
+        train = sample_teachers(train)
         scored = train.turns.dropna(subset="score")[[*TURN, "score"]].rename(columns={"score": "gold"})
         if scored.empty:
             raise NotEnough(
@@ -109,6 +110,7 @@ class LearnedJudge(Judge):
         self._population = MixedModel(turns, gold, estimate_variances(turns.take(some), gold[some]))
         self._known: dict[TurnContext, Array] = {}
         predicted = _hold_out(turns, gold, self._population, self.predict_held_out)
+        self._population.forget_turns()
         x = self._with_panel(predicted, given)
         # More of a good prediction, or of a good judge's score, is never worse.
         self._thresholds, self._slopes = proportional_odds(x, gold.astype(int) - 1, rising=1 + len(self.panel))

@@ -23,7 +23,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -229,8 +228,9 @@ class MixedModel:
         others._settle(self._summary.whitened[rest], self.mean)
         return others, self._summary.shared[rows] @ others._mixing
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_summary": None}
+    def forget_turns(self) -> None:
+        """Forget what only `leave_out` needs of turns for which others stand."""
+        self._summary = None
 
     @one_thread
     def project(self, turns: EncodedTurns) -> Array:

@@ -21,7 +21,7 @@ from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
 from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error
 from perslib.judge.history import NO_HISTORY, Scores, history_scores, list_training_blocks
-from perslib.judge.taught import Kept
+from perslib.judge.taught import Kept, sample_teachers
 from perslib.llm import Ask
 from perslib.memory.ngrams import count_ngrams, multiply_rows, weigh_ngrams
 from perslib.memory.retrieval import weigh_rows
@@ -67,7 +67,7 @@ class Supervised(Judge):
         stored = Kept(self, train)
         if stored.recall():
             return
-        taken = list(list_training_blocks(train))
+        taken = list(list_training_blocks(sample_teachers(train)))
         if not taken:
             raise no_lessons(self, train)
         texts = [_text(t) for _, targets, _ in taken for t in targets]

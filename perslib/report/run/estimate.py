@@ -7,6 +7,7 @@ itself without its calls.
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,10 +27,12 @@ LONGEST = 90.0
 """Seconds that a run waits for its plan; memories can take minutes to build, also without a model."""
 
 
-def estimate_page(page: Planned, *, whole: bool, answerer: Mapping[str, str] = DRY_RUN) -> str:
+def estimate_page(
+    page: Planned, *, whole: bool, answerer: Mapping[str, str] = DRY_RUN, stopped: threading.Event | None = None
+) -> str:
     """Say what the page will ask for, in one line; without `whole`, "" for a notebook that does not tag what it asks.
 
-    `answerer` is what the environment says of who stands in for models.
+    `answerer` is what the environment says of who stands in for models; when `stopped` is set, it ends as by Ctrl-C.
     """
     import nbformat
 
@@ -45,7 +48,7 @@ def estimate_page(page: Planned, *, whole: bool, answerer: Mapping[str, str] = D
     late_at = time.monotonic() + (math.inf if whole else LONGEST)
 
     def stop_in_time() -> None:
-        if time.monotonic() > late_at:
+        if time.monotonic() > late_at or (stopped and stopped.is_set()):
             raise KeyboardInterrupt  # as Ctrl-C would end it
 
     with scratch("rehearsal") as folder:

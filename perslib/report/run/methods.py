@@ -87,7 +87,7 @@ def _describe_model(page: StoredPage) -> str:
     model, total = page.entry["backbone"], page.entry["ledger"]["total"]
     if not total.get("calls") and not total.get("hits"):
         return "No language model was asked."
-    asked = f"{total.get('calls', 0) + total.get('hits', 0):,} questions, {total.get('hits', 0):,} of them answered by the cache"
+    asked = f"{total.get('calls', 0):,} requests, beside {total.get('hits', 0):,} answers from the cache"
     tokens = f"{total.get('tokens_in', 0):,} tokens in and {total.get('tokens_out', 0):,} out"
     effort = f" with reasoning effort {model['effort']}" if model.get("effort") else ""
     return f"The model is {model.get('model') or model['name']}{effort}, asked between {page.entry['started'][:10]} and {page.entry.get('finished', page.entry['started'])[:10]}: {asked}, {tokens}."

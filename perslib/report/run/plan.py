@@ -29,13 +29,13 @@ from perslib.report.run.manifest import check_file, corpus_facts, pages_under
 from perslib.schemas import check, read_schema
 from perslib.text import LANGUAGES, check_language
 
-#: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
 _NOTEBOOK = read_schema(__file__, "notebook.schema.toml", "notebook")
+#: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
 _STUDY = re.compile(r"\d\d_.+\.ipynb\Z")
 #: Characters of a folder's name; systems take 255 bytes, and a digest may follow.
 _LONGEST = 80
-#: Of all pages these come first: the quickest, and what most readers want to see.
-_FIRST = ("00", "01", "04")
+#: Of all pages these come first: the quickest and what most readers want to see, then the longest, so that two at a time end together.
+_FIRST = ("00", "01", "02", "04", "06")
 
 
 @dataclass(frozen=True)

@@ -154,8 +154,21 @@ def compare_runs(
 
 def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, **asked: Any) -> Iterator[str]:
     """Yield what `run_report` of the same would ask for, a line a page: calls, tokens, cost, time. Nobody is asked."""
-    for page in plan(notebooks, **asked):
-        yield f"{page.title} {estimate_page(page, whole=True)}{page.note}"
+    from perslib.report.run.kernels import warm_up
+
+    pages, stopped = plan(notebooks, **asked), threading.Event()
+    warm_up(kernel_environment(pages[0].root, {}))
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="page") as pool:
+        estimates = [pool.submit(estimate_page, page, whole=True, stopped=stopped) for page in pages]
+        try:
+            for page, estimate in zip(pages, estimates):
+                while not wait([estimate], LOOK_EVERY).done:  # in slices, so that Ctrl-C comes through
+                    pass
+                line = estimate.result()
+                on_own = ", all on data that the page makes itself" if page.lacks and "calls" in line else ""
+                yield f"{page.title} {line}{on_own}{page.note}"
+        finally:
+            stopped.set()
 
 
 def render(page: Planned, place: str, stopped: threading.Event) -> Run:
