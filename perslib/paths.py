@@ -7,7 +7,7 @@ import re
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -103,6 +103,16 @@ def write_whole(path: Path, content: str | bytes) -> None:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def refuse_to_overwrite(written: Iterable[Path], read: Iterable[Path | None]) -> None:
+    """Raise DataError where a file that is to be written is one that was read, or one of those, by whatever path."""
+    from perslib.errors import DataError, Problem
+
+    own = {os.path.realpath(file): file for file in read if file is not None}
+    for file in written:
+        if os.path.realpath(file) in own:
+            raise DataError(Problem(str(file), "was read, and would be written over"), "Name another file: --out.")
 
 
 @contextmanager

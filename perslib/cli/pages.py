@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from perslib.cli.options import FOLDER, LANGUAGE, USE, escape_for_terminal
+from perslib.paths import refuse_to_overwrite
 
 #: Parameters that have an option; `--parameter` refuses them.
 OPTIONS = {name: f"--{name}" for name in ("corpus", "backbone", "language", "limit", "seed", "out")}
@@ -261,8 +262,9 @@ def methods(run: str, out: str | None) -> None:
     from perslib.report.run.manifest import find_page
     from perslib.report.run.methods import describe_methods
 
-    text = describe_methods(find_page(run))
+    text = describe_methods(page := find_page(run))
     if out:
+        refuse_to_overwrite([Path(out)], page.list_files())
         Path(out).write_text(text, "utf-8")
     click.echo(f"Wrote {out}" if out else escape_for_terminal(text))
 
@@ -283,5 +285,8 @@ def export(run: str, to: str, corpus: str | None, out: str | None) -> None:
     from perslib.report.run.export_run import export_run
     from perslib.report.run.manifest import find_page
 
-    for file in export_run(find_page(run), to, Path(out) if out else None, corpus):
+    page = find_page(run)
+    if out:
+        refuse_to_overwrite([Path(out)], page.list_files())
+    for file in export_run(page, to, Path(out) if out else None, corpus):
         click.echo(f"Wrote {file}")

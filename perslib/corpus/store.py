@@ -132,6 +132,10 @@ def import_release(
     options |= {"name": name} if name else {}
     reading = read_release(path, kind, skip_bad=skip_bad, **options)
     folder = out or workspace() / "data" / _name(reading.corpus.name)
+    if path.resolve().is_relative_to(folder.resolve()):
+        raise DataError(
+            Problem(str(path), f"lies in {folder}, which would be written anew"), "Give another name or --out."
+        )
     rejected = {"rejected.jsonl": reading.rejected_lines()} if reading.rejected else {}
     _put({**_encode_files(reading.corpus), **rejected}, folder)
     if not rejected:

@@ -24,7 +24,7 @@ TYPED = ("decide", "decide + measured")
 #: From fewer judged replies no correlation or share is shown.
 FEWEST_REPLIES = 30
 #: Test users that page 01 judges, if it is not told to judge all: more narrow the intervals by little.
-MOST_TEST_USERS = 200
+MOST_TEST_USERS = 150
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ VARIABLE = "PERSLIB_TAUGHT"
 OFF = ("off", "0", "no", "false")
 MOST = 500_000_000
 #: Turns of train users that teach a judge; more are a sample of the users, for the work grows faster than they do.
-LEARN_FROM = 3_000
+LEARN_FROM = 8_000
 _LIBRARIES = ("numpy", "pandas", "scipy", "scikit-learn")
 
 

@@ -352,7 +352,8 @@ def trace_learning(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd
         test if len(test) <= TRACED_USERS else np.random.default_rng(seed).choice(test, TRACED_USERS, replace=False)
     )
     blocks, parts = [block for block in select_blocks(corpus) if block.user in traced], []
-    for count in dict.fromkeys(len(train) * part // 4 for part in (1, 2, 3, 4) if len(train) >= 8):
+    quarters = (1, 2, 3, 4) if len(train) < TRACED_USERS else (1, 2, 4)  # of many, three quarters say little more
+    for count in dict.fromkeys(len(train) * part // 4 for part in quarters if len(train) >= 8):
         for judge in (LearnedJudge(), NoTextControl()):
             known = verdicts[(verdicts["judge"] == judge.name) & verdicts["user"].isin(traced)]
             taught = known if len(known) and count == len(train) else _teach(judge, corpus, train[:count], blocks)

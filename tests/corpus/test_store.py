@@ -202,3 +202,14 @@ import_release("table", pathlib.Path(sys.argv[1]), "mine")
     assert "DataError" in done.stderr and "cannot be written: File too large" in done.stderr
     assert list(load("mine").users["user"]) == ["old"]
     assert not list(folder.glob("*.new"))
+
+
+def test_what_is_imported_is_not_written_over(workspace, tmp_path):
+    rows = pd.DataFrame({"user": ["u"] * 4, "request": ["q"] * 4, "response": ["r"] * 4, "score": [1, 2, 3, 4]})
+    (tmp_path / "mine").mkdir()
+    file = tmp_path / "mine" / "rejected.jsonl"
+    rows.to_json(file, orient="records", lines=True)
+    before = file.read_bytes()
+    with pytest.raises(DataError, match=r"rejected\.jsonl: lies in .*mine, which would be written anew"):
+        import_release("table", file, out=tmp_path / "mine")
+    assert file.read_bytes() == before

@@ -207,6 +207,15 @@ def test_methods_of_a_run(page, tmp_path):
 
 
 @pytest.mark.kernel
+@pytest.mark.parametrize("command", [["methods"], ["export", "--to", "rocrate"], ["export", "--to", "inspect"]])
+def test_what_is_written_of_a_run_is_none_of_its_files(page, command):
+    for file in (page.with_suffix(".json"), page.with_suffix(".html"), page.parent / "tables" / "answers.csv"):
+        before = file.read_bytes()
+        done = CliRunner().invoke(main, [command[0], str(page), *command[1:], "--out", str(file)])
+        assert done.exit_code == 1 and "would be written over" in done.output and file.read_bytes() == before
+
+
+@pytest.mark.kernel
 def test_a_run_goes_to_others(page, tmp_path):
     """Verdicts as CSV; a log of Inspect, with the user's own score as the target; all files in a crate, with their digests."""
     run = CliRunner().invoke

@@ -28,6 +28,8 @@ from perslib.memory.retrieval import weigh_rows
 
 #: Penalties that ridge chooses from, by cross-validation over train users.
 PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
+#: Turns of train users that teach it: the work grows with their square.
+LESSONS = 2_000
 #: Lengths of the n-grams that are weighed: letters, pairs and triples in Chinese, parts of words elsewhere.
 SIZES = {"zh": (1, 2, 3), "en": (3, 5)}
 
@@ -67,7 +69,7 @@ class Supervised(Judge):
         stored = Kept(self, train)
         if stored.recall():
             return
-        taken = list(list_training_blocks(sample_teachers(train)))
+        taken = list(list_training_blocks(sample_teachers(train, LESSONS)))
         if not taken:
             raise no_lessons(self, train)
         texts = [_text(t) for _, targets, _ in taken for t in targets]

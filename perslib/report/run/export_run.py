@@ -19,7 +19,7 @@ from perslib.corpus.schema import ORIGINAL, TURN
 from perslib.errors import NotEnough, ReportError
 from perslib.paths import scratch, write_csv, write_whole
 from perslib.report.run.again import find_corpus
-from perslib.report.run.manifest import StoredPage, files_of
+from perslib.report.run.manifest import StoredPage
 from perslib.report.run.methods import describe_methods
 from perslib.report.run.results import group_by_reply, read_page_rows
 
@@ -136,8 +136,8 @@ def _digest(page: StoredPage, kind: str) -> str:
 
 def _write_crate(page: StoredPage, out: Path | None, _: str | None) -> list[Path]:
     """Write a ZIP of the page, its manifest, notebook and files, with a description of each for archives (RO-Crate 1.1)."""
-    own = [f"{page.name}.html", f"{page.name}.json", f"{page.name}.ipynb", *files_of(page.entry)]
-    files = [name for name in dict.fromkeys(own) if (page.folder / name).is_file()]
+    own = (file.relative_to(page.folder).as_posix() for file in page.list_files() if file.is_file())
+    files = list(dict.fromkeys(own))
     text = describe_methods(page)
     entities = [
         {"@id": name, "@type": "File", "name": Path(name).name, "contentSize": str((page.folder / name).stat().st_size),

@@ -134,6 +134,11 @@ class StoredPage:
         path = self.folder / f"{self.name}.html"
         return path.relative_to(self.root).as_posix() if path.is_file() else ""
 
+    def list_files(self) -> list[Path]:
+        """Return its page, manifest, notebook, and all that it has saved."""
+        own = [f"{self.name}{ending}" for ending in (".html", ".json", ".ipynb")]
+        return [self.folder / name for name in (*own, *files_of(self.entry))]
+
     @property
     def language(self) -> str:
         """The language it is written in."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from perslib.cli.options import FILE, escape_for_terminal
+from perslib.paths import refuse_to_overwrite
 
 
 def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, float] | None:
@@ -64,6 +65,10 @@ def agree(
 
     if demo == (verdicts is not None):
         raise click.UsageError("give a file of verdicts, or --demo")
+    if out:
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise click.UsageError(f"--out is {out}, expected a page: FILE.html; the table is written beside it as CSV")
+        refuse_to_overwrite([out, out.with_suffix(".csv")], [verdicts, labels])
     given: Any = study.make_demo() if demo else verdicts
     result = study.agree(given, labels, **how)
     click.echo(escape_for_terminal("\n".join([result.answer, "", study.show_table(result).to_string(index=False), ""])))

@@ -148,6 +148,25 @@ def test_the_command_prints_writes_and_fails_below_a_bound(home, tmp_path):
 
 
 @pytest.mark.sample
+@pytest.mark.parametrize("out", ["r.html", "./more/../r.htm", "link.html", "labels.html"])
+def test_no_file_that_was_read_is_written_over(home, tmp_path, out):
+    """Neither by the page nor by the table beside it, by whatever path."""
+    (tmp_path / "more").mkdir()
+    labels = make_labels(users=4, items=10, each=8)
+    judged = labels.drop(columns=["human_rating"])
+    judged.to_csv(tmp_path / "r.csv", index=False)
+    labels.drop(columns=["quality_judge", "blind_judge", "personal_judge"]).to_csv(tmp_path / "labels.csv", index=False)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "r.csv")
+    before = {file: file.read_bytes() for file in tmp_path.glob("*.csv")}
+    done = CliRunner().invoke(
+        main, ["agree", str(tmp_path / "r.csv"), str(tmp_path / "labels.csv"), "--out", str(tmp_path / out)]
+    )
+    assert done.exit_code == 1 and "was read, and would be written over" in done.output, done.output
+    assert {file: file.read_bytes() for file in tmp_path.glob("*.csv")} == before and not list(tmp_path.glob("*.htm*"))
+    done = CliRunner().invoke(main, ["agree", str(tmp_path / "r.csv"), "--out", str(tmp_path / "r.csv")])
+    assert done.exit_code == 2 and "expected a page: FILE.html" in done.output
+
+
 def test_the_demo_needs_nothing():
     done = CliRunner().invoke(main, ["agree", "--demo"])
     assert done.exit_code == 0 and "nearest_judge" in done.output and "length_judge" in done.output
