@@ -205,7 +205,7 @@ import_release("table", pathlib.Path(sys.argv[1]), "mine")
 
 
 def test_what_is_imported_is_not_written_over(workspace, tmp_path):
-    rows = pd.DataFrame({"user": ["u"] * 4, "request": ["q"] * 4, "response": ["r"] * 4, "score": [1, 2, 3, 4]})
+    rows = pd.DataFrame({"user": ["u"] * 4, "request": list("abcd"), "response": list("efgh"), "score": [1, 2, 3, 4]})
     (tmp_path / "mine").mkdir()
     file = tmp_path / "mine" / "rejected.jsonl"
     rows.to_json(file, orient="records", lines=True)

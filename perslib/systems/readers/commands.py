@@ -35,6 +35,11 @@ def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tup
 @click.option("--scale", metavar="LOW-HIGH", help="Scale of the labels, such as 1-10. Default: as the labels are.")
 @click.option("--time", metavar="COLUMN", help="Column of times or versions, for drift.")
 @click.option(
+    "--repeats",
+    type=click.Choice(["first", "last"]),
+    help="Which of several different labels of one person on one item counts, or scores of one judge. Default: they are an error.",
+)
+@click.option(
     "--at-least",
     metavar="METRIC=NUMBER",
     callback=_read_bound,

@@ -167,6 +167,35 @@ def test_no_file_that_was_read_is_written_over(home, tmp_path, out):
     assert done.exit_code == 2 and "expected a page: FILE.html" in done.output
 
 
+def test_what_is_left_out_is_counted_and_too_much_of_it_is_refused(tmp_path):
+    lines = make_labels().astype(object).to_dict("records")
+    text = [json.dumps(line) for line in lines]
+    (tmp_path / "few.jsonl").write_text("\n".join([*text, "{", "[1]"]))
+    found = agree(tmp_path / "few.jsonl", judges=["quality_judge"])
+    assert f"left out: 2 of {len(text) + 2} rows cannot be read, the first: few.jsonl:{len(text) + 1}" in found.notes[0]
+    (tmp_path / "many.jsonl").write_text("\n".join([*text[:40], *["{"] * 200]))
+    with pytest.raises(DataError, match=r"200 of 240 rows cannot be read, the first: many\.jsonl:41"):
+        agree(tmp_path / "many.jsonl", judges=["quality_judge"])
+    lines[3]["human_rating"] = None
+    assert any(f"1 of {len(lines)} rows have no label" in note for note in agree(lines, judges=["quality_judge"]).notes)
+
+
+def test_second_labels_of_one_person_on_one_item_are_said_and_where_they_differ_asked_about():
+    labels = make_labels()
+    same = pd.concat([labels, labels.head(5)])
+    found = agree(same, judges=["quality_judge"])
+    assert any(f"5 of {len(same)} rows hold a further label" in note for note in found.notes)
+    other = labels.head(5).assign(human_rating=labels["human_rating"].head(5) % 5 + 1)
+    differing = pd.concat([labels, other], ignore_index=True)
+    with pytest.raises(DataError, match=r"(?s)they differ, as those of .*\(--item\).*--repeats first"):
+        agree(differing, judges=["quality_judge"])
+    for repeats, kept in {"first": labels.head(5), "last": other}.items():
+        chosen = agree(differing, judges=["quality_judge"], repeats=repeats)
+        assert any(f"the {repeats} counts" in note for note in chosen.notes)
+        given = chosen.verdicts.drop_duplicates(["user", "item"]).set_index(["user", "item"])["gold"]
+        assert [given[u, i] for u, i in zip(kept["annotator"], kept["item_id"])] == kept["human_rating"].tolist()
+
+
 def test_the_demo_needs_nothing():
     done = CliRunner().invoke(main, ["agree", "--demo"])
     assert done.exit_code == 0 and "nearest_judge" in done.output and "length_judge" in done.output

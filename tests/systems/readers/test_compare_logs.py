@@ -72,6 +72,17 @@ def test_words_are_read_on_one_scale_of_both():
     assert row["first"] == 0 and row["second"] == pytest.approx(after["correct"].mean())
 
 
+def test_every_number_of_both_logs_is_a_result_or_named_as_left_out():
+    before, after = make_logs()
+    rng = np.random.default_rng(0)
+    for log in (before, after):
+        log["helpfulness"], log["score_0"] = rng.normal(size=(2, len(log)))
+        log["tokens"] = rng.integers(100, 900, len(log))
+    found = compare_logs(before, after, by="topic")
+    assert set(found.table["metric"]) == {"correct", "style", "helpfulness", "score_0"}
+    assert any("left out" in note and "epoch" not in note and "tokens" in note for note in found.notes), found.notes
+
+
 def test_what_cannot_be_paired_is_refused():
     before, after = make_logs()
     with pytest.raises(NotEnough, match="nothing is paired"):

@@ -22,7 +22,7 @@ import pandas as pd
 from scipy.stats import norm, ttest_1samp
 
 from perslib.corpus import TURN, Corpus, Scale, read_rows
-from perslib.errors import DataError, NotEnough, Problem
+from perslib.errors import DataError, NotEnough, Problem, check_names
 from perslib.paths import write_csv
 from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import Resamples, agreement, floats, holm, krippendorff
@@ -66,13 +66,17 @@ def agree(
     judges: Sequence[str] = (),
     scale: str | None = None,
     time: str | None = None,
+    repeats: str | None = None,
 ) -> Agreement:
     """Compare judges with people; the names of columns are recognised where they are not given.
 
     Raise NotEnough with fewer than `FEWEST` labelled and judged items, and DataError where it is not plain which column is which.
     """
-    own, people = read_flat(verdicts), read_flat(labels if labels is not None else verdicts)
-    named = Columns(own, people, labels is not None, item, user, label, tuple(judges), time)
+    check_names("repeats", [repeats] if repeats else [], ["first", "last"])
+    left_out: list[str] = []
+    own = read_flat(verdicts, left_out)
+    people = own if labels is None else read_flat(labels, left_out)
+    named = Columns(own, people, labels is not None, item, user, label, tuple(judges), time, repeats)
     given, scales = named.labels(), {}
     scale = scale or find_scale_of(given["label"].tolist()) or "1-5"
     corpus = _make_corpus(given, scale)
@@ -92,6 +96,7 @@ def agree(
     measured = agreement(frame, corpus, metrics=METRICS, controls=CONTROLS)
     table = _lay_out(measured, everything)
     notes = [
+        *left_out,
         *named.notes,
         f"scale: people's labels are on {scale}, and compared on 1–5",
         *_describe_people(given, table),

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from perslib.corpus.files.reading import number_in
 from perslib.corpus.files.tables import read_table_rows
 from perslib.errors import DataError, Problem
 from perslib.systems.readers.any_file.fields import Field, choose_field
@@ -21,15 +22,31 @@ from perslib.systems.readers.any_file.shapes import flatten_record
 Table: TypeAlias = pd.DataFrame | str | Path | Sequence[Mapping[str, Any]]
 
 
-def read_flat(table: Table) -> pd.DataFrame:
-    """Return a table as a frame of flat fields: a file of any form, a frame, or a list of objects."""
+#: The largest share of the rows of a file that may be unreadable.
+UNREAD = 0.05
+
+
+def read_flat(table: Table, notes: list[str]) -> pd.DataFrame:
+    """Return a table as a frame of flat fields: a file of any form, a frame, or a list of objects; `notes` take what was left out."""
+    name = str(table) if isinstance(table, str | Path) else "the table"
     if isinstance(table, str | Path):
-        records = [value for _, value, _ in read_records(Path(table))[0] if isinstance(value, Mapping)]
+        read = [(place, value) for place, value, _ in read_records(Path(table))[0]]
     else:
-        records = [*(read_table_rows(table) if isinstance(table, pd.DataFrame) else table)]
+        objects = read_table_rows(table) if isinstance(table, pd.DataFrame) else table
+        read = [(f"row {number}", value) for number, value in enumerate(objects, 1)]
+    records = [value for _, value in read if isinstance(value, Mapping)]
+    if bad := [(place, value) for place, value in read if not isinstance(value, Mapping)]:
+        place, value = bad[0]
+        why = value.message if isinstance(value, Problem) else "is no object with named fields"
+        said = f"{len(bad):,} of {len(read):,} rows cannot be read, the first: {place} {why}"
+        if len(bad) > UNREAD * len(read):
+            raise DataError(
+                Problem(name, said), "Correct the file; a few unreadable rows are left out, so many are not."
+            )
+        notes.append(f"left out: {said}")
     rows = [own for record in records for own in flatten_record(record)]
     if not rows:
-        raise DataError(Problem(str(table) if isinstance(table, str | Path) else "the table", "holds no records"))
+        raise DataError(Problem(name, "holds no records"))
     return pd.DataFrame(rows)
 
 
@@ -101,6 +118,7 @@ class Columns:
     label: str | None
     judges: tuple[str, ...]
     time: str | None
+    repeats: str | None = None
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -170,7 +188,25 @@ class Columns:
             long = frame.assign(
                 label=frame[self.label], user=frame[self.user].astype(str) if self.user else "everybody"
             )
-        return long[["item", "user", "label"]].dropna().drop_duplicates(["item", "user"]).reset_index(drop=True)
+        if missing := int(long["label"].isna().sum()):
+            self.notes.append(f"left out: {missing:,} of {len(long):,} rows have no label")
+        return self._keep_first(long[["item", "user", "label"]].dropna(), ["item", "user"], "label")
+
+    def _keep_first(self, long: pd.DataFrame, keys: list[str], value: str) -> pd.DataFrame:
+        """Return a row for these keys each: the first of several, or the last; where they differ, only if that was said."""
+        again = long[long.duplicated(keys)]
+        if len(again):
+            differ = long.groupby(keys)[value].nunique().gt(1)
+            said = f"{len(again):,} of {len(long):,} rows hold a further {value} of the same {' and '.join(keys)}"
+            if differ.any() and not self.repeats:
+                first = ", ".join(map(str, np.atleast_1d(differ.idxmax())))
+                raise DataError(
+                    Problem(value, f"{said}, and they differ, as those of {first} do"),
+                    "Is another column the item (--item) or the person (--user)? If these are repeats, say which count: "
+                    "--repeats first, or --repeats last.",
+                )
+            self.notes.append(f"left out: {said}; the {self.repeats or 'first'} counts")
+        return long.drop_duplicates(keys, keep="last" if self.repeats == "last" else "first").reset_index(drop=True)
 
     def scores(self) -> pd.DataFrame:
         """Return item, judge and score (and user, where a row of one table is one user's), a row a score."""
@@ -200,11 +236,8 @@ class Columns:
             long = frame[[*names, *columns]].melt(names, columns, "judge", "\0").rename(columns={"\0": "score"})
             self.notes.append(f"judges: {', '.join(columns)}")
         long = long.assign(when=long[self.time]) if self.time else long
-        return (
-            long[[*keys, "judge", "score", *(["when"] if self.time else [])]]
-            .dropna(subset="score")
-            .drop_duplicates([*keys, "judge"])
-        )
+        scored = long[[*keys, "judge", "score", *(["when"] if self.time else [])]].dropna(subset="score")
+        return self._keep_first(scored, [*keys, "judge"], "score")
 
     def _items(self, frame: pd.DataFrame) -> pd.Series:
         return frame[self.item].astype(str) if self.item else pd.Series(np.arange(len(frame)), frame.index).astype(str)
@@ -215,6 +248,17 @@ def is_result(one: Field) -> bool:
     if one.is_conversation or _NO_RESULT & set(one.words[-1:]) or "metadata" in one.words:
         return False
     return find_scale_of(one.values) is not None
+
+
+def is_measured(one: Field) -> bool:
+    """Return whether a field holds numbers on whatever scale, and is neither a place nor a draw."""
+    return is_number(one) and not _NO_RESULT & set(one.words[-1:]) and "metadata" not in one.words
+
+
+def is_number(one: Field) -> bool:
+    """Return whether all that a field holds are numbers, and not always the same."""
+    numbers = {number_in(value) for value in one.values}
+    return None not in numbers and len(numbers) > 1
 
 
 def list_fields(frame: pd.DataFrame) -> dict[str, Field]:

@@ -25,7 +25,15 @@ from perslib.systems.readers.any_file.fields import choose_field
 from perslib.systems.readers.any_file.ratings import find_scale_of, read_rating
 from perslib.systems.readers.any_file.recognise import NAMES
 from perslib.systems.readers.any_file.records_of import SUFFIXES
-from perslib.systems.readers.studies.agree_columns import ITEM_NAMES, Table, is_result, list_fields, read_flat
+from perslib.systems.readers.studies.agree_columns import (
+    ITEM_NAMES,
+    Table,
+    is_measured,
+    is_number,
+    is_result,
+    list_fields,
+    read_flat,
+)
 
 A, B = "first", "second"
 
@@ -49,7 +57,8 @@ def compare_logs(
     Several rows of one item (epochs, samples) are averaged. Raise DataError where nothing names the items in both, and NotEnough where
     no item is in both.
     """
-    frames = {A: read_flat(first), B: read_flat(second)}
+    notes: list[str] = []
+    frames = {A: read_flat(first, notes), B: read_flat(second, notes)}
     fields = {name: list_fields(frame) for name, frame in frames.items()}
     shared = [path for path in fields[A] if path in fields[B]]
     for name in (item, by, *metrics):
@@ -62,14 +71,20 @@ def compare_logs(
             Problem("item", "no field that both logs have names the item"),
             f"Say which: --item FIELD, of {', '.join(shared)}",
         )
-    results = list(metrics) or [
-        p for p in shared if p not in (item, by) and is_result(fields[A][p]) and is_result(fields[B][p])
+    measured = [
+        p
+        for p in shared
+        if p not in (item, by) and all(is_result(own[p]) or is_measured(own[p]) for own in fields.values())
     ]
+    results = list(metrics) or measured
+    numbers = [p for p in shared if p not in (item, by, *results) and all(is_number(own[p]) for own in fields.values())]
     if not results:
         raise DataError(
             Problem("metric", "no field of both logs is a result"), f"Say which: --metric FIELD, of {', '.join(shared)}"
         )
-    notes = [f"items: {item}", f"results: {', '.join(results)}"]
+    notes += [f"items: {item}", f"results: {', '.join(results)}"]
+    if numbers:
+        notes.append(f"left out, since they are named as no result: {', '.join(numbers)} (--metric FIELD)")
     names = [fields[A][path] for path in shared if path != item and fields[A][path].is_name]
     user = choose_field(names, [NAMES["user"][0]])
     by = by or (user.path if user else None)
