@@ -106,7 +106,7 @@ def list_reply_faults(questions: Iterable[CheckedQuestion[T]], readings: Iterabl
 
 def _may_be_asked_again(answer: Answer) -> bool:
     """Tell whether asking again may help: an answer without data was asked for again already, or never came."""
-    return answer.data is not None or (bool(answer.raw) and not answer.earlier)
+    return answer.data is not None or (bool(answer.text or answer.raw) and not answer.earlier)
 
 
 def _badness(reading: ParsedReply[T]) -> tuple[bool, int]:

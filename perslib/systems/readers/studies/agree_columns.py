@@ -38,12 +38,12 @@ def read_flat(table: Table, notes: list[str]) -> pd.DataFrame:
     if bad := [(place, value) for place, value in read if not isinstance(value, Mapping)]:
         place, value = bad[0]
         why = value.message if isinstance(value, Problem) else "is no object with named fields"
-        said = f"{len(bad):,} of {len(read):,} rows cannot be read, the first: {place} {why}"
+        summary = f"{len(bad):,} of {len(read):,} rows cannot be read, the first: {place} {why}"
         if len(bad) > UNREAD * len(read):
             raise DataError(
-                Problem(name, said), "Correct the file; a few unreadable rows are left out, so many are not."
+                Problem(name, summary), "Correct the file; a few unreadable rows are left out, so many are not."
             )
-        notes.append(f"left out: {said}")
+        notes.append(f"left out: {summary}")
     rows = [own for record in records for own in flatten_record(record)]
     if not rows:
         raise DataError(Problem(name, "holds no records"))
@@ -197,15 +197,15 @@ class Columns:
         again = long[long.duplicated(keys)]
         if len(again):
             differ = long.groupby(keys)[value].nunique().gt(1)
-            said = f"{len(again):,} of {len(long):,} rows hold a further {value} of the same {' and '.join(keys)}"
+            summary = f"{len(again):,} of {len(long):,} rows hold a further {value} of the same {' and '.join(keys)}"
             if differ.any() and not self.repeats:
                 first = ", ".join(map(str, np.atleast_1d(differ.idxmax())))
                 raise DataError(
-                    Problem(value, f"{said}, and they differ, as those of {first} do"),
+                    Problem(value, f"{summary}, and they differ, as those of {first} do"),
                     "Is another column the item (--item) or the person (--user)? If these are repeats, say which count: "
                     "--repeats first, or --repeats last.",
                 )
-            self.notes.append(f"left out: {said}; the {self.repeats or 'first'} counts")
+            self.notes.append(f"left out: {summary}; the {self.repeats or 'first'} counts")
         return long.drop_duplicates(keys, keep="last" if self.repeats == "last" else "first").reset_index(drop=True)
 
     def scores(self) -> pd.DataFrame:
