@@ -79,7 +79,9 @@ def pack(value: Any, arrays: dict[str, Any], classes: Iterable[type]) -> Any:
     if isinstance(value, csr_matrix):
         return {"sparse": each((value.data, value.indices, value.indptr)), "shape": list(value.shape)}
     if isinstance(value, pd.DataFrame):
-        return {"frame": pack({name: column.to_numpy() for name, column in value.items()}, arrays, classes)}
+        texts = {name: kind.storage for name, kind in value.dtypes.items() if isinstance(kind, pd.StringDtype)}
+        columns = {name: column.to_numpy() for name, column in value.items()}
+        return {"frame": pack(columns, arrays, classes), "storage": pack(texts, arrays, classes)}
     if isinstance(value, np.generic | float):  # NaN, say, which JSON has not, or an integer of numpy
         return pack(value.item(), arrays, classes) if isinstance(value, np.integer) else {"number": str(value)}
     if isinstance(value, np.ndarray) and value.dtype == object:
@@ -108,8 +110,9 @@ def unpack(packed: Any, arrays: Mapping[str, Any], classes: Iterable[type]) -> A
             return dict(zip(names, values, strict=True))
         case {"sparse": (data, indices, indptr), "shape": shape}:
             return csr_matrix((data, indices, indptr), shape)
-        case {"frame": columns}:
-            return pd.DataFrame(columns)
+        case {"frame": columns, "storage": texts}:
+            kinds = {name: pd.StringDtype(storage, na_value=np.nan) for name, storage in texts.items()}
+            return pd.DataFrame(columns).astype(kinds)
         case {"number": text}:
             return float(text)
         case {"texts": values}:
