@@ -150,6 +150,11 @@ class Answer:
         """Whether there is a usable answer."""
         return self.error is None
 
+    @property
+    def whole_text(self) -> str:
+        """The text that a label or a score is read from: none where a reply in words was cut, filtered or refused."""
+        return "" if self.mode == "plain" and not self.ok else self.text
+
     def to_record(self) -> dict[str, Any]:
         """Return the answer as plain JSON data, for the cache."""
         return {name: getattr(self, name) for name in _FIELDS}

@@ -178,6 +178,13 @@ def test_what_is_scored_is_kept_however_it_ended_and_what_is_not_is_asked_again(
     assert answer.raw == text and (answer.ok or not answer.text), "nobody reads a score from what was cut"
 
 
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+def test_of_a_reply_in_words_that_was_cut_there_is_the_text_but_no_score(server, model, finish):
+    server.reply = lambda body: completion("Score: 4", finish=finish)
+    answer = model().ask("Rate it.", max_tokens=8)
+    assert answer.text == "Score: 4" and answer.error and read_score_verdict(answer, "en").raw is None
+
+
 def test_what_is_cut_at_our_own_limit_under_a_seed_is_not_asked_again(server, model):
     cut = says('{"score": 4}\nOn second', finish="length")
     for schema in (SCORE, None):

@@ -29,7 +29,7 @@ def read_object(answer: Answer, key: str) -> Mapping[str, Any] | None:
     """Read the object with this key: the answer's data, else the last one in its text."""
     if isinstance(answer.data, Mapping):
         return answer.data
-    parsed: Mapping[str, Any] | None = parse(answer.text, {"type": "object", "required": [key]})[0]
+    parsed: Mapping[str, Any] | None = parse(answer.whole_text, {"type": "object", "required": [key]})[0]
     return parsed
 
 
@@ -40,7 +40,7 @@ def read_label(answer: Answer, values: Sequence[float]) -> Verdict:
     """
     data = answer.data if isinstance(answer.data, dict) else {}
     stated = data.get("verdict")
-    text = answer.text if stated is None else str(stated)
+    text = answer.whole_text if stated is None else str(stated)
     label, rule = parse_verdict(text, neutral=SCORES[NEUTRAL] in values)
     if label is None:
         return make_unscored_verdict(answer, f"no verdict in {answer.text[:40]!r}")

@@ -34,11 +34,11 @@ def read_score_verdict(answer: Answer, language: str, *, keys: Mapping[str, str]
     An object that does not fit the schema (a reason in the other language, a long rationale) counts if its
     score does. `keys` renames fields of the answer, {"evidence": "key_evidence_ids"} say.
     """
-    content = answer.data if answer.data is not None else parse(answer.text, {"type": "object"})[0]
+    content = answer.data if answer.data is not None else parse(answer.whole_text, {"type": "object"})[0]
     if isinstance(content, Mapping):
         mode = answer.mode if answer.data is not None else "text"
         return _of_object(answer, content, language, dict(keys or {}), mode)
-    score = find_score(answer.text)
+    score = find_score(answer.whole_text)
     if score is None:
         return make_unscored_verdict(answer, "no score in the answer")
     return _make_scored_verdict(answer, score, None, answer.text.strip() or None, language, mode="prose")

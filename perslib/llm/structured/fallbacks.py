@@ -88,7 +88,7 @@ class Fallbacks:
         replies = await self.send(request, request.messages, allowance)
         reply = replies[-1]
         if failure := _failure(request, reply):
-            return self._make_answer(replies, "plain", error=failure, text=""), _would_be_cut_again(request, reply)
+            return self._make_answer(replies, "plain", error=failure), _would_be_cut_again(request, reply)
         failure = None if reply.text else "the reply is empty"
         return self._make_answer(replies, "plain", error=failure), failure is None
 

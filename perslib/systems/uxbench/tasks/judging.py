@@ -252,5 +252,5 @@ class PairJudge(Judge):
 def read_preference(answer: Answer) -> tuple[float, float] | None:
     """Read the scores of both replies: from the last object with a `better`, else from a bare 1, 2 or tie."""
     parsed = read_object(answer, "better")
-    preferred = answer.text if parsed is None else parsed.get("better")
+    preferred = answer.whole_text if parsed is None else parsed.get("better")
     return PREFERRED.get(str(preferred).strip().strip("\"'.\u3002").casefold())
