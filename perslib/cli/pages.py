@@ -105,7 +105,11 @@ def choose_pages(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--width", type=click.Choice(["text", "column"]), help="Width of all figures, that of a paper's text or column."
 )
-@click.option("--dry-run", is_flag=True, help="Only estimate calls, tokens, cost and time of each page.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Only estimate calls, tokens, cost and time of each page; where there are many users, by five of them.",
+)
 def report(
     notebooks: tuple[str, ...],
     use: tuple[str, ...],

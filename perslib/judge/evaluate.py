@@ -20,6 +20,7 @@ from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.judge.base import Computed, Judge, Verdict, VerdictRows, make_verdict_frame
 from perslib.llm import Ask, Backbone, compute
+from perslib.llm.answerers.choice import is_dry_run, sample_units
 from perslib.llm.backbone import WorkOptions
 from perslib.memory.base import BuildRecord, Key, RecordingSystem
 
@@ -66,10 +67,29 @@ def _judge_one_by_one(
 ) -> pd.DataFrame:
     """Return each block is cut when its turn comes, by whoever judges it, and forgotten then."""
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, **work_options)
-    replies, rows = corpus.turns.groupby(BLOCK).size(), VerdictRows(judge, corpus, backbone)
-    total = int(replies.reindex(pairs, fill_value=0).sum())
-    _each(partial(_judge_pair, judge, corpus), pairs, rows.add, judge, backbone, total, **work_options)
+    replies, rows = (
+        corpus.turns.groupby(BLOCK).size().reindex(pairs, fill_value=0),
+        VerdictRows(judge, corpus, backbone),
+    )
+    asked, work_options["stands_for"] = sample_units(replies.index.get_level_values("user").repeat(replies))
+    pairs, total = [pair for pair in pairs if pair[0] in asked], int(replies.sum())
+    _each(partial(_judge_pair, _who_judges(judge), corpus), pairs, rows.add, judge, backbone, total, **work_options)
     return rows.make_verdict_frame()
+
+
+class _NotComputed(Judge):
+    """Stands in a dry run for a judge that asks no model: nobody looks at its scores."""
+
+    def __init__(self, judge: Judge):
+        self.name, self.inputs, self.values = judge.name, judge.inputs, judge.values
+
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """Return the middle of the scale."""
+        return [Verdict(raw=3.0, mode="computed")] * len(block)
+
+
+def _who_judges(judge: Judge) -> Judge:
+    return _NotComputed(judge) if is_dry_run() and not judge.inputs.model else judge
 
 
 async def _judge_pair(judge: Judge, corpus: Corpus, pair: tuple[str, str], ask: Ask) -> tuple[Block, Sequence[Verdict]]:
@@ -93,7 +113,7 @@ def fit_judge(
 def _learn(
     judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, **work_options: Unpack[WorkOptions]
 ) -> None:
-    if not judge.inputs.train:
+    if not judge.inputs.train or (is_dry_run() and not judge.inputs.model):
         return
     train = [user for user in corpus.split().get("train", []) if user not in judged]
     if not train and not isinstance(judge, Computed):  # computed scores are missing then, and say why
@@ -115,7 +135,12 @@ def judge_blocks(
 ) -> list[Sequence[Verdict]]:
     """Return the verdicts of a judge that knows what it has to know, block by block and target by target."""
     verdicts: list[Sequence[Verdict]] = []
-    _each(judge.judge, blocks, verdicts.append, judge, backbone, sum(map(len, blocks)), **work_options)
+    asked, work_options["stands_for"] = sample_units(block.user for block in blocks for _ in range(len(block)))
+    own = [block for block in blocks if block.user in asked]
+    _each(_who_judges(judge).judge, own, verdicts.append, judge, backbone, sum(map(len, blocks)), **work_options)
+    if len(own) < len(blocks):  # of a sample: the rest get what the first of it got
+        judged = iter(verdicts)
+        return [next(judged) if block.user in asked else [verdicts[0][0]] * len(block) for block in blocks]
     return verdicts
 
 

@@ -61,6 +61,8 @@ class WorkOptions(TypedDict, total=False):
     cap: float | None
     """Stop with `BudgetReached` once the ledger's cost comes to this; what was answered is in the cache, and the same
     work with a higher cap goes on from there."""
+    stands_for: float
+    """In a dry run that asks about a sample, how many items each of its items stands for."""
 
 
 def backbone(
@@ -221,13 +223,17 @@ class Backbone:
         progress: bool = True,
         totals: Mapping[str, int] | None = None,
         cap: float | None = None,
+        stands_for: float = 1.0,
     ) -> None:
+        before = self.ledger.stages
         with ProgressByStage(self.ledger, totals, enabled=progress) as stages:
             account = Account(self.entry, self.ledger, stages.step if self._is_counted else _ignore, cap)
             cached = CachedAnswers(self.abilities, self.cache)
             await QuestionScheduler(
                 self.answerer or Endpoint(self.abilities, self.client), cached, account, methods, sink
             ).finish()
+            if stands_for != 1:
+                self.ledger.multiply(stands_for, before)
 
     def _spread(
         self,
@@ -237,6 +243,7 @@ class Backbone:
         progress: bool = True,
         totals: Mapping[str, int] | None = None,
         cap: float | None = None,
+        stands_for: float = 1.0,
     ) -> None:
         """Do as `each`, on a cluster."""
         if cap is not None:

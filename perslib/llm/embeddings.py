@@ -143,6 +143,8 @@ def embedder(
     """Return the embedder called `name`; `overrides` are fields of an endpoint's entry, above all `model`."""
     if name == "auto":
         name = "embedded" if is_available() else "tfidf"
+    if name == "tfidf" and is_dry_run():
+        return DryRunEmbedder(name, _encode_nothing, Cache(policy="off"), address=name)
     if name == "tfidf":
         return CharacterTfidf()
     store = cache if isinstance(cache, Cache) else Cache(policy=cache)
@@ -154,6 +156,11 @@ def embedder(
     endpoint = EmbeddingEndpoint(entry(name, **overrides), patience or RetryPolicy())
     model, address = endpoint.entry.model, endpoint.entry.address
     return kind(f"{name}:{model}", endpoint.encode if is_asked() else endpoint.refuse, store, address=address)
+
+
+def _encode_nothing(texts: list[str], kind: Kind) -> Vectors:
+    """Return no vectors: those of a dry run are drawn."""
+    raise NotImplementedError
 
 
 class CachedEmbedder:

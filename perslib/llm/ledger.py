@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,19 @@ class Ledger:
         with self._lock:
             for stage, spent in stages.items():
                 self._stages[stage] = self._stages.get(stage, Spending()) + spent
+
+    def multiply(self, factor: float, before: Mapping[str, Spending]) -> None:
+        """Count what came after `before` this many times."""
+        with self._lock:
+            for stage, now in self._stages.items():
+                then = before.get(stage, Spending())
+                grown = {
+                    name: type(getattr(now, name))(round(a + factor * (getattr(now, name) - a), 9))
+                    for name in _COUNTS
+                    for a in [getattr(then, name)]
+                }
+                cost = None if now.cost is None else (then.cost or 0) + factor * (now.cost - (then.cost or 0))
+                self._stages[stage] = replace(now, **grown, cost=cost)
 
     def stage(self, name: str) -> Spending:
         """Return what a stage took so far."""

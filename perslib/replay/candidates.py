@@ -22,6 +22,7 @@ from perslib.corpus import TURN, Block, Corpus, coerce
 from perslib.errors import DataError, Problem, check_names
 from perslib.judge.base import SPENT
 from perslib.llm import Answer, Ask, Backbone, Request
+from perslib.llm.answerers.choice import sample_units
 from perslib.llm.backbone import WorkOptions as Display
 from perslib.memory import MemorySystem
 from perslib.prompts import list_languages
@@ -103,17 +104,23 @@ def generate_replies(
     system message rests on. `cap` bounds what the backbone may cost; what was answered is kept in the cache.
     """
     turns = known_turns(corpus, replay_turns)
-    blocks = (block for block, _ in blocks_of(corpus, turns))
+    asked, display["stands_for"] = sample_units(turns["user"])
+    blocks = (block for block, _ in blocks_of(corpus, turns[turns["user"].isin(asked)]))
     display["totals"] = {"candidate": len(turns)}
     replies = backbone.map(candidate.reply, blocks, **display)
-    columns = ["candidate", *TURN, "records"]
-    rows = pd.DataFrame([row for of_block in replies for row in of_block], columns=None if replies else columns)
-    rows = rows.assign(
-        candidate=candidate.name_with(backbone.name),
-        backbone=backbone.name,
-        family=candidate.family or family_of(backbone.model),
+    rows = pd.DataFrame(
+        [row for of_block in replies for row in of_block], columns=None if replies else [*TURN, "records"]
     )
-    return coerce(turns[TURN].merge(coerce(rows, "replies"), on=TURN, how="left", validate="1:1"), "replies")
+    whose = {
+        "candidate": candidate.name_with(backbone.name),
+        "backbone": backbone.name,
+        "family": candidate.family or family_of(backbone.model),
+    }
+    answered = coerce(rows.assign(**whose), "replies")
+    every = turns[TURN].merge(answered, on=TURN, how="left", validate="1:1").assign(**whose)
+    if len(answered) < len(every):  # in a dry run a sample was asked: the rest gets what the first of it got
+        every = every.fillna({name: answered[name].iloc[0] for name in ("response", "context")})
+    return coerce(every, "replies")
 
 
 def family_of(model: str) -> str | None:

@@ -7,6 +7,7 @@ replies of other assistants; and a backbone that answers now, in several context
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from perslib.judge import Judge
 from perslib.judge.memory_records import Memories, collect_memories
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope, split_names
 from perslib.llm import Backbone
+from perslib.llm.answerers.choice import is_dry_run
 from perslib.replay.score_arrays import SCORE
 from perslib.stats import agreement
 
@@ -135,7 +137,7 @@ def collect_replies(
     all_replies = pd.concat([everywhere, in_contexts], ignore_index=True).drop_duplicates(
         ["candidate", *TURN], ignore_index=True
     )
-    all_replies["unusual_feature"] = replay.name_differences(corpus, all_replies)
+    all_replies["unusual_feature"] = "" if is_dry_run() else replay.name_differences(corpus, all_replies)
     everywhere, in_contexts = (select_replies(all_replies, frame) for frame in (everywhere, in_contexts))
     first = next(iter(sets.values()))
     return Replay(sets, everywhere, in_contexts.merge(first[TURN], on=TURN), left_out, repeated)
@@ -221,10 +223,10 @@ def judge_replies(
     alone makes of each reply.
     """
     turns = replies[TURN].drop_duplicates()
-    try:
-        marks = replay.mark_unanswered(corpus, replies)
-    except NotEnough:
-        marks = replies[["candidate", *TURN]].assign(chance=np.nan, unanswered=None)
+    marks = replies[["candidate", *TURN]].assign(chance=np.nan, unanswered=None)
+    if not is_dry_run():
+        with suppress(NotEnough):
+            marks = replay.mark_unanswered(corpus, replies)
 
     def judge_all(judge: Judge) -> pd.DataFrame:
         verdicts, bound = (

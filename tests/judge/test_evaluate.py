@@ -31,9 +31,11 @@ from perslib.judge import (
     Verdict,
     controls,
     evaluate,
+    make_judge,
     select_blocks,
 )
-from perslib.llm import Ask
+from perslib.judge.evaluate import judge_blocks
+from perslib.llm import Ask, backbone
 from perslib.memory import Structured
 
 
@@ -280,3 +282,31 @@ def test_blocks_are_cut_as_they_are_judged_and_not_held(sample, monkeypatch):
     assert 1 <= most <= 3 and held == 0
     given = evaluate(Constant(4), sample, blocks=list(select_blocks(sample)))
     pd.testing.assert_frame_equal(streamed, given)
+
+
+def test_a_dry_run_asks_about_a_sample_of_many_users_and_counts_for_all(sample, monkeypatch):
+    """Against the same question asked of everybody: calls and tokens within a tenth, and no judge learns."""
+    from perslib.llm.answerers import choice
+
+    monkeypatch.setenv(choice.VARIABLE, "dry-run")
+    seen = {}
+    for most in (10**9, choice.SAMPLED_FROM):
+        monkeypatch.setattr(choice, "SAMPLED_FROM", most)
+        monkeypatch.setattr(choice, "_asked", set())
+        model = backbone("openai", cache="off")
+        verdicts = evaluate(make_judge("personal"), sample, model, progress=False)
+        blocks = list(select_blocks(sample))
+        again = judge_blocks(make_judge("no memory"), blocks, model, progress=False)
+        assert list(map(len, again)) == list(map(len, blocks))
+        seen[most] = model.ledger.total, verdicts["user"].nunique()
+    (whole, everybody), (part, some) = seen.values()
+    assert some == choice.SAMPLED < everybody
+    for name in ("calls", "tokens_in", "cost"):
+        assert getattr(part, name) == pytest.approx(getattr(whole, name), rel=0.1)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("it learned")
+
+    learned = make_judge("learned")
+    monkeypatch.setattr(type(learned), "fit", refuse)
+    assert evaluate(learned, sample, progress=False)["raw"].eq(3).all()

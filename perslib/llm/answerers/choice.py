@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pkgutil
+from collections import Counter
+from collections.abc import Iterable
 
 from perslib.llm.abilities import Abilities
 from perslib.llm.answerers.dry_run import DryRun
@@ -17,6 +19,10 @@ DRY_RUN = {VARIABLE: "dry-run"}
 """What the environment of a kernel holds in which nobody is asked."""
 CACHE_ALONE = {VARIABLE: "cache"}
 """What the environment of a kernel holds in which stored answers are all there is."""
+SAMPLED = 5
+"""Units, such as users, that a dry run asks about in place of all."""
+SAMPLED_FROM = 8
+"""Up to so many units a dry run asks about all."""
 _asked: set[str] = set()
 """What was asked in the dry run of this process, by whichever backbone."""
 
@@ -29,6 +35,20 @@ def is_asked() -> bool:
 def is_dry_run() -> bool:
     """Return whether models are replaced in this process, and nothing is written down for them."""
     return os.environ.get(VARIABLE) == "dry-run"
+
+
+def sample_units(units: Iterable[str]) -> tuple[set[str], float]:
+    """Return the units (one an item, such as the user of each reply) that this process asks about, and how many items stand for
+    one of theirs.
+
+    All of them, each for itself; in a dry run of many units a few, from large to small, for the price of all.
+    """
+    sizes = Counter(units)
+    names = sorted(sizes, key=lambda name: (-sizes[name], name))
+    if not is_dry_run() or len(names) <= SAMPLED_FROM:
+        return set(names), 1.0
+    chosen = {names[(2 * i + 1) * len(names) // (2 * SAMPLED)] for i in range(SAMPLED)}
+    return chosen, sizes.total() / sum(sizes[name] for name in chosen)
 
 
 def choose_answerer(abilities: Abilities, cache: Cache, own: Answerer | None) -> tuple[Answerer | None, Cache]:

@@ -63,6 +63,7 @@ what is shown; its attribute `takes(path)` says whether it is for a file.
 """
 #: Pages of a model on this machine that run at the same time.
 AT_ONCE = 2
+_LONG_TO_COUNT = ("05", "09", "04")
 _RENDERING = threading.Lock()  # what makes HTML safe serves one page at a time
 #: Parameters that the head of a page shows by itself, or that say nothing to a reader.
 _SHOWN_ANYWAY = ("corpus", "backbone", "language", "seed", "out")
@@ -159,9 +160,11 @@ def rehearse_report(notebooks: Iterable[str | Path] | str | Path | None = None, 
     pages, stopped = plan(notebooks, **asked), threading.Event()
     warm_up(kernel_environment(pages[0].root, {}))
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="page") as pool:
-        estimates = [pool.submit(estimate_page, page, whole=True, stopped=stopped) for page in pages]
+        longest_first = sorted(pages, key=lambda page: not page.study.path.name.startswith(_LONG_TO_COUNT))
+        estimates = {id(p): pool.submit(estimate_page, p, whole=True, stopped=stopped) for p in longest_first}
         try:
-            for page, estimate in zip(pages, estimates):
+            for page in pages:
+                estimate = estimates[id(page)]
                 while not wait([estimate], LOOK_EVERY).done:  # in slices, so that Ctrl-C comes through
                     pass
                 line = estimate.result()
