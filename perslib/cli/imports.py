@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -16,9 +17,10 @@ from perslib.corpus.files.times import ORDERS
 from perslib.corpus.scale import Scale
 
 
-def _read_columns(_: click.Context, __: click.Parameter, value: str | None) -> dict[str, str]:
-    """Return the names of columns in OURS=THEIRS, separated by commas."""
-    pairs = [pair.partition("=") for pair in (value or "").split(",") if pair.strip()]
+def _read_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """Return the names of columns in OURS=THEIRS, separated by commas; their names may have commas themselves."""
+    parts = [part for value in given for part in re.split(r",(?=\s*\w+\s*=)", value)]
+    pairs = [part.partition("=") for part in parts if part.strip(" ,")]
     if wrong := [ours for ours, equals, theirs in pairs if not (equals and ours.strip() and theirs.strip())]:
         raise click.BadParameter(f"{wrong[0]!r} is not OURS=THEIRS")
     return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
@@ -38,7 +40,13 @@ def _read_columns(_: click.Context, __: click.Parameter, value: str | None) -> d
 @click.option(
     "--recipe", metavar="FILE", help="TOML that says where a table's columns stand (data/README.md, 'Recipes')."
 )
-@click.option("--columns", callback=_read_columns, metavar="OURS=THEIRS,…", help="Names of a table's columns.")
+@click.option(
+    "--columns",
+    callback=_read_columns,
+    multiple=True,
+    metavar="OURS=THEIRS,…",
+    help="Names of a table's columns; may be repeated.",
+)
 @click.option(
     "--scale", metavar="LOW-HIGH", help="Scale of a table's ratings, such as 1-10. Default: taken from the data."
 )

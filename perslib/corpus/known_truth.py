@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -53,7 +53,7 @@ def rate(corpus: Corpus, scale: Scale = FIVE, seed: int = 42) -> Corpus:
     replies = replies.assign(**_make_rating_columns(felt.to_numpy(), scale))
     best = felt.groupby([replies[c] for c in TURN]).idxmax()
     replies = coerce(replies.assign(chosen=replies.index.isin(best)), "candidates")
-    meta = corpus.meta | ({} if scale.is_five else {"scale": asdict(scale)})
+    meta = corpus.meta | ({} if scale.is_five else {"scale": scale.as_dict()})
     return replace(corpus, turns=turns, extras={**corpus.extras, "candidates": replies}, meta=meta)
 
 

@@ -38,6 +38,8 @@ class Scale:
     """The highest rating of somebody who is not satisfied."""
     step: float = 1
     """Between two ratings; 0 where any number is one."""
+    is_turned: bool = False
+    """Of ratings to be read: whether the lowest number is the best. What was read is turned round."""
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
@@ -48,10 +50,11 @@ class Scale:
 
     @classmethod
     def parse(cls, text: str, dissatisfied: float | None = None) -> Scale:
-        """Parse `1-100`, `0..10`, `thumbs` (0 or 1), `stars` (1-5) or `percent` (0-100)."""
+        """Parse `1-100`, `0..10`, `thumbs` (0 or 1), `stars` (1-5) or `percent` (0-100); of `6-1` the lowest number is the best."""
         if not (match := _FORM.fullmatch(NAMED.get(text.strip().lower(), text))):
             raise DataError(f"{text!r} is no scale", f"Write it as 1-10, or one of {', '.join(NAMED)}.")
-        return cls(float(match[1]), float(match[2]), dissatisfied)
+        first, last = float(match[1]), float(match[2])
+        return cls(min(first, last), max(first, last), dissatisfied, is_turned=first > last)
 
     @classmethod
     def guess(cls, ratings: Iterable[float]) -> Scale | None:
@@ -66,6 +69,10 @@ class Scale:
         values = np.asarray(list(ratings), float)
         steps = (step for step in (1, 0.5) if not (values / step % 1).any())
         return replace(self, step=next(steps, 0))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a card holds of it."""
+        return {name: value for name, value in vars(self).items() if name != "is_turned"}
 
     @property
     def is_five(self) -> bool:

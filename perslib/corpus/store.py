@@ -13,6 +13,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from perslib.corpus.any_file import anything
+from perslib.corpus.any_file.anything import ANY
 from perslib.corpus.corpus import FRAMES, Corpus
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import ImportResult
@@ -34,9 +36,6 @@ lines of an import that count what there is, `describe_first(corpus)` and `descr
 relabel: Registry[Corpus] = Registry("source of scores")
 """What gives a corpus scores of another origin than its users' ratings, by name: `relabel["behaviour"](corpus)`."""
 
-#: The kind that reads files of any form, and with `read_objects` what is in memory.
-ANY = "any"
-
 
 def register_kind(name: str, read: Callable[..., ImportResult], **optional: Callable[..., Any]) -> None:
     """Register `read` as a kind of corpus; `optional` are its attributes (see `loader`)."""
@@ -45,6 +44,7 @@ def register_kind(name: str, read: Callable[..., ImportResult], **optional: Call
 
 register_kind("persturnbench", persturnbench.read, looks_like=persturnbench.looks_like)
 register_kind("table", table.read, looks_like=table.looks_like)
+register_kind(ANY, anything.read, looks_like=anything.looks_like, describe_first=anything.describe_taken)
 _CARD = "corpus.json"
 _FORMAT = 1
 AGAIN = "Import or save the corpus again."
@@ -61,7 +61,7 @@ def load(path_or_name: Any, language: str | None = None, **how: Any) -> Corpus:
     what; `how` has `name`, `columns` (ours → theirs), `scale` and the other options of a table.
     """
     if not isinstance(path_or_name, str | Path):
-        return loader[ANY].read_objects(path_or_name, language=language, **how)  # type: ignore[attr-defined]
+        return anything.read_objects(path_or_name, language=language, **how)
     path = _find(str(path_or_name), language)
     return open_parquet(path) if (path / _CARD).is_file() else read_release(path).corpus
 

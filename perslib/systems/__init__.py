@@ -33,9 +33,9 @@ MEM_PAL = System(
 )
 READERS = System(
     "readers",
-    "data of others: their data sets, files of any form, and judges and logs of their tools",
+    "data of others: their data sets, and judges and logs of their tools",
     {
-        "kind of corpus": ("perslib.systems.readers.loaders", "perslib.systems.readers.any_file"),
+        "kind of corpus": ("perslib.systems.readers.loaders",),
         "recipe": ("perslib.systems.readers.loaders",),
         "judge": ("perslib.systems.readers.aspects",),
         "function of recipes": ("perslib.systems.readers.loaders.functions",),

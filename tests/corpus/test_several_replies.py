@@ -108,7 +108,7 @@ def test_scale_maps_its_ends_and_its_border():
     assert Scale.parse("1-5").to_five([1, 2, 3, 4, 5]).tolist() == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("text", ["ten", "5-1", "1-1", ""])
+@pytest.mark.parametrize("text", ["ten", "1-1", ""])
 def test_what_is_no_scale_is_said(text):
     with pytest.raises(DataError):
         Scale.parse(text)

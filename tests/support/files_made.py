@@ -203,7 +203,7 @@ FILES: dict[str, Made] = {
     "nested names.csv": Made(table(lambda i: {"attributes.input.value": asked(i), "attributes.output.value": said(i), "attributes.session.id": f"s{i // 2}", "attributes.user.id": user(i // 2), "annotation.user_feedback.label": ["thumbs-up", "thumbs-down"][i % 2]}), sessions=N // 2, scale="0–1"),
     "one rating of no name.csv": Made(table(lambda i: {"Subject": f"S{i % 4}", "Trial": i, "UserTurn": asked(i), "SystemTurn": said(i), "flag": ["Like", "Dislike"][i % 2]}), scale="0–1"),
     "a row a dimension.csv": Made(table(lambda i: {"user_id": user(i // 2), "prompt": asked(i // 2), "response": said(i // 2), "dimension": ["satisfaction", "clarity"][i % 2], "rating": score(i)}), sessions=N // 2, scored=N // 2),
-    "systems in columns.csv": Made(table(lambda i: {"participant": user(i), "prompt": asked(i), "gpt4_response": said(i), "gpt4_rating": 4, "llama_response": "Another plan.", "llama_rating": score(i) - 1 or 1}), candidates=2 * N, scored=N),
+    "systems in columns.csv": Made(table(lambda i: {"participant": user(i), "prompt": asked(i), "gpt4_response": said(i), "gpt4_rating": 4, "llama_response": "Another plan.", "llama_rating": score(i) - 1 or 1}), candidates=2 * N, scored=N, scale="1–4"),
     "transcripts.csv": Made(table(lambda i: {"Ticket ID": i, "Requester": user(i), "Transcript": f"Customer: {asked(i)}\nAgent: {said(i)}", "CSAT": score(i)})),
     "several ratings in a cell.tsv": Made(lambda path: pd.DataFrame([row for i in range(N) for row in ({"role": "USER", "utterance": asked(i), "ratings": "", "dialogue": f"d{i}"}, {"role": "SYSTEM", "utterance": said(i), "ratings": f"{score(i)},4,5", "dialogue": f"d{i}"})]).to_csv(path, sep="\t", index=False), 3, 3 * N, 3 * N),
     "log.sqlite": Made(write_database),

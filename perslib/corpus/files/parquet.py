@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from perslib.corpus.files.records import check_width
+from perslib.corpus.files.records import check_header
 from perslib.errors import DataError, Problem
 
 #: Rows read at a time.
@@ -131,7 +131,7 @@ def read_frame(file: Path, remedy: str = "", most: int | None = None) -> pd.Data
     growing = GrowingFrame()
     with open_table(file, remedy) as stored:
         if most is not None:
-            check_width(stored.schema_arrow.names, file.name)
+            check_header(stored.schema_arrow.names, file.name)
         tables = (pa.Table.from_batches([batch]) for batch in stored.iter_batches(ROWS))
         for table in tables if stored.metadata.num_rows else [stored.schema_arrow.empty_table()]:
             growing.add(_part(table))

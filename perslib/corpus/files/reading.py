@@ -13,7 +13,7 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -218,8 +218,8 @@ class ImportResult:
         rows = {"sessions": self.sessions, "turns": self.turns}
         made = {key: make_frame(own, list(SCHEMA[key])) for key, own in rows.items() if key not in frames}
         meta = {**meta, "irregularities": dict(sorted(self.irregularities.items()))}
-        meta |= {} if self.scale.is_five else {"scale": asdict(self.scale)}
-        meta |= {"session_scale": asdict(self.session_scale)} if self.session_scale else {}
+        meta |= {} if self.scale.is_five else {"scale": self.scale.as_dict()}
+        meta |= {"session_scale": self.session_scale.as_dict()} if self.session_scale else {}
         corpus = Corpus(name, language, users, **made, **frames, meta=meta)
         alone = not corpus.block_ids() and corpus.sessions["user"].duplicated().any()
         chosen = EVIDENCE[1 if alone else 0] if self.evidence == AUTO else self.evidence
@@ -283,10 +283,24 @@ def truth(value: Any) -> bool:
     return value in (True, 1)
 
 
+class _KeyTwice(Exception):
+    """An object of JSON has a key twice."""
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _KeyTwice(next(name for name in names if names.count(name) > 1))
+    return made
+
+
 def parse_json(raw: bytes, place: str) -> Any | Problem:
     """Return the JSON value in `raw`, or a Problem that says what is wrong and where."""
     try:
-        value = json.loads(raw.decode("utf-8-sig"))
+        value = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_refuse_twice)
+    except _KeyTwice as error:
+        return Problem(place, f"has the key {error.args[0]!r} twice in one object; nothing says which is meant")
     except UnicodeDecodeError as error:
         return not_utf8(raw, error, place)
     except json.JSONDecodeError as error:

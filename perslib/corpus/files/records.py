@@ -103,6 +103,17 @@ def check_width(columns: Sized, place: str) -> None:
         raise DataError(Problem(place, wrong), remedy)
 
 
+def check_header(columns: Sequence[str], place: str) -> None:
+    """Stop where a table is too wide, or has two columns of one name: nothing says which of them is meant."""
+    check_width(columns, place)
+    names = [str(column).strip() for column in columns]
+    for name in dict.fromkeys(names):
+        if name and names.count(name) > 1:
+            places = ", ".join(str(i) for i, own in enumerate(names, 1) if own == name)
+            wrong = f"has {names.count(name)} columns called {name!r}: the columns {places}"
+            raise DataError(Problem(place, wrong), "Give each column a name of its own.")
+
+
 def json_lines(raw: bytes, place: str) -> Iterator[tuple[str, Any | Problem, bytes]]:
     """Yield the place, value (or Problem) and bytes of each line that is not blank."""
     for number, line in enumerate(raw.split(b"\n"), start=1):
@@ -129,7 +140,7 @@ def csv_lines(
         raise DataError(not_utf8(raw, error, place)) from error
     csv.field_size_limit(LONGEST)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    check_width(reader.fieldnames or [], f"{place}:1")
+    check_header(reader.fieldnames or [], f"{place}:1")
     if missing := [c for c in required if c not in (reader.fieldnames or [])]:
         raise DataError(Problem(f"{place}:1", f"has no column {', '.join(missing)}"), f"Found: {reader.fieldnames}")
     line = reader.line_num + 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,7 +38,9 @@ def read_placed(placed: Placed, reading: ImportResult, name: str, recipe: Recipe
     placed = list(split_conversations(placed, reading, names, RATINGS, recipe.unanswered))
     good = [(place, row) for place, row in placed if row is not None]
     rated = [row for _, row in good]
-    notes = list(_find_scales(reading, rated, recipe.scale))
+    scale = _turn_round(rated, "score", recipe.scale)
+    reading.session_scale = _turn_round(rated, "satisfaction", reading.session_scale)
+    notes = list(_find_scales(reading, rated, scale))
     times, faults = read_times(good, TIMES, reading.dates)
     reading.faults += faults
     by_session, spoiled, alone = group_rows(placed, reading, names, partial(_check, recipe=recipe))
@@ -59,6 +62,16 @@ def read_placed(placed: Placed, reading: ImportResult, name: str, recipe: Recipe
     meta |= {"scenarios": list(recipe.scenarios)} if recipe.scenarios else {}
     nothing = Problem(name, recipe.nothing)
     return reading.finish(meta, name, recipe.language, nothing, recipe.remedy, extras=extras)
+
+
+def _turn_round(rows: list[dict[str, Any]], column: str, scale: Scale | None) -> Scale | None:
+    """Turn ratings round where the lowest number is the best, and return their scale, from worst to best."""
+    if scale is None or not scale.is_turned:
+        return scale
+    for row in rows:
+        if (number := number_in(row.get(column))) is not None:
+            row[column] = scale.low + scale.high - number
+    return replace(scale, is_turned=False)
 
 
 def _find_scales(reading: ImportResult, rows: list[dict[str, Any]], declared: Scale | None) -> Iterator[str]:

@@ -22,6 +22,7 @@ import pandas as pd
 from scipy.stats import norm, ttest_1samp
 
 from perslib.corpus import TURN, Corpus, Scale, read_rows
+from perslib.corpus.any_file.ratings import find_scale_of, read_rating
 from perslib.errors import DataError, NotEnough, Problem, check_names
 from perslib.paths import write_csv
 from perslib.report.show.tables import format_number, show_estimate
@@ -29,7 +30,6 @@ from perslib.stats import Resamples, agreement, floats, holm, krippendorff
 from perslib.stats.agreement.for_whom import shrink_users
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
-from perslib.systems.readers.any_file.ratings import find_scale_of, read_rating
 from perslib.systems.readers.studies.agree_columns import Columns, Table, read_flat
 
 USER_MEAN, COMMONEST, PEOPLE = "the user's own mean", "the commonest label", "other people"

@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from perslib.corpus.any_file.fields import Field, choose_field
+from perslib.corpus.any_file.find_score import NAMES
+from perslib.corpus.any_file.ratings import find_scale_of
+from perslib.corpus.any_file.records_of import read_records
+from perslib.corpus.any_file.shapes import flatten_record
 from perslib.corpus.files.reading import number_in
 from perslib.corpus.files.tables import read_table_rows
 from perslib.errors import DataError, Problem
-from perslib.systems.readers.any_file.fields import Field, choose_field
-from perslib.systems.readers.any_file.ratings import find_scale_of
-from perslib.systems.readers.any_file.recognise import NAMES
-from perslib.systems.readers.any_file.records_of import read_records
-from perslib.systems.readers.any_file.shapes import flatten_record
 
 Table: TypeAlias = pd.DataFrame | str | Path | Sequence[Mapping[str, Any]]
 

@@ -14,6 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perslib.corpus.any_file.fields import choose_field
+from perslib.corpus.any_file.find_score import NAMES
+from perslib.corpus.any_file.ratings import find_scale_of, read_rating
+from perslib.corpus.any_file.records_of import SUFFIXES
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.report.run.runner import comparison
 from perslib.report.show.tables import format_number, show_estimate
@@ -21,10 +25,6 @@ from perslib.stats import FEWEST_USERS
 from perslib.stats.compare.paired import compare_paired
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
 from perslib.stats.resample.sign_flips import holm
-from perslib.systems.readers.any_file.fields import choose_field
-from perslib.systems.readers.any_file.ratings import find_scale_of, read_rating
-from perslib.systems.readers.any_file.recognise import NAMES
-from perslib.systems.readers.any_file.records_of import SUFFIXES
 from perslib.systems.readers.studies.agree_columns import (
     ITEM_NAMES,
     Table,

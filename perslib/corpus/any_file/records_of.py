@@ -20,11 +20,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
 
+from perslib.corpus.any_file.archives import UNPACKED, Records, check_members, read_inspect_log
 from perslib.corpus.files.parquet import read_frame
 from perslib.corpus.files.reading import not_utf8, parse_json
 from perslib.corpus.files.records import (
     COLUMNS,
     LONGEST,
+    check_header,
     check_regular,
     check_width,
     count_cells,
@@ -33,7 +35,6 @@ from perslib.corpus.files.records import (
 )
 from perslib.corpus.files.tables import read_table_rows
 from perslib.errors import DataError, Problem
-from perslib.systems.readers.any_file.archives import UNPACKED, Records, check_members, read_inspect_log
 
 _RESULT = re.compile(r"\[(PASS|FAIL)\]\s*(?:\(\d+(?:\.\d+)?\)\s*)?(.*)", re.DOTALL)
 TEXTS = (".csv", ".tsv", ".txt", ".psv")
@@ -192,17 +193,31 @@ def find_delimiter(text: str) -> str:
     return best if fit(best)[1] > 1 else ","
 
 
+def cut_title(text: str) -> tuple[int, str]:
+    """Return how many lines stand before the header of a table (its title, comments, blank lines), and the text from there on."""
+    lines = [*islice(io.StringIO(text, newline=""), FIRST)]
+    widths = {delimiter: [line.count(delimiter) for line in lines] for delimiter in DELIMITERS}
+    before = 0
+    while before < len(lines) - 1 and (not lines[before].strip() or lines[before].startswith(("#", "//"))):
+        before += 1
+    likely = max(widths.values(), key=lambda counts: sum(count > 0 for count in counts[before:]))
+    if before < len(lines) - 2 and not likely[before] and min(likely[before + 1 : before + 6], default=0) > 0:
+        before += 1  # a title in one cell
+    return before, text if not before else "".join([*lines[before:], text[sum(map(len, lines)) :]])
+
+
 def _read_text(path: Path) -> tuple[Records, list[str]]:
     text, encoding = decode_text(read_bounded(path), path.name)
+    title, text = cut_title(text)
     delimiter = find_delimiter(text)
     csv.field_size_limit(LONGEST)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    check_width(reader.fieldnames or [], f"{path.name}:1")
+    check_header(reader.fieldnames or [], f"{path.name}:{title + 1}")
     records: Records = []
-    line = reader.line_num + 1
+    line = title + reader.line_num + 1
     try:
         for row in count_cells(reader, path.name):
-            place, line = f"{path.name}:{line}", reader.line_num + 1
+            place, line = f"{path.name}:{line}", title + reader.line_num + 1
             if None in row or None in row.values():
                 records.append((place, Problem(place, "has another number of fields than the header"), row))
             elif any(row.values()):
@@ -212,6 +227,7 @@ def _read_text(path: Path) -> tuple[Records, list[str]]:
         raise DataError(wrong, "Is a quote not closed?") from error
     shown = {"\t": "tabs", ";": "semicolons", "|": "bars"}
     notes = [f"encoding: {encoding}"] if encoding != "UTF-8" else []
+    notes += [f"the first {title:,} lines stand before the header, and are left out"] if title else []
     if asked := _find_questions(records):
         check_width(asked.values(), path.name)
         records = [(place, {asked[key]: value for key, value in row.items()}, raw) for place, row, raw in records[2:]]
@@ -294,7 +310,7 @@ def _read_rows(name: str, title: str, rows: Sequence[Sequence[Any]]) -> Records:
     """Return the rows of a sheet below its header, which is the first row with several cells."""
     start = next((i for i, row in enumerate(rows) if sum(cell is not None for cell in row) > 1), len(rows) - 1)
     header = [str(cell).strip() if cell is not None else "" for cell in rows[start]]
-    check_width(header, name)
+    check_header(header, f"{name}:{title}:{start + 1}")
     records: Records = []
     for number, row in enumerate(rows[start + 1 :], start + 2):
         cells = {name: _plain(cell) for name, cell in zip(header, row) if name and cell not in (None, "")}

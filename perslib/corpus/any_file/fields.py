@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perslib.systems.readers.any_file.ratings import find_scale_of, is_plain
-from perslib.systems.readers.any_file.shapes import WHO, WORDS, Conversation, Flat, name_of_path, words_of
+from perslib.corpus.any_file.ratings import find_scale_of, is_plain
+from perslib.corpus.any_file.shapes import WHO, WORDS, Conversation, Flat, name_of_path, words_of
 
 #: A rating has at most so many different values.
 VALUES = 101
@@ -35,7 +35,7 @@ class Field:
         self.is_text = is_written and self.length > 3 and (len(self.kinds) > 2 or self.length > 12)
         self.is_id = bool(plain) and not any(" " in kind for kind in self.kinds)
         self.is_name = bool(plain) and self.length < 65
-        self.scale = None if self.is_conversation or len(self.kinds) > VALUES else find_scale_of(self.values)
+        self.scale = None if self.is_conversation or len(self.kinds) > VALUES else find_scale_of(self.values, self.path)
 
 
 def choose_field(fields: Sequence[Field], names: list[list[str]]) -> Field | None:

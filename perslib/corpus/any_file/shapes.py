@@ -31,8 +31,8 @@ _CHINESE = {part for names in WORDS["names"].values() for listed in names for na
 _KNOWN = "|".join([*sorted((word for word in _CHINESE if word >= "\u3400"), key=len, reverse=True), *_NUMBERS])
 #: A number, a Chinese word that is known, other Chinese characters up to one, or letters.
 _PART = re.compile(rf"\d+|{_KNOWN}|[\u3400-\u9fff]+?(?={_KNOWN}|[^\u3400-\u9fff]|$)|[^\W\d_\u3400-\u9fff]+")
-#: What stands in a name in brackets, or after the sign of MongoDB's types.
-_ASIDE = re.compile(r"\([^)]*\)|\.\$\w+$")
+#: What stands in a name in brackets, what it says of a scale, and what stands after the sign of MongoDB's types.
+_ASIDE = re.compile(r"\([^)]*\)|\[[01]\D+\d+\]$|:?\s*\d+\s*=.*$|(?<=[^\W\d])_[01]_(?:5|7|9|10|11|100)$|\.\$\w+$")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _PEOPLE = ("role", "from", "speaker", "author", "sender", "participant")
 ROLES = {word: role for role, words in WORDS["messages"]["roles"].items() for word in words}

@@ -11,22 +11,23 @@ from typing import Any
 
 import pandas as pd
 
+from perslib.corpus.any_file.ratings import spell_scale
+from perslib.corpus.any_file.recognise import recognise
+from perslib.corpus.any_file.records_of import SUFFIXES, read_records
+from perslib.corpus.any_file.shapes import WORDS, name_of_path
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.files.reading import ImportResult
-from perslib.corpus.files.records import read_each
+from perslib.corpus.files.records import check_header, read_each
 from perslib.corpus.files.tables import read_table_rows
 from perslib.corpus.loaders import table
 from perslib.corpus.loaders.recipe import Recipe
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.corpus.scale import Scale
-from perslib.corpus.store import ANY
 from perslib.errors import DataError, Problem
 from perslib.schemas import find_unstorable
-from perslib.systems.readers.any_file.ratings import spell_scale
-from perslib.systems.readers.any_file.recognise import recognise
-from perslib.systems.readers.any_file.records_of import SUFFIXES, read_records
-from perslib.systems.readers.any_file.shapes import WORDS, name_of_path
 
+#: The kind that reads files of any form.
+ANY = "any"
 #: Characters of a field that are shown of a row.
 SHOWN, ROWS = 60, 3
 _GIVE = "Give a name or a path, a frame, or a list of dictionaries."
@@ -93,7 +94,9 @@ def _list_rows(data: Any) -> Iterable[Any]:
     if frame.columns.nlevels > 1:
         remedy = "Give each column one name: frame.columns = ['_'.join(map(str, names)) for names in frame.columns]"
         raise DataError(Problem("data", f"has column names of {frame.columns.nlevels} levels"), remedy)
-    return read_table_rows(frame.reset_index() if any(frame.index.names) else frame)
+    whole = frame.reset_index() if any(frame.index.names) else frame
+    check_header([*map(str, whole.columns)], "data")
+    return read_table_rows(whole)
 
 
 def _check_options(how: Mapping[str, Any]) -> dict[str, Any]:
@@ -116,11 +119,10 @@ def _read(
     skip_bad: bool,
     how: Mapping[str, Any],
 ) -> ImportResult:
-    recognised = recognise(records, place, columns)
-    own = {
-        "language": recognised.language,
-        "scale": _parse(recognised.scales.get("score")),
-        "session_scale": _parse(recognised.scales.get("satisfaction")),
+    scales = {"score": "scale", "satisfaction": "session_scale"}
+    recognised = recognise(records, place, columns, {c for c, option in scales.items() if how.get(option)})
+    own = {"language": recognised.language} | {
+        option: _parse(recognised.scales.get(column), column in recognised.turned) for column, option in scales.items()
     }
     recipe = Recipe(kind=ANY).using(**own).using(**how)
     reading = recipe.begin(skip_bad)
@@ -139,9 +141,11 @@ def _check_names(row: Any, place: str) -> dict[str, Any]:
     return row
 
 
-def _parse(scale: str | None) -> Scale | None:
+def _parse(scale: str | None, turned: bool) -> Scale | None:
     """Return a scale that is not the usual one."""
     scale = spell_scale(scale)
+    if turned:
+        return Scale.parse("-".join(reversed(scale.split("-"))))
     return None if scale in ("", "1-5") else Scale.parse("0-1" if scale == "-1-1" else scale)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from perslib.systems.readers.any_file.ratings import number_of, read_rating
-from perslib.systems.readers.any_file.shapes import REPLY, WORDS, Conversation, Flat, Several
+from perslib.corpus.any_file.ratings import number_of, read_rating
+from perslib.corpus.any_file.shapes import REPLY, WORDS, Conversation, Flat, Several
 
 Row = tuple[str, dict[str, Any] | None]
 #: The user of rows of which nobody is named.
@@ -34,6 +34,12 @@ class Recognised:
     notes: list[str] = field(default_factory=list)
     scales: dict[str, str | None] = field(default_factory=dict)
     """By score and satisfaction, the scale of the ratings."""
+    codes: dict[str, set[float]] = field(default_factory=dict)
+    """By score and satisfaction, the numbers that stand for no answer."""
+    turned: set[str] = field(default_factory=set)
+    """Those of score and satisfaction whose lowest number is the best."""
+    asked_scales: frozenset[str] = frozenset()
+    """Those of score and satisfaction whose scale the user said."""
     language: str = "en"
     people: tuple[str, ...] = ()
     """Columns with the ratings of a person each."""
@@ -72,7 +78,11 @@ def _make_row(own: Flat, recognised: Recognised) -> dict[str, Any]:
         row["user"] = talk.user
     row["user"] = str(row["user"]) if row.get("user") not in (None, "") else EVERYBODY
     row |= {column: str(row[column]) for column in ("session", "scenario", "assistant") if column in row}
-    row |= {c: read_rating(row[c], recognised.scales.get(c)) for c in ("score", "satisfaction") if c in row}
+    row |= {
+        c: read_rating(row[c], recognised.scales.get(c), recognised.codes.get(c, ()))
+        for c in ("score", "satisfaction")
+        if c in row
+    }
     row |= _compare(own, recognised) if "preferred" in recognised.taken else {}
     request, reply = row.get("request"), row.get("response")
     if isinstance(request, Several) and isinstance(reply, Several) and len(request.parts) == len(reply.parts):
