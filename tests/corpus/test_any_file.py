@@ -21,8 +21,9 @@ import perslib
 from perslib.cli import main
 from perslib.corpus import detect, load, read_release
 from perslib.corpus.any_file.anything import RecognisedWarning
+from perslib.corpus.any_file.encodings import decode_text
 from perslib.corpus.any_file.ratings import find_scale_of, number_of, read_rating
-from perslib.corpus.any_file.records_of import decode_text, find_delimiter, read_records
+from perslib.corpus.any_file.records_of import find_delimiter, read_records
 from perslib.corpus.files.tables import open_rows
 from perslib.corpus.loaders import table
 from perslib.errors import Ambiguous, DataError, PerslibError
@@ -447,3 +448,136 @@ def test_no_table_is_misread_without_a_word(block, tmp_path):
     outcomes = {seed: outcome(make_table(seed), tmp_path) for seed in range(25 * block, 25 * block + 25)}
     assert {seed: why for seed, (result, why) in outcomes.items() if result == "wrong"} == {}
     assert sum(result == "right" for result, _ in outcomes.values()) >= 0.75 * len(outcomes)
+
+
+ABROAD = {
+    "shift_jis": ("どうすればいいですか", "まず確認してください"),
+    "koi8-r": ("как мне это сделать", "сначала проверьте"),
+    "cp1251": ("как мне это сделать", "сначала проверьте"),
+    "big5": ("我應該怎麼做這個", "您可以先檢查一下"),
+    "gb18030": ("我应该怎么做这个", "您可以先检查一下"),
+    "cp949": ("어떻게 해야 하나요", "먼저 확인하세요"),
+    "cp1250": ("jak to mám udělat, prosím vás", "nejdříve zkontrolujte účet"),
+    "iso8859-2": ("jak mam to zrobić proszę", "najpierw sprawdź konto także"),
+    "latin-1": ("¿cómo puedo hacerlo mañana?", "después compruebe el año"),
+    "utf-16-le": ("¿cómo puedo hacerlo mañana?", "después compruebe el año"),
+}
+
+
+@pytest.mark.parametrize("encoding", ABROAD)
+def test_an_encoding_is_read_or_asked_about_and_never_taken_for_another(encoding, tmp_path):
+    ask, say = ABROAD[encoding]
+    file = tmp_path / "t.csv"
+    frame(lambda i: {"user": user(i), "prompt": f"{ask} {i}", "reply": f"{say} {i}", "rating": score(i)}).to_csv(
+        file, index=False, encoding=encoding
+    )
+    try:
+        turns = read_release(file, "any").corpus.turns
+    except DataError as error:
+        assert f"--encoding {encoding}" in str(error) or " or " in str(error)
+        turns = read_release(file, "any", encoding=encoding).corpus.turns
+    assert turns["request"].iloc[0] == f"{ask} 0" and turns["response"].iloc[0] == f"{say} 0"
+
+
+def test_files_of_statistics_programs_and_saved_data_sets(tmp_path):
+    import pyarrow as pa
+
+    words = ["Very dissatisfied", "Dissatisfied", "Neutral", "Satisfied", "Very satisfied"]
+    table = frame(lambda i: {"participant": user(i), "prompt": asked(i), "reply": said(i), "rating": score(i)})
+    table.to_stata(tmp_path / "a.dta", write_index=False)
+    labelled = pd.Categorical([words[n - 1] for n in table["rating"]], words, ordered=True)
+    table.assign(rating=labelled).to_stata(tmp_path / "b.dta", write_index=False)
+    pytest.importorskip("pyreadstat").write_sav(
+        table, str(tmp_path / "c.sav"), variable_value_labels={"rating": dict(enumerate(words, 1))}
+    )
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / "state.json").write_text("{}")
+    rows = pa.Table.from_pandas(table)
+    with (
+        pa.OSFile(str(folder / "data-00000-of-00001.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, rows.schema) as new,
+    ):
+        new.write_table(rows)
+    for path in ("a.dta", "b.dta", "c.sav", "saved"):
+        read = read_release(tmp_path / path, detect(tmp_path / path)).corpus
+        assert read.turns["score"].tolist() == table["rating"].tolist() and len(read.users) == 4
+    table.to_pickle(tmp_path / "d.pkl")
+    with pytest.raises(DataError, match="is a pickle, which runs whatever code it holds"):
+        read_release(tmp_path / "d.pkl", detect(tmp_path / "d.pkl"))
+
+
+def test_two_columns_or_keys_of_one_name_are_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (tmp_path / "a.csv").write_text("user,prompt,rating,reply,rating\nu,q?,1,a,2\n")
+    (tmp_path / "b.jsonl").write_text('{"user": "u", "prompt": "q?", "reply": "a", "rating": 1, "rating": 2}\n')
+    pq.write_table(pa.table([["u"], ["q?"], ["v"]], names=["user", "prompt", "user"]), tmp_path / "c.parquet")
+    sheet = openpyxl.Workbook()
+    for row in (["user", "prompt", "rating", "rating"], ["u", "q?", 1, 2]):
+        sheet.active.append(row)
+    sheet.save(tmp_path / "d.xlsx")
+    twice = pd.DataFrame([["u", "q?", "a", 1, 2]], columns=["user", "prompt", "reply", "rating", "rating"])
+    for data in (*(tmp_path / name for name in ("a.csv", "b.jsonl", "c.parquet", "d.xlsx")), twice):
+        with pytest.raises(DataError, match=r"2 columns called|the key 'rating' twice"):
+            load(data)
+
+
+def test_numbered_columns_are_a_row_each(tmp_path):
+    wide = pd.DataFrame(
+        [
+            {
+                f"{c}_{k}": {"prompt": asked(3 * j + k), "reply": said(3 * j + k), "rating": 1 + (j + k) % 5}[c]
+                for k in (1, 2, 3)
+                for c in ("prompt", "reply", "rating")
+            }
+            for j in range(9)
+        ]
+    )
+    wide.to_csv(tmp_path / "w.csv", index=False)
+    turns = load(tmp_path / "w.csv").turns
+    assert len(turns) == 27 and turns["user"].nunique() == 9
+    assert turns["request"].tolist() == [asked(3 * j + k) for j in range(9) for k in (1, 2, 3)]
+    assert turns["score"].tolist() == [1 + (j + k) % 5 for j in range(9) for k in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("kind", ["1-2", "dissatisfaction", "Note"])
+def test_a_scale_of_which_nothing_says_the_best_end_is_asked_about(kind):
+    name = "rating" if kind == "1-2" else kind
+    table = frame(
+        lambda i: {"user": user(i), "prompt": asked(i), "reply": said(i), name: 1 + i % (2 if kind == "1-2" else 5)}
+    )
+    with pytest.raises(DataError, match="nothing says which end is the best"):
+        load(table)
+    high = "2" if kind == "1-2" else "5"
+    with pytest.warns(RecognisedWarning):
+        up, down = (load(table, scale=scale).turns["score"] for scale in (f"1-{high}", f"{high}-1"))
+    assert (up + down).eq(6).all() and up.nunique() > 1
+
+
+def test_two_files_are_joined_by_a_field_that_both_have(tmp_path):
+    whole = frame(lambda i: {"id": f"r{i}", "user": user(i), "prompt": asked(i), "reply": said(i), "rating": score(i)})
+    texts, ratings = whole[["id", "prompt", "reply"]], whole[["id", "user", "rating"]]
+    texts.to_csv(tmp_path / "texts.csv", index=False)
+    pd.concat([ratings, ratings.assign(user="another", rating=3)]).to_csv(tmp_path / "ratings.csv", index=False)
+    run = CliRunner().invoke(main, ["import", str(tmp_path / "ratings.csv"), str(tmp_path / "texts.csv"), "--on", "id"])
+    assert run.exit_code == 0 and f"{2 * len(whole)} of {2 * len(whole)} records" in run.output
+    joined = read_release(tmp_path / "ratings.csv", "any", join=(tmp_path / "texts.csv", "id")).corpus.turns
+    assert len(joined) == 2 * len(whole) and set(joined["request"]) == set(whole["prompt"])
+    ratings.assign(id="x" + ratings["id"]).to_csv(tmp_path / "ratings.csv", index=False)
+    with pytest.raises(DataError, match=f"id: 0 of {len(whole)} records of ratings.csv"):
+        read_release(tmp_path / "ratings.csv", "any", join=(tmp_path / "texts.csv", "id"))
+
+
+def test_another_corpus_of_a_name_is_replaced_only_when_that_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("PERSLIB_HOME", str(tmp_path))
+    file, held = tmp_path / "r.csv", []
+    for rating in (score, score, lambda i: 6 - score(i)):
+        frame(lambda i: {"user": user(i), "prompt": asked(i), "reply": said(i), "rating": rating(i)}).to_csv(file)  # noqa: B023
+        run = CliRunner().invoke(main, ["import", str(file), "--yes", "--name", "mine"])
+        held.append((run.exit_code, load("mine").turns["score"].tolist()))
+    assert [code for code, _ in held] == [0, 0, 1] and held[0] == held[1] and held[2][1] == held[1][1]
+    assert "holds another corpus" in run.output and "--replace" in run.output
+    assert CliRunner().invoke(main, ["import", str(file), "--yes", "--name", "mine", "--replace"]).exit_code == 0
+    assert load("mine").turns["score"].tolist() != held[0][1]

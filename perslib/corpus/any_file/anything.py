@@ -13,8 +13,9 @@ import pandas as pd
 
 from perslib.corpus.any_file.ratings import spell_scale
 from perslib.corpus.any_file.recognise import recognise
-from perslib.corpus.any_file.records_of import SUFFIXES, read_records
+from perslib.corpus.any_file.records_of import PICKLES, SUFFIXES, join_records, read_records
 from perslib.corpus.any_file.shapes import WORDS, name_of_path
+from perslib.corpus.any_file.statistics_files import is_saved_dataset
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import check_header, read_each
@@ -42,6 +43,8 @@ def looks_like(path: Path) -> bool:
 
     Where ratings have a name of somebody else's, it is none: they would be a further column that no page reads.
     """
+    if is_saved_dataset(path) or (path.is_file() and path.suffix.lower() in PICKLES):
+        return True
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
         return False
     rated = {name for name in table.read_names(path) if name_of_path(name) in WORDS["names"]["score"][0]}
@@ -59,9 +62,17 @@ def read(
     session_scale: Scale | None = None,
     evidence: str | None = None,
     dates: str | None = None,
+    encoding: str | None = None,
+    join: tuple[Path, str] | None = None,
 ) -> ImportResult:
-    """Read a file of any form; what was not said by an option is recognised, and `meta["taken"]` says as what."""
-    records, notes = read_records(path)
+    """Read a file of any form; what was not said by an option is recognised, and `meta["taken"]` says as what.
+
+    `join` is a second file and the field by which its records and those of the first belong together.
+    """
+    records, notes = read_records(path, encoding)
+    if join is not None:
+        records, joined = join_records(records, read_records(join[0], encoding)[0], join[1], (path.name, join[0].name))
+        notes = [*notes, joined]
     how = {"language": language, "scale": scale, "session_scale": session_scale, "evidence": evidence, "dates": dates}
     return _read(records, notes, path.name, name or path.stem, columns, skip_bad, how)
 
@@ -101,7 +112,11 @@ def _list_rows(data: Any) -> Iterable[Any]:
 
 def _check_options(how: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a file, read as a command reads them; DataError where one is none, or has no such form."""
-    known = [option for option in inspect.signature(read).parameters if option not in ("path", "skip_bad", "name")]
+    known = [
+        option
+        for option in inspect.signature(read).parameters
+        if option not in ("path", "skip_bad", "name", "encoding", "join")
+    ]
     if unknown := [option for option in how if option not in known]:
         raise DataError(Problem(unknown[0], "is no option here"), f"Options are: {', '.join(known)}.")
     if not isinstance(how.get("columns") or {}, Mapping):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perslib.corpus.any_file.fields import FITS, Field, choose_field
+from perslib.corpus.any_file.fields import FITS, Field, choose_field, find_unnamed_ratings
 from perslib.corpus.any_file.ratings import is_plain
 from perslib.corpus.any_file.recognised_rows import EVERYBODY
 from perslib.corpus.any_file.shapes import WHO, WORDS
@@ -40,7 +40,7 @@ class Choice:
 
 def choose_rating(ratings: Sequence[Field], place: str) -> Choice:
     """Return the field of people's ratings; Ambiguous where several could be it and differ, and none of them alone has a word of people."""
-    fitting = [one for one in ratings if _is_named_rating(one) and not _is_of_something_else(one)]
+    fitting = [one for one in ratings if _is_named_rating(one) and not is_of_something_else(one)]
     weak = {*WORDS["about"]["weak"]}
     named = [one for one in fitting if len(one.kinds) > 1] or fitting
     named = [one for one in named if not weak & {*one.words}] or named
@@ -54,6 +54,9 @@ def choose_rating(ratings: Sequence[Field], place: str) -> Choice:
         pool = whole if len(whole) == 1 else plain if len(plain) == 1 and says_people(plain[0]) else pool
     if len(pool) == 1 and not (says_people(pool[0]) or _WHOLE & {*pool[0].words}):
         pool = _drop_equal([*pool, *(one for one in named if one is not pool[0] and len(one.values) > HALF * one.rows)])
+    if len(pool) == 1 and {pool[0].words[-1]} & {*WORDS["about"]["scores"]} and not says_people(pool[0]):
+        unnamed = {*find_unnamed_ratings(ratings)}
+        pool += [one for one in ratings if one.path in unnamed and one not in named and not is_of_something_else(one)]
     if len(pool) > 1:
         raise Ambiguous("score", [one.path for one in pool], place)
     also = [
@@ -73,7 +76,7 @@ def find_unreadable_rating(fields: Sequence[Field]) -> Field | None:
             if one.scale is None
             and not one.is_conversation
             and (one.name in _RATED[0] or _WHOLE & {*one.words})
-            and not _is_of_something_else(one)
+            and not is_of_something_else(one)
             and 1 < len(one.kinds) < min(20, max(3, len(one.values) / 3))
         ),
         None,
@@ -90,7 +93,7 @@ def says_people(one: Field) -> bool:
     return bool(_PEOPLE & {*one.words}) or is_plain(one.values)
 
 
-def _is_of_something_else(one: Field) -> bool:
+def is_of_something_else(one: Field) -> bool:
     """Return whether a rating is a machine's, or of something else than the reply, by its name."""
     words = {*one.words}
     is_short = len(one.words) <= SHORT_NAME

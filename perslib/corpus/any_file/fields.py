@@ -105,6 +105,33 @@ def find_wide_replies(fields: Sequence[Field]) -> dict[str, tuple[str, str]]:
     return {names[path]: (path, scores[stem]) for stem, path in texts.items() if stem in scores}
 
 
+def unfold_numbered(flat: list[tuple[str, Flat]]) -> tuple[list[tuple[str, Flat]], list[str]]:
+    """Return a record for each of several numbered requests with their replies: `prompt_1`, `reply_1`, `rating_1`, `prompt_2`, …"""
+    numbered: dict[tuple[str, ...], dict[str, str]] = {}
+    for path in dict.fromkeys(path for _, own in flat[:VALUES] for path in own):
+        words = words_of(path)
+        if [word.isdigit() for word in words].count(True) == 1 and len(words) > 1:
+            number = next(word for word in words if word.isdigit())
+            numbered.setdefault(tuple(word for word in words if word != number), {})[number] = path
+    names = {" ".join(stem): own for stem, own in numbered.items() if len(own) > 1}
+    asked, replied = (
+        next((names[name] for name in WORDS["names"][column][0] if name in names), None)
+        for column in ("request", "response")
+    )
+    numbers = [number for number in asked or () if number in (replied or ())]
+    if len(numbers) < 2:
+        return flat, []
+    own_names = {name: own for name, own in names.items() if {*own} & {*numbers}}
+    taken = {path for own in own_names.values() for path in own.values()}
+    rows: list[tuple[str, Flat]] = []
+    for place, own in flat:
+        rest = {"respondent": place} | {path: value for path, value in own.items() if path not in taken}
+        for number in numbers:
+            part = {name: own[paths[number]] for name, paths in own_names.items() if paths.get(number) in own}
+            rows += [(place, rest | part)] if part else []
+    return rows, [f"rows: one for each of {', '.join(own_names)} with {', '.join(numbers)} in their names"]
+
+
 def pivot_dimensions(flat: list[tuple[str, Flat]]) -> tuple[list[tuple[str, Flat]], list[str]]:
     """Return records with a field for each thing that was rated, where each such rating has a record, and a note on it."""
     paths = dict.fromkeys(path for _, own in flat[:VALUES] for path in own)

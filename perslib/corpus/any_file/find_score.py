@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from perslib.corpus.any_file.choices import Choice, choose_rating, choose_user, find_unreadable_rating, says_people
+from perslib.corpus.any_file.choices import (
+    Choice,
+    choose_rating,
+    choose_user,
+    find_unreadable_rating,
+    is_of_something_else,
+    says_people,
+)
 from perslib.corpus.any_file.fields import FITS, Field, choose_field, find_people, find_unnamed_ratings
 from perslib.corpus.any_file.ratings import (
     find_codes,
@@ -19,7 +26,7 @@ from perslib.corpus.any_file.ratings import (
     split_scale,
 )
 from perslib.corpus.any_file.search import Search, share_differing
-from perslib.corpus.any_file.shapes import WHO, WORDS
+from perslib.corpus.any_file.shapes import WHO, WORDS, words_of
 from perslib.errors import Ambiguous, DataError, Problem
 
 NAMES = WORDS["names"]
@@ -57,7 +64,15 @@ def find_score(it: Search) -> None:
     ratings = [one for one in it.free("score") if one.scale is not None]
     given = it.taken.get("score", "")
     several = tuple(given.split("+")) if given and given not in it.fields else ()
-    if people := several or (() if given else find_people(ratings)):
+    people = several or (() if given else find_people(ratings))
+    if (
+        people
+        and not several
+        and it.taken.get("user") in it.fields
+        and not any(_is_annotators(path) for path in people)
+    ):
+        raise Ambiguous("score", [*people, "+".join(people)], it.name)
+    if people:
         it.recognised.people = people
         it.taken.update({"user": f"({', '.join(people)})", "score": f"({', '.join(people)})"})
         it.note(f"users: the annotators, a column each: {', '.join(people)}")
@@ -132,16 +147,25 @@ def say_cells(it: Search, chosen: Field, column: str) -> None:
             wrong = f"has nothing above {high:g}, of which {low:g} is the best, and nothing says where its scale ends"
             raise DataError(Problem(chosen.path, wrong), "Say so: --scale 5-1, where 5 is the worst.")
         it.note(f"scale: in {chosen.path} {low:g} is the best, so ratings are turned round")
-    elif turned is None and column not in it.recognised.asked_scales and (scale == "1-2" or chosen.name in _GRADES):
+    elif (
+        turned is None
+        and column not in it.recognised.asked_scales
+        and (scale == "1-2" or chosen.name in _GRADES or {*WORDS["against"]["words"]} & {*chosen.words})
+    ):
         raise DataError(
             Problem(chosen.path, f"is on {scale}, and nothing says which end is the best"),
             f"Say which: --scale {scale}, or --scale {'-'.join(reversed(str(scale).split('-')))} where the lowest number is the best.",
         )
 
 
+def _is_annotators(path: str) -> bool:
+    """Return whether a name says that ratings are an annotator's, and not only that there are several of them."""
+    return bool({*words_of(path)} & {*WORDS["people"]["words"], "ratings", "scores"})
+
+
 def find_unnamed(it: Search, ratings: list[Field]) -> Field | None:
     """Return the one field that may hold ratings; ask where several may, or all, of an annotator each."""
-    paths = find_unnamed_ratings(ratings)
+    paths = find_unnamed_ratings([one for one in ratings if not is_of_something_else(one)])
     if len(paths) > 1:
         raise Ambiguous("score", [*paths, "+".join(paths)], it.name)
     return it.fields[paths[0]] if paths else None

@@ -73,6 +73,8 @@ def find_scale_of(values: Sequence[Any], name: str = "") -> str | None:
     numbers = _drop_strays([number for number, _ in read])
     low, high = min(numbers), max(numbers)
     ends = {end for _, end in read if end is not None}
+    if ends == {100} and low >= 0 and high <= 100:
+        return "0-100"
     if len(ends) == 1 and all(end is not None for _, end in read) and high <= max(ends):
         return f"{0 if low < 1 else 1}-{max(ends)}"
     if low == -1 and high <= 1:

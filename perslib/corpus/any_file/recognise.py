@@ -15,7 +15,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from perslib.corpus.any_file.fields import Field, pivot_dimensions
+from perslib.corpus.any_file.fields import Field, pivot_dimensions, unfold_numbered
 from perslib.corpus.any_file.find_dialogue import find_dialogue, leave_opening
 from perslib.corpus.any_file.find_score import find_score, find_user
 from perslib.corpus.any_file.recognised_rows import EVERYBODY, Recognised, make_rows
@@ -40,6 +40,7 @@ def recognise(
     flat = [
         (place, own) for place, record, _ in records if isinstance(record, Mapping) for own in flatten_record(record)
     ]
+    flat, unfolded = unfold_numbered(flat)
     flat, pivoted = pivot_dimensions(flat)
     values: dict[str, list[Any]] = {}
     for _, own in flat[:LOOKED_AT]:
@@ -50,7 +51,8 @@ def recognise(
     fields = {path: Field(path, own, min(len(flat), LOOKED_AT)) for path, own in values.items() if path != REPLY}
     columns = dict(columns or {})
     if not fields:
-        raise DataError(Problem(name, "holds no records with fields"))
+        bad = [value for _, value, _ in records if isinstance(value, Problem)]
+        raise DataError(bad or Problem(name, "holds no records with fields"))
     if unknown := [
         path for own in columns.values() for path in ([own] if own in fields else own.split("+")) if path not in fields
     ]:
@@ -66,7 +68,7 @@ def recognise(
         search.find(column)
     leave_opening(search)
     settle(search)
-    recognised.notes[:0] = pivoted
+    recognised.notes[:0] = [*unfolded, *pivoted]
     recognised.rows = make_rows(flat, recognised)
     read = [row for _, row in recognised.rows[:200] if row]
     texts = [str(row.get("response") or row.get("response_a") or row.get("messages")) for row in read]

@@ -168,9 +168,19 @@ def _read_winner(own: Flat, given: Any, recognised: Recognised) -> str:
     )
     if word in models and models[0] != models[1]:
         return "ab"[models.index(word)]
+    if (side := _read_one_or_two(given)) is not None:
+        return side
     if recognised.is_signed and (number := number_of(given)) is not None:
         return "a" if number < 0 else "b" if number > 0 else "tie"
     return next((side for side in ("a", "b", "tie") if word in WORDS["pairs"][side]), word)
+
+
+def _read_one_or_two(given: Any) -> str | None:
+    """Return the side of a number from 1 (the first) to 2 (the second), as AlpacaEval writes how much one is preferred."""
+    number = number_of(given)
+    if isinstance(given, bool) or number is None or not 1 <= number <= 2 or str(given) in ("1", "2"):
+        return None
+    return "a" if number < 1.5 else "b" if number > 1.5 else "tie"
 
 
 def _join_messages(rows: Sequence[tuple[str, dict[str, Any]]], recognised: Recognised) -> list[Row]:

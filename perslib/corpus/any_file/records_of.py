@@ -20,9 +20,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, cast
 
+from perslib.corpus.any_file import statistics_files
 from perslib.corpus.any_file.archives import UNPACKED, Records, check_members, read_inspect_log
+from perslib.corpus.any_file.encodings import decode_text
+from perslib.corpus.any_file.json_records import read_json_records
+from perslib.corpus.any_file.statistics_files import is_saved_dataset, read_saved_dataset, read_statistics_file
 from perslib.corpus.files.parquet import read_frame
-from perslib.corpus.files.reading import not_utf8, parse_json
 from perslib.corpus.files.records import (
     COLUMNS,
     LONGEST,
@@ -43,30 +46,70 @@ TABLES = (".sqlite", ".sqlite3", ".db")
 PACKED = (".gz", ".zip")
 #: What SQLite says is hidden of a column that is computed: when it is read, or when it was written.
 COMPUTED = (2, 3)
-SUFFIXES = (*TEXTS, *LINES, ".json", ".parquet", ".xlsx", ".eval", *TABLES, *PACKED)
+#: Files that run code as they are read.
+PICKLES = (".pkl", ".pickle", ".joblib")
+SUFFIXES = (*TEXTS, *LINES, ".json", ".parquet", ".xlsx", ".eval", *statistics_files.SUFFIXES, *TABLES, *PACKED)
 DELIMITERS = ",;\t|"
 UNPACKED_AT_ONCE = 1 << 20
 #: Rows by which a delimiter is told.
 FIRST = 50
-#: A list in a JSON document counts as its records down to this depth.
-DEPTH = 4
 
 
-def read_records(path: Path) -> tuple[Records, list[str]]:
+def read_records(path: Path, encoding: str | None = None) -> tuple[Records, list[str]]:
     """Return place, content (or Problem) and what stands there of each record, and how the file was read where that is not plain."""
     check_regular(path)
-    records, notes = _read_by_suffix(path)
+    records, notes = _read_by_suffix(path, encoding)
     for _ in count_cells((value for _, value, _ in records), path.name):
         pass
     return records, notes
 
 
-def _read_by_suffix(path: Path) -> tuple[Records, list[str]]:
+#: The largest share of the records of a file that may have none in the file that it is joined with.
+ALONE = 0.05
+
+
+def join_records(own: Records, other: Records, on: str, names: tuple[str, str]) -> tuple[Records, str]:
+    """Return records with the fields of those in another file that have the same value in the field `on`, and what was joined.
+
+    One of the files has each value once. A field of both whose values differ keeps its name in the first, and has the second's
+    name before it in the other.
+    """
+    for records, name in ((own, names[0]), (other, names[1])):
+        if not any(isinstance(value, Mapping) and on in value for _, value, _ in records):
+            raise DataError(Problem(name, f"has no field {on}"), "Name a field that both files have: --on FIELD")
+    keyed = [[(str(v[on]), at, v) for at, v, _ in r if isinstance(v, Mapping) and on in v] for r in (own, other)]
+    if len({key for key, *_ in keyed[1]}) < len(keyed[1]):
+        keyed, names = keyed[::-1], names[::-1]
+    unique = {key: value for key, _, value in keyed[1]}
+    if len(unique) < len(keyed[1]):
+        raise DataError(Problem(on, f"is of several records in both {names[0]} and {names[1]}"), "It names no record.")
+    joined: Records = []
+    for key, at, value in keyed[0]:
+        if (more := unique.get(key)) is not None:
+            named = {k if k == on or value.get(k, v) == v else f"{names[1]}.{k}": v for k, v in more.items()}
+            whole = {**named, **value}
+            joined.append((at, whole, whole))
+    summary = f"{len(joined):,} of {len(keyed[0]):,} records of {names[0]} have their record in {names[1]}"
+    if len(keyed[0]) - len(joined) > ALONE * len(keyed[0]):
+        raise DataError(Problem(on, summary), "Is another field the one that both share? --on FIELD")
+    return joined, f"joined by {on}: {summary}"
+
+
+def _read_by_suffix(path: Path, encoding: str | None) -> tuple[Records, list[str]]:
     suffix = path.suffix.lower()
+    if is_saved_dataset(path):
+        return read_saved_dataset(path)
+    if suffix in PICKLES:
+        wrong = "is a pickle, which runs whatever code it holds when it is read"
+        raise DataError(
+            Problem(path.name, wrong), "Where you trust it, save what it holds: frame.to_parquet('data.parquet')."
+        )
+    if suffix in statistics_files.SUFFIXES:
+        return read_statistics_file(path)
     if suffix in LINES:
         return [*json_lines(read_bounded(path), path.name)], []
     if suffix == ".json":
-        return _read_json(path)
+        return read_json_records(path)
     if suffix == ".parquet":
         frame = read_frame(path, most=COLUMNS)
         return _number(count_cells(read_table_rows(frame), path.name), path.name), []
@@ -75,11 +118,11 @@ def _read_by_suffix(path: Path) -> tuple[Records, list[str]]:
     if suffix == ".eval":
         return read_inspect_log(path), ["a log of Inspect"]
     if suffix in TEXTS:
-        return _read_text(path)
+        return _read_text(path, encoding)
     if suffix in TABLES:
         return _read_database(path)
     if suffix in PACKED:
-        return _read_packed(path)
+        return _read_packed(path, encoding)
     raise DataError(Problem(str(path), f"is no table; expected a file ending in {', '.join(SUFFIXES)}"))
 
 
@@ -87,7 +130,7 @@ def _number(rows: Iterator[dict[str, Any]], name: str) -> Records:
     return [(f"{name}:{number}", row, row) for number, row in enumerate(rows, 1)]
 
 
-def _read_packed(path: Path) -> tuple[Records, list[str]]:
+def _read_packed(path: Path, encoding: str | None) -> tuple[Records, list[str]]:
     """Return the records of the only file in an archive, which is unpacked beside nothing else and bounded."""
     try:
         with ExitStack() as stack:
@@ -109,7 +152,7 @@ def _read_packed(path: Path) -> tuple[Records, list[str]]:
                     if unpacked.tell() > UNPACKED:
                         raise DataError(Problem(path.name, f"holds more than {UNPACKED:,} bytes"), "Unpack it first.")
                     unpacked.write(part)
-            records, notes = read_records(folder / name)
+            records, notes = read_records(folder / name, encoding)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, zlib.error) as error:
         raise DataError(Problem(path.name, f"cannot be unpacked: {error}")) from error
     return records, [f"unpacked: {name}", *notes]
@@ -149,37 +192,6 @@ def _read_database(path: Path) -> tuple[Records, list[str]]:
 # -- tables of text ----------------------------------------------------------------------------------------------
 
 
-def decode_text(raw: bytes, name: str) -> tuple[str, str]:
-    """Return a text and its encoding: UTF-8, UTF-16 by its mark, and cp1252 where no character above ASCII is UTF-8."""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return raw.decode("utf-16"), "UTF-16"
-    try:
-        return raw.decode("utf-8-sig"), "UTF-8"
-    except UnicodeDecodeError as error:
-        if _is_gb18030(raw):
-            return raw.decode("gb18030"), "GB18030"
-        has_utf8 = any(len(byte.encode("utf-8")) > 1 for byte in raw.decode("utf-8", "ignore") if not byte.isascii())
-        if has_utf8 or error.reason == "unexpected end of data" or b"\0" in raw:
-            raise DataError(not_utf8(raw, error, name)) from error
-        try:
-            return raw.decode("cp1252"), "cp1252"
-        except UnicodeDecodeError:
-            raise DataError(not_utf8(raw, error, name)) from error
-
-
-def _is_gb18030(raw: bytes) -> bool:
-    """Return whether bytes are Chinese text of two bytes a character: they stand in pairs, and few of them are UTF-8."""
-    above = sum(byte > 127 for byte in raw)
-    in_utf8 = sum(byte > 127 for byte in raw.decode("utf-8", "ignore").encode())
-    alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", raw))
-    try:
-        text = raw.decode("gb18030")
-    except UnicodeDecodeError:
-        return False
-    chinese = len(re.findall(r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]", text))
-    return 2 * in_utf8 < above and 20 * alone < above and 1.8 * chinese > above - chinese - alone
-
-
 def find_delimiter(text: str) -> str:
     """Return what separates the fields of a table: what divides its header and first rows into most fields, as many in each."""
     lines = [*islice(io.StringIO(text, newline=""), 4 * FIRST)]
@@ -206,8 +218,8 @@ def cut_title(text: str) -> tuple[int, str]:
     return before, text if not before else "".join([*lines[before:], text[sum(map(len, lines)) :]])
 
 
-def _read_text(path: Path) -> tuple[Records, list[str]]:
-    text, encoding = decode_text(read_bounded(path), path.name)
+def _read_text(path: Path, encoding: str | None = None) -> tuple[Records, list[str]]:
+    text, encoding = decode_text(read_bounded(path), path.name, encoding)
     title, text = cut_title(text)
     delimiter = find_delimiter(text)
     csv.field_size_limit(LONGEST)
@@ -321,77 +333,3 @@ def _read_rows(name: str, title: str, rows: Sequence[Sequence[Any]]) -> Records:
 
 def _plain(cell: Any) -> Any:
     return cell if isinstance(cell, str | int | float | bool) else str(cell)
-
-
-# -- JSON --------------------------------------------------------------------------------------------------------
-
-
-def _read_json(path: Path) -> tuple[Records, list[str]]:
-    document = parse_json(read_bounded(path), path.name)
-    if isinstance(document, Problem):
-        lines = [*json_lines(read_bounded(path), path.name)]
-        if len(lines) > 1 and not any(isinstance(value, Problem) for _, value, _ in lines):
-            return lines, ["one record a line"]
-        raise DataError(document)
-    if isinstance(document, list):
-        return [(f"{path.name}[{i}]", item, item) for i, item in enumerate(document)], []
-    if not isinstance(document, dict):
-        raise DataError(
-            Problem(path.name, "holds no records"), "Expected a list of objects, or an object that holds one."
-        )
-    if rows := _read_columns(document):
-        return [(f"{path.name}[{i}]", row, row) for i, row in enumerate(rows)], ["columns, one list each"]
-    own = [*document.values()]
-    if len(own) > 1 and all(isinstance(item, dict) for item in own) and set.intersection(*map(set, own)):
-        return [(f"{path.name} {key}", {"id": key, **item}, item) for key, item in document.items()], [
-            "records by their ids"
-        ]
-    if joined := _join_lists(document):
-        places = [(f"{path.name} {row['list']}[{i}]", row, row) for i, row in joined]
-        return places, [f"records of {len(document)} lists, whose names are in the field list"]
-    lists = [*_find_lists(document)]
-    at, items, shared = max(lists, key=lambda one: len(one[1]), default=("", [], {}))
-    if not items:
-        return [(path.name, document, document)], ["one record"]
-    held = [{**shared, **item} for item in items]
-    return [(f"{path.name} {at}[{i}]", item, item) for i, item in enumerate(held)], [
-        f"records at {at}" + "".join(f"; {other} is left out" for other, *_ in lists if other != at)
-    ]
-
-
-def _join_lists(document: Mapping[str, Any]) -> list[tuple[int, dict[str, Any]]]:
-    """Return the records of a document that holds nothing but lists of records of one kind, each with its list's name."""
-    if len(document) < 2 or not all(isinstance(own, list) and own for own in document.values()):
-        return []
-    records = [(i, name, item) for name, own in document.items() for i, item in enumerate(own)]
-    if not all(isinstance(item, dict) for *_, item in records) or not set.intersection(*(set(o) for *_, o in records)):
-        return []
-    return [(i, {"list": name, **item}) for i, name, item in records]
-
-
-def _read_columns(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a table that JSON holds by columns: {columns, data}, or a list or a numbered table for each column."""
-    names, rows = document.get("columns"), document.get("data")
-    if isinstance(names, list) and isinstance(rows, list) and all(isinstance(row, list) for row in rows):
-        return [dict(zip(map(str, names), row)) for row in rows]
-    columns = [v.values() if isinstance(v, dict) and all(str(k).isdigit() for k in v) else v for v in document.values()]
-    if len(columns) > 1 and all(
-        isinstance(c, Sequence | type({}.values())) and not isinstance(c, str) for c in columns
-    ):
-        lengths = {len(c) for c in columns}
-        plain = all(not isinstance(cell, dict | list) for c in columns for cell in c)
-        if len(lengths) == 1 and lengths != {0} and plain:
-            return [dict(zip(document, row)) for row in zip(*columns)]
-    return []
-
-
-def _find_lists(value: Any, at: str = "", depth: int = 0) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
-    """Yield lists of objects in a document, with what stands beside them and counts for each of their items."""
-    if depth >= DEPTH or not isinstance(value, dict):
-        return
-    shared = {key: one for key, one in value.items() if isinstance(one, str | int | float | bool)}
-    for key, one in value.items():
-        if isinstance(one, list) and one and all(isinstance(item, dict) for item in one):
-            yield f"{at}.{key}".lstrip("."), one, shared if depth else {}
-        elif isinstance(one, dict):
-            yield from _find_lists(one, f"{at}.{key}", depth + 1)
