@@ -17,6 +17,7 @@ _PLACES = {
     "perslib.judge": (
         "Computed", "LearnedJudge", "JudgeSettings", "Personal", "JudgeInputs", "controls", "evaluate", "make_judge", "make_judges",
     ),
+    "perslib.comparisons.agree": ("agree",),
     "perslib.llm": ("backbone", "dry_run"),
     "perslib.memory": ("make_memory",),
     "perslib.stats": ("agreement", "calibrate_verdicts"),

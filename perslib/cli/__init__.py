@@ -106,6 +106,12 @@ for command in (
     ),
     *(models.check_backbones, cache.cache, systems.list_systems),
     _Elsewhere(
+        "agree",
+        "perslib.cli.agree:agree",
+        "Compare judges with people: VERDICTS and LABELS are files of any form, or VERDICTS holds both.",
+        System("core", "the core itself"),
+    ),
+    _Elsewhere(
         "import",
         "perslib.cli.imports:import_",
         "Check a downloaded release or a table and write it as Parquet under data/.",

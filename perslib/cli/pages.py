@@ -171,12 +171,12 @@ def compare_pages(
     perslib compare sample-en/embedded/01_verification sample-en/my-vllm/01_verification
     perslib compare before.eval after.eval --by task
     """
-    from perslib.report.run.runner import compare_runs, comparison
+    from perslib.comparisons.logs import describe_comparison, is_log
+    from perslib.report.run.runner import compare_runs
 
-    for compare in map(comparison.__getitem__, comparison if len(runs) == 2 else ()):
-        if all(compare.takes(Path(run)) for run in runs):  # type: ignore[attr-defined]
-            click.echo(escape_for_terminal(compare(*runs, item=item, by=by, metrics=metrics)))
-            return
+    if len(runs) == 2 and all(is_log(Path(run)) for run in runs):
+        click.echo(escape_for_terminal(describe_comparison(*runs, item=item, by=by, metrics=metrics)))
+        return
     if item or by or metrics:
         raise click.UsageError("--item, --by and --metric are for two logs of another tool")
     click.echo(f"Open {compare_runs(runs, **how)}")

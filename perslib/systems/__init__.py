@@ -33,21 +33,13 @@ MEM_PAL = System(
 )
 READERS = System(
     "readers",
-    "data of others: their data sets, and judges and logs of their tools",
+    "data of others: their data sets, and judges of their tools",
     {
         "kind of corpus": ("perslib.systems.readers.loaders",),
         "recipe": ("perslib.systems.readers.loaders",),
         "judge": ("perslib.systems.readers.aspects",),
         "function of recipes": ("perslib.systems.readers.loaders.functions",),
-        "comparison of files": ("perslib.systems.readers.studies.compare_logs",),
     },
-    {
-        "agree": (
-            "perslib.systems.readers.commands:agree",
-            "Compare judges with people: VERDICTS and LABELS are files of any form, or VERDICTS holds both.",
-        )
-    },
-    names={"agree": "perslib.systems.readers.studies.agree:agree"},
 )
 UXBENCH = System(
     "uxbench",

@@ -18,7 +18,6 @@ from perslib.corpus import load
 from perslib.errors import ReportError
 from perslib.llm.entries import NO_MODEL
 from perslib.paths import lock_folder, scratch
-from perslib.registry import Registry
 from perslib.report.page.browse import ENDING, write_verdict_browser
 from perslib.report.page.export import FIGURES
 from perslib.report.page.index import write_index
@@ -57,10 +56,6 @@ from perslib.report.show.plot_parts import WIDTH
 from perslib.report.show.style import STYLE_VARIABLE
 from perslib.text import translate, using_language
 
-comparison: Registry[str] = Registry("comparison of files")
-"""What `perslib compare` does with two files that are no pages: a function of both, and of `item`, `by` and `metrics`, that returns
-what is shown; its attribute `takes(path)` says whether it is for a file.
-"""
 #: Pages of a model on this machine that run at the same time.
 AT_ONCE = 2
 _LONG_TO_COUNT = ("05", "09", "04")

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from perslib.corpus.any_file.fields import Field, choose_field
+from perslib.corpus.any_file.fields import Field, choose_field, find_people
 from perslib.corpus.any_file.find_score import NAMES
 from perslib.corpus.any_file.ratings import find_scale_of
 from perslib.corpus.any_file.records_of import read_records
-from perslib.corpus.any_file.shapes import flatten_record
+from perslib.corpus.any_file.shapes import WORDS, flatten_record, words_of
 from perslib.corpus.files.reading import number_in
 from perslib.corpus.files.tables import read_table_rows
 from perslib.errors import DataError, Problem
@@ -115,7 +115,7 @@ class Columns:
     are_two: bool
     item: str | None
     user: str | None
-    label: str | None
+    label: Sequence[str]
     judges: tuple[str, ...]
     time: str | None
     repeats: str | None = None
@@ -126,7 +126,7 @@ class Columns:
         for name, frame in (
             (self.item, self.own),
             (self.user, self.people),
-            (self.label, self.people),
+            *((label, self.people) for label in self.label),
             *((j, self.own) for j in self.judges),
         ):
             if name is not None and name not in frame:
@@ -138,34 +138,47 @@ class Columns:
             raise DataError(
                 Problem("item", "no column that both tables have names the item"), "Say which: --item COLUMN"
             )
-        names = [one for one in self._people.values() if one.is_name and one.path != self.item and one.scale != "0-1"]
+        judge = self._find_judge_name()
+        self._names_judge = judge.path if judge is not None else ""
+        taken = (self.item, self._names_judge, *self.judges, *self.label)
+        names = [one for one in self._people.values() if one.is_name and one.path not in taken and one.scale != "0-1"]
         field = choose_field(names, [NAMES["user"][0]])
         self.user = self.user or (field.path if field else None)
-        self._wide = [] if self.label or self.user else self._find_annotators()
-        if not self._wide:
-            self.label = self.label or self._find_label()
+        self._wide = [*self.label] if len(self.label) > 1 else [] if self.label else self._find_annotators()
+        if self._wide:
+            self.user = None
+            self.notes.append(f"labels: an annotator a column, {', '.join(self._wide)}")
+        else:
+            self._label = self.label[0] if self.label else self._find_label()
             self.notes.append(
-                f"labels: {self.label}"
+                f"labels: {self._label}"
                 + (f", by {self.user}" if self.user else ", of one user: no column says who rated")
             )
 
-    def _find_annotators(self) -> list[str]:
-        rated = [one for one in self._people.values() if one.scale is not None and one.path != self.item]
-        annotators = [
-            one.path
-            for one in rated
-            if {"annotator", "rater", "human", "labeler", "person"} & set(one.words) and one.words[-1].isdigit()
+    def _find_judge_name(self) -> Field | None:
+        """Return the field that says whose score a row holds, where each row is one judge's."""
+        named = [
+            one
+            for one in self._own.values()
+            if one.is_name and one.scale is None and len(one.kinds) < max(2, len(self.own) / 3)
         ]
-        if len(annotators) > 1:
-            self.notes.append(f"labels: an annotator a column, {', '.join(annotators)}")
-            return annotators
-        return []
+        plain = choose_field(named, [["judge", "judge name", "evaluator", "scorer", "grader", "metric", "metric name"]])
+        return plain or choose_field([one for one in named if len(one.kinds) > 1], [["model", "name"]])
+
+    def _find_annotators(self) -> list[str]:
+        """Return the columns of people's labels, an annotator each: alike but for a number or letter, and called people's."""
+        rated = [
+            one for one in self._people.values() if one.scale is not None and one.path not in (self.item, *self.judges)
+        ]
+        people = find_people([one for one in rated if not _OF_JUDGES & {*one.words} or _OF_PEOPLE & {*one.words}])
+        return [*people] if people and {*words_of(people[0])} & {*_OF_PEOPLE, *WORDS["people"]["words"]} else []
 
     def _find_label(self) -> str:
         rated = [
             one
             for one in self._people.values()
-            if one.scale is not None and one.path not in (self.item, self.user, self.time, *self.judges)
+            if one.scale is not None
+            and one.path not in (self.item, self.user, self.time, self._names_judge, *self.judges)
         ]
         of_people = [one for one in rated if _OF_PEOPLE & set(one.words)] or (
             [one for one in rated if not _OF_JUDGES & set(one.words)] if self.are_two or len(rated) < 3 else []
@@ -186,7 +199,7 @@ class Columns:
             long = frame[["item", *self._wide]].melt("item", self._wide, "user", "label")
         else:
             long = frame.assign(
-                label=frame[self.label], user=frame[self.user].astype(str) if self.user else "everybody"
+                label=frame[self._label], user=frame[self.user].astype(str) if self.user else "everybody"
             )
         if missing := int(long["label"].isna().sum()):
             self.notes.append(f"left out: {missing:,} of {len(long):,} rows have no label")
@@ -211,19 +224,17 @@ class Columns:
     def scores(self) -> pd.DataFrame:
         """Return item, judge and score (and user, where a row of one table is one user's), a row a score."""
         frame = self.own.assign(item=self._items(self.own))
-        keys = ["item"]
-        if not self.are_two and self.user:
-            frame["user"], keys = frame[self.user].astype(str), ["item", "user"]
-        taken = (self.item, self.user, self.label, self.time, *self._wide)
+        label = None if self.are_two or self._wide else self._label
+        taken = (self.item, self.user, label, self.time, self._names_judge, *([] if self.are_two else self._wide))
         rated = [one for one in self._own.values() if is_result(one) and one.path not in taken]
-        who = choose_field(
-            [one for one in self._own.values() if one.is_name and one.path not in taken],
-            [["judge", "evaluator", "scorer", "metric", "metric name", "judge name", "model", "name"]],
-        )
-        value = choose_field(rated, NAMES["score"])
-        if not self.judges and who is not None and value is not None and 1 < len(who.kinds) < len(self.own) / 3:
-            long = frame.assign(judge=frame[who.path].astype(str), score=frame[value.path])
-            self.notes.append(f"judges: {value.path}, by {who.path}")
+        value = choose_field(rated, NAMES["score"]) or (rated[0] if len(rated) == 1 else None)
+        has_names = bool(self._names_judge) and not self.judges and value is not None
+        keys = ["item"]
+        if self.user in frame and (not self.are_two or self._is_per_user(frame, has_names)):
+            frame["user"], keys = frame[self.user].astype(str), ["item", "user"]
+        if has_names and value is not None:
+            long = frame.assign(judge=frame[self._names_judge].astype(str), score=frame[value.path])
+            self.notes.append(f"judges: {value.path}, by {self._names_judge}")
         else:
             columns = (
                 list(self.judges)
@@ -238,6 +249,14 @@ class Columns:
         long = long.assign(when=long[self.time]) if self.time else long
         scored = long[[*keys, "judge", "score", *(["when"] if self.time else [])]].dropna(subset="score")
         return self._keep_first(scored, [*keys, "judge"], "score")
+
+    def _is_per_user(self, frame: pd.DataFrame, has_names: bool) -> bool:
+        """Return whether scores in a file of their own are each of one user: items are numbered within users."""
+        of_judge = [self._names_judge] if has_names else []
+        return (
+            bool(frame.duplicated(["item", *of_judge]).any())
+            and not frame.duplicated(["item", str(self.user), *of_judge]).any()
+        )
 
     def _items(self, frame: pd.DataFrame) -> pd.Series:
         return frame[self.item].astype(str) if self.item else pd.Series(np.arange(len(frame)), frame.index).astype(str)

@@ -13,47 +13,37 @@ drift over time; and how many users would settle what is open.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm, ttest_1samp
 
+from perslib.comparisons.columns import Columns, Table, read_flat
+from perslib.comparisons.words import (
+    ANNOTATORS,
+    CHOICES,
+    COMMONEST,
+    CONTROLS,
+    EPSILON,
+    FEWEST,
+    ITEMS,
+    METRICS,
+    OF_CUT,
+    OF_TWO,
+    PEOPLE,
+    USER_MEAN,
+    Agreement,
+    answer_first,
+    describe_open,
+    describe_people,
+)
 from perslib.corpus import TURN, Corpus, Scale, read_rows
 from perslib.corpus.any_file.ratings import find_scale_of, read_rating
 from perslib.errors import DataError, NotEnough, Problem, check_names
-from perslib.paths import write_csv
-from perslib.report.show.tables import format_number, show_estimate
-from perslib.stats import Resamples, agreement, floats, holm, krippendorff
+from perslib.stats import Resamples, agreement, floats, holm
 from perslib.stats.agreement.for_whom import shrink_users
-from perslib.stats.agreement.metrics import LOWER_IS_BETTER
-from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
-from perslib.systems.readers.studies.agree_columns import Columns, Table, read_flat
-
-USER_MEAN, COMMONEST, PEOPLE = "the user's own mean", "the commonest label", "other people"
-CONTROLS = (USER_MEAN, COMMONEST)
-METRICS = ("pearson", "spearman", "wc_pearson", "accuracy", "mae")
-#: What a judge may be worse by than an annotator and stand in for one; annotators that the test takes, and items of each.
-EPSILON, ANNOTATORS, ITEMS = 0.15, 3, 20
-#: From this share of users on for whom their own mean is closer, a judge is to be used with care.
-MANY = 0.25
-#: Fewer rated items say nothing.
-FEWEST = 10
-
-
-@dataclass
-class Agreement:
-    """What `agree` found."""
-
-    answer: str
-    table: pd.DataFrame
-    """judge, items, users, each of `METRICS` with bounds, gain (Pearson over the best control) with bounds and p_holm, worse (share of
-    users for whom their own mean is closer), stands_in (share of annotators that it may stand in for), drift with bounds."""
-    notes: list[str] = field(default_factory=list)
-    verdicts: pd.DataFrame = field(default_factory=pd.DataFrame)
-    """user, item, judge, raw (on 1–5), gold."""
+from perslib.stats.resample.leave_one_out import name_bounds
 
 
 def agree(
@@ -62,7 +52,7 @@ def agree(
     *,
     item: str | None = None,
     user: str | None = None,
-    label: str | None = None,
+    label: str | Sequence[str] | None = None,
     judges: Sequence[str] = (),
     scale: str | None = None,
     time: str | None = None,
@@ -76,13 +66,30 @@ def agree(
     left_out: list[str] = []
     own = read_flat(verdicts, left_out)
     people = own if labels is None else read_flat(labels, left_out)
-    named = Columns(own, people, labels is not None, item, user, label, tuple(judges), time, repeats)
+    named = Columns(
+        own,
+        people,
+        labels is not None,
+        item,
+        user,
+        [label] if isinstance(label, str) else [*(label or ())],
+        tuple(judges),
+        time,
+        repeats,
+    )
     given, scales = named.labels(), {}
-    scale = scale or find_scale_of(given["label"].tolist()) or "1-5"
+    if are_choices := _are_choices(given["label"]):
+        given = given.assign(label=given["label"].map(_read_choice))
+        named.notes.append(
+            f"labels: choices between two replies, the first as 1; {USER_MEAN} is a habit of side here, and no taste: that would need the replies"
+        )
+    scale = scale or ("0-1" if are_choices else find_scale_of(given["label"].tolist())) or "1-5"
     corpus = _make_corpus(given, scale)
     scores = named.scores()
     parts = []
     for judge, part in scores.groupby("judge", sort=False):
+        if are_choices and _are_choices(part["score"]):
+            part = part.assign(score=part["score"].map(_read_choice))
         scales[judge] = find_scale_of(part["score"].tolist())
         parts.append(part.assign(raw=_to_five(part["score"], scales[judge], judge)))
     turns = corpus.turns[[*TURN, "item"]].assign(gold=floats(corpus.gold))
@@ -93,18 +100,45 @@ def agree(
         )
     everything = pd.concat([judged, *_make_controls(turns, judged)], ignore_index=True).dropna(subset=["raw"])
     frame = everything[[*TURN, "judge", "raw"]].assign(backbone=None)
-    measured = agreement(frame, corpus, metrics=METRICS, controls=CONTROLS)
+    is_of_two = scale == "0-1" and set(corpus.gold.dropna()) <= {1, 5}
+    cut = frame.assign(raw=np.where(frame["raw"] >= 3, 5.0, 1.0)) if is_of_two else frame
+    shown = [m for m in METRICS if is_of_two or m not in OF_TWO]
+    measured = pd.concat(
+        [
+            agreement(
+                one,
+                corpus,
+                metrics=[m for m in shown if (m in OF_CUT) == is_cut and m != ("qwk" if is_of_two else "")],
+                controls=CONTROLS,
+            )
+            for one, is_cut in ((frame, False), (cut, True))
+        ]
+    )
     table = _lay_out(measured, everything)
     notes = [
         *left_out,
         *named.notes,
         f"scale: people's labels are on {scale}, and compared on 1–5",
-        *_describe_people(given, table),
+        *describe_people(given, table),
     ]
-    return Agreement(_answer(table), table, [*notes, *_describe_open(table)], everything)
+    return Agreement(answer_first(table), table, [*notes, *describe_open(table)], everything)
 
 
 # -- numbers -------------------------------------------------------------------------------------------------------
+
+
+def _are_choices(values: pd.Series) -> bool:
+    """Return whether values choose between two replies: A, B or tie."""
+    held = {_word(value) for value in values.dropna()}
+    return len(held) > 1 and held <= {*CHOICES}
+
+
+def _read_choice(value: Any) -> float:
+    return CHOICES[_word(value)]
+
+
+def _word(value: Any) -> str:
+    return " ".join(str(value).lower().replace("_", " ").split())
 
 
 def _parse(scale: str) -> Scale:
@@ -166,12 +200,15 @@ def _lay_out(measured: pd.DataFrame, everything: pd.DataFrame) -> pd.DataFrame:
             "users": int(numbers["users"].iloc[0]),
         }
         for metric in METRICS:
-            row |= dict(zip(name_bounds(metric), numbers.loc[metric, name_bounds("value")]))
+            has = metric in numbers.index
+            row |= dict(zip(name_bounds(metric), numbers.loc[metric, name_bounds("value")] if has else [np.nan] * 3))
         if judge == USER_MEAN:  # without the item itself, a user's mean is the lower the higher the label
             row |= dict.fromkeys(name_bounds("wc_pearson"), np.nan)
         row |= {"control": numbers.loc["pearson", "control"]} | numbers.loc[
             "pearson", [*name_bounds("gain", p=True)]
         ].to_dict()
+        if judge in (*CONTROLS, PEOPLE):  # a control is not measured against itself
+            row |= {"control": None} | dict.fromkeys(name_bounds("gain", p=True), np.nan)
         theirs = everything[everything["judge"] == judge]
         row |= _measure_users(theirs, everything) | _try_as_annotator(theirs, everything) | _measure_drift(theirs)
         rows.append(row)
@@ -216,10 +253,10 @@ def _try_as_annotator(theirs: pd.DataFrame, everything: pd.DataFrame) -> dict[st
             else float(ahead.mean() >= EPSILON)
         )
     if len(p) < ANNOTATORS:
-        return {"stands_in": np.nan}
+        return {"stands_in": np.nan, "annotators": len(p)}
     order, m = np.sort(p), len(p)
     bound = 0.05 * np.arange(1, m + 1) / (m * (1 / np.arange(1, m + 1)).sum())  # Benjamini and Yekutieli
-    return {"stands_in": float(np.flatnonzero(order <= bound).max(initial=-1) + 1) / m}
+    return {"stands_in": float(np.flatnonzero(order <= bound).max(initial=-1) + 1) / m, "annotators": m}
 
 
 def _measure_drift(theirs: pd.DataFrame) -> dict[str, float]:
@@ -230,131 +267,3 @@ def _measure_drift(theirs: pd.DataFrame) -> dict[str, float]:
     error = (theirs["raw"] - theirs["gold"]).to_numpy(float)
     halves = [users.mean(np.where(side, error, np.nan)) for side in (is_late, ~is_late)]
     return users.estimate(halves[0] - halves[1], "drift")
-
-
-# -- words ---------------------------------------------------------------------------------------------------------
-
-
-def _cell(row: pd.Series, name: str, digits: int = 2) -> str:
-    return str(show_estimate(row, name, digits))
-
-
-def _answer(table: pd.DataFrame) -> str:
-    """Return one sentence: whether the best judge is usable, and because of what."""
-    judges = table[~table["judge"].isin((*CONTROLS, PEOPLE))]
-    best = judges.iloc[0]
-    people = table[table["judge"] == PEOPLE]["pearson"].squeeze() if PEOPLE in set(table["judge"]) else np.nan
-    reached = f"it agrees with people at r = {_cell(best, 'pearson')}"
-    above = (
-        f"a gain of {_cell(best, 'gain')} over {best['control']}"
-        if pd.notna(best["gain"])
-        else "no control has a value"
-    )
-    doubts = []
-    if best["worse"] >= MANY:
-        doubts.append(f"for {best['worse']:.0%} of users their own mean is closer")
-    if np.isfinite(people) and best["pearson_high"] < people:
-        doubts.append(f"people agree with each other at r = {format_number(people, 2)}")
-    if best["drift_low"] > 0 or best["drift_high"] < 0:
-        doubts.append(f"it drifts by {_cell(best, 'drift')} points")
-    if not best["gain_low"] > 0:
-        state = "not usable" if best["gain_high"] < 0 or best["pearson_high"] < 0.1 else "not shown to be usable"
-        return f"{best['judge']} is {state}, because {reached}, {above}: an interval that holds zero is no gain over knowing no reply."
-    if doubts:
-        return f"{best['judge']} is usable with care: {reached}, {above}, but {'; '.join(doubts)}."
-    return f"{best['judge']} is usable: {reached}, {above}."
-
-
-def _describe_people(given: pd.DataFrame, table: pd.DataFrame) -> list[str]:
-    wide = given.pivot(index="item", columns="user", values="label")
-    twice = int((wide.notna().sum(axis=1) > 1).sum())
-    if not twice:
-        return [
-            "people: no item has two labels, so how far people agree is not known, and neither is how far a judge could"
-        ]
-    numbers = wide.apply(lambda column: pd.to_numeric(column, errors="coerce"))
-    alpha = krippendorff(
-        numbers if numbers.notna().equals(wide.notna()) else wide,
-        "interval" if numbers.notna().equals(wide.notna()) else "nominal",
-    )
-    row = table[table["judge"] == PEOPLE]
-    reached = f", and each agrees with the others' mean at r = {_cell(row.iloc[0], 'pearson')}" if len(row) else ""
-    return [f"people: {twice} items have two labels or more; Krippendorff's α = {format_number(alpha, 2)}{reached}"]
-
-
-def _describe_open(table: pd.DataFrame) -> list[str]:
-    """Return how many users would settle what is open."""
-    notes = []
-    for _, row in table[~table["judge"].isin((*CONTROLS, PEOPLE))].iterrows():
-        if users := count_to_settle(row["users"], *row[name_bounds("gain")]):
-            notes.append(
-                f"open: whether {row['judge']} and {row['control']} differ; about {users:,} users like these {row['users']} would tell"
-            )
-    if table["users"].max() < 10:
-        notes.append("intervals: from ten users on; labels of one person depend on each other")
-    return notes
-
-
-def show_table(agreement: Agreement) -> pd.DataFrame:
-    """Return the table as people read it, columns without a value left out."""
-    table = agreement.table
-    columns = {"judge": table["judge"], "users": table["users"], "items": table["items"]}
-    digits = {
-        "pearson": "r",
-        "wc_pearson": "r within users",
-        "spearman": "ρ",
-        "accuracy": "accuracy",
-        "mae": "mean error",
-    }
-    digits |= {"gain": "gain in r", "worse": "own mean closer for", "drift": "drift"}
-    columns |= {
-        head: table.apply(_cell, axis=1, name=name) for name, head in digits.items() if table[name].notna().any()
-    }
-    if table["stands_in"].notna().any():
-        columns["stands in for"] = table["stands_in"].map(lambda share: "–" if np.isnan(share) else f"{share:.0%}")
-    return pd.DataFrame(columns)
-
-
-def find_below(agreement: Agreement, metric: str, bound: float) -> list[str]:
-    """Return the judges whose value of a metric is not as good as a bound; of errors, those above it."""
-    judges = agreement.table[~agreement.table["judge"].isin((*CONTROLS, PEOPLE))]
-    sign = -1 if metric in LOWER_IS_BETTER else 1
-    return judges[~(sign * judges[metric] >= sign * bound)]["judge"].tolist()
-
-
-def write_page(agreement: Agreement, path: Path) -> Path:
-    """Write the page, and the table beside it as CSV; return the page's path."""
-    from perslib.report.page.single import write_single_page
-    from perslib.report.show import plots
-    from perslib.report.show.style import figure_style
-
-    figure_style()
-    panels = plots.stack(agreement.table, ["pearson", "wc_pearson", "mae"])
-    figure = plots.intervals(panels, rows="judge", panels="quantity", muted=[*CONTROLS, PEOPLE])
-    write_csv(agreement.table, path.with_suffix(".csv"))
-    caption = "Agreement with people's labels, with 95 % intervals over users; grey: controls, which know no reply, and other people."
-    return write_single_page(
-        path,
-        "Do these judges agree with people?",
-        agreement.answer,
-        figure,
-        caption,
-        show_table(agreement),
-        agreement.notes,
-    )
-
-
-def make_demo() -> pd.DataFrame:
-    """Return labels of the bundled sample with two judges that ask no model, as a table of one's own would have them."""
-    from perslib.corpus import load
-    from perslib.judge import Nearest, evaluate
-
-    corpus = load("sample/en")
-    nearest = evaluate(Nearest(), corpus, progress=False)[[*TURN, "raw"]].rename(columns={"raw": "nearest_judge"})
-    turns = corpus.turns[[*TURN, "response", "score"]].merge(nearest, on=TURN).dropna(subset="score")
-    words = turns["response"].str.split().str.len()
-    item = turns[[*TURN]].astype(str).agg("/".join, axis=1)
-    return pd.DataFrame({
-        "item_id": item, "annotator": turns["user"], "human_rating": turns["score"].astype(int),
-        "nearest_judge": turns["nearest_judge"].astype(float).round(2), "length_judge": np.clip(1 + words // 100, 1, 5),
-    })  # fmt: skip

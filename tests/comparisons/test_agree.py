@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 import perslib
 from perslib.cli import main
+from perslib.comparisons.agree import agree
+from perslib.comparisons.words import COMMONEST, PEOPLE, USER_MEAN, find_below
 from perslib.errors import DataError, NotEnough
-from perslib.systems.readers.studies.agree import COMMONEST, PEOPLE, USER_MEAN, agree, find_below
 
 
 def make_labels(users=24, items=40, each=25, seed=0, noise=0.6):
@@ -204,3 +205,65 @@ def test_the_demo_needs_nothing():
 def test_errors_count_the_other_way_round(found):
     assert "personal_judge" in find_below(found, "mae", 0.1) and find_below(found, "mae", 5) == []
     assert perslib.agree is agree and json.dumps(found.notes)
+
+
+def test_two_files_in_the_plainest_form_are_joined_by_user_and_item():
+    """Items are numbered within users, and the judge has a name in each row, whatever its scores are called."""
+    draw = np.random.default_rng(3)
+    labels = pd.DataFrame(
+        [(f"u{u}", i, int(draw.integers(1, 6))) for u in range(12) for i in range(10)],
+        columns=["user", "item", "score"],
+    )
+    for called in ("score", "verdict"):
+        verdicts = labels.rename(columns={"score": called}).assign(judge="gpt")
+        (judged,) = agree(verdicts, labels).table.query("judge == 'gpt'").to_dict("records")
+        assert judged["items"] == 120 and judged["users"] == 12 and judged["pearson"] == pytest.approx(1)
+        assert judged["mae"] == 0
+
+
+@pytest.mark.parametrize("names", [("ann_1", "ann_2", "ann_3"), ("rater1", "rater2"), ("human_1", "human_2")])
+def test_annotators_have_a_column_each(names):
+    draw = np.random.default_rng(4)
+    table = pd.DataFrame(
+        {"item": range(40), **{name: draw.integers(1, 6, 40) for name in names}, "gpt_score": draw.integers(1, 6, 40)}
+    )
+    for how in ({}, {"label": list(names)}):
+        result = agree(table, **how)
+        assert f"labels: an annotator a column, {', '.join(names)}" in result.notes
+        assert result.table.set_index("judge").loc["gpt_score", "users"] == len(names)
+
+
+def test_a_judge_that_is_named_is_no_person():
+    draw = np.random.default_rng(5)
+    table = pd.DataFrame(
+        {
+            "item": range(60),
+            "judge": ["gpt", "qwen"] * 30,
+            "score": draw.integers(1, 6, 60),
+            "human": draw.integers(1, 6, 60),
+        }
+    )
+    result = agree(table, label="human")
+    assert "labels: human, of one user: no column says who rated" in result.notes
+
+
+def test_probabilities_are_cut_at_a_half_and_controls_are_not_measured_against_themselves():
+    draw = np.random.default_rng(6)
+    gold = draw.integers(0, 2, 400)
+    table = pd.DataFrame(
+        {"item": range(400), "user": np.arange(400) % 20, "label": gold, "gpt": np.where(gold == 1, 0.55, 0.45)}
+    )
+    result = agree(table, judges=["gpt"], label="label")
+    judged = result.table.set_index("judge")
+    assert judged.loc["gpt", "accuracy"] == judged.loc["gpt", "kappa"] == judged.loc["gpt", "auc"] == 1
+    assert judged.loc[[USER_MEAN, COMMONEST], "gain"].isna().all()
+
+
+def test_choices_are_read_and_the_control_is_a_habit_of_side():
+    draw = np.random.default_rng(7)
+    table = pd.DataFrame(
+        {"item": range(200), "user": np.arange(200) % 20, "human": draw.choice(["A", "B", "tie"], 200)}
+    )
+    result = agree(table.assign(gpt=table["human"].str.lower()), judges=["gpt"], label="human")
+    assert result.table.set_index("judge").loc["gpt", "pearson"] == pytest.approx(1)
+    assert any("habit of side" in note for note in result.notes)

@@ -14,26 +14,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perslib.comparisons.columns import ITEM_NAMES, Table, is_measured, is_number, is_result, list_fields, read_flat
 from perslib.corpus.any_file.fields import choose_field
 from perslib.corpus.any_file.find_score import NAMES
 from perslib.corpus.any_file.ratings import find_scale_of, read_rating
 from perslib.corpus.any_file.records_of import SUFFIXES
 from perslib.errors import DataError, NotEnough, Problem
-from perslib.report.run.runner import comparison
 from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import FEWEST_USERS
 from perslib.stats.compare.paired import compare_paired
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
 from perslib.stats.resample.sign_flips import holm
-from perslib.systems.readers.studies.agree_columns import (
-    ITEM_NAMES,
-    Table,
-    is_measured,
-    is_number,
-    is_result,
-    list_fields,
-    read_flat,
-)
 
 A, B = "first", "second"
 
@@ -136,7 +127,6 @@ def _mean_by_item(frame: pd.DataFrame, item: str, metric: str, scale: str | None
     return values.groupby(known[item].astype(str)).mean()
 
 
-@comparison("logs")
 def describe_comparison(first: str, second: str, **how: Any) -> str:
     """Return what a comparison of two logs found, as a terminal shows it; `how` is that of `compare_logs`."""
     result = compare_logs(first, second, **how)
@@ -146,9 +136,6 @@ def describe_comparison(first: str, second: str, **how: Any) -> str:
 def is_log(path: Path) -> bool:
     """Return whether it is a file of another tool, and no page of a run."""
     return path.is_file() and path.suffix.lower() in SUFFIXES and not path.with_suffix(".ipynb").exists()
-
-
-describe_comparison.takes = is_log  # type: ignore[attr-defined]
 
 
 def show_table(result: LogComparison) -> pd.DataFrame:

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from perslib.cli import main
+from perslib.comparisons.logs import compare_logs
 from perslib.errors import DataError, NotEnough
-from perslib.systems.readers.studies.compare_logs import compare_logs
 
 
 def make_logs(topics=16, each=6, gain=0.2, epochs=1, seed=3):

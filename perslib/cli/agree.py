@@ -12,7 +12,7 @@ from perslib.paths import refuse_to_overwrite
 
 
 def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, float] | None:
-    from perslib.systems.readers.studies.agree import METRICS
+    from perslib.comparisons.words import METRICS
 
     if value is None:
         return None
@@ -30,7 +30,12 @@ def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tup
 @click.argument("labels", type=FILE, required=False)
 @click.option("--item", metavar="COLUMN", help="Column that names the item.")
 @click.option("--user", metavar="COLUMN", help="Column of the person who gave a label.")
-@click.option("--label", metavar="COLUMN", help="Column of people's labels.")
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    multiple=True,
+    help="Column of people's labels; may be repeated, for an annotator each.",
+)
 @click.option("--judge", "judges", metavar="COLUMN", multiple=True, help="Column of a judge's scores; may be repeated.")
 @click.option("--scale", metavar="LOW-HIGH", help="Scale of the labels, such as 1-10. Default: as the labels are.")
 @click.option("--time", metavar="COLUMN", help="Column of times or versions, for drift.")
@@ -66,7 +71,8 @@ def agree(
     perslib agree ratings.csv --out agreement.html
     perslib agree verdicts.jsonl labels.xlsx --at-least pearson=.4
     """
-    from perslib.systems.readers.studies import agree as study
+    from perslib.comparisons import page, words
+    from perslib.comparisons.agree import agree as compare_with_people
 
     if demo == (verdicts is not None):
         raise click.UsageError("give a file of verdicts, or --demo")
@@ -74,12 +80,12 @@ def agree(
         if out.suffix.lower() not in (".html", ".htm"):
             raise click.UsageError(f"--out is {out}, expected a page: FILE.html; the table is written beside it as CSV")
         refuse_to_overwrite([out, out.with_suffix(".csv")], [verdicts, labels])
-    given: Any = study.make_demo() if demo else verdicts
-    result = study.agree(given, labels, **how)
-    click.echo(escape_for_terminal("\n".join([result.answer, "", study.show_table(result).to_string(index=False), ""])))
+    given: Any = page.make_demo() if demo else verdicts
+    result = compare_with_people(given, labels, **how)
+    click.echo(escape_for_terminal("\n".join([result.answer, "", words.show_table(result).to_string(index=False), ""])))
     click.echo(escape_for_terminal("\n".join(result.notes)))
     if out:
-        click.echo(f"Written to {study.write_page(result, out)}")
-    if at_least and (below := study.find_below(result, *at_least)):
+        click.echo(f"Written to {page.write_page(result, out)}")
+    if at_least and (below := words.find_below(result, *at_least)):
         click.echo(escape_for_terminal(f"below {at_least[0]} = {at_least[1]:g}: {', '.join(below)}"), err=True)
         raise click.exceptions.Exit(1)

@@ -1,0 +1,50 @@
+"""The page of `agree`, and the table that its demonstration reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from perslib.comparisons.words import CONTROLS, PEOPLE, Agreement, show_table
+from perslib.corpus import TURN
+from perslib.paths import write_csv
+
+
+def write_page(agreement: Agreement, path: Path) -> Path:
+    """Write the page, and the table beside it as CSV; return the page's path."""
+    from perslib.report.page.single import write_single_page
+    from perslib.report.show import plots
+    from perslib.report.show.style import figure_style
+
+    figure_style()
+    panels = plots.stack(agreement.table, ["pearson", "wc_pearson", "mae"])
+    figure = plots.intervals(panels, rows="judge", panels="quantity", muted=[*CONTROLS, PEOPLE])
+    write_csv(agreement.table, path.with_suffix(".csv"))
+    caption = "Agreement with people's labels, with 95 % intervals over users; grey: controls, which know no reply, and other people."
+    return write_single_page(
+        path,
+        "Do these judges agree with people?",
+        agreement.answer,
+        figure,
+        caption,
+        show_table(agreement),
+        agreement.notes,
+    )
+
+
+def make_demo() -> pd.DataFrame:
+    """Return labels of the bundled sample with two judges that ask no model, as a table of one's own would have them."""
+    from perslib.corpus import load
+    from perslib.judge import Nearest, evaluate
+
+    corpus = load("sample/en")
+    nearest = evaluate(Nearest(), corpus, progress=False)[[*TURN, "raw"]].rename(columns={"raw": "nearest_judge"})
+    turns = corpus.turns[[*TURN, "response", "score"]].merge(nearest, on=TURN).dropna(subset="score")
+    words = turns["response"].str.split().str.len()
+    item = turns[[*TURN]].astype(str).agg("/".join, axis=1)
+    return pd.DataFrame({
+        "item_id": item, "annotator": turns["user"], "human_rating": turns["score"].astype(int),
+        "nearest_judge": turns["nearest_judge"].astype(float).round(2), "length_judge": np.clip(1 + words // 100, 1, 5),
+    })  # fmt: skip

@@ -1,0 +1,157 @@
+"""What `agree` says: one sentence, the notes, and the table as people read it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from perslib.report.show.tables import format_number, show_estimate
+from perslib.stats import SEED, krippendorff
+from perslib.stats.agreement.metrics import LOWER_IS_BETTER
+from perslib.stats.agreement.raters import Level
+from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
+
+USER_MEAN, COMMONEST, PEOPLE = "the user's own mean", "the commonest label", "other people"
+CONTROLS = (USER_MEAN, COMMONEST)
+METRICS = ("pearson", "spearman", "wc_pearson", "accuracy", "kappa", "qwk", "auc", "mae")
+#: Of labels of two kinds; and where a probability is cut to be one of them.
+OF_TWO, OF_CUT = ("kappa", "auc"), ("accuracy", "kappa")
+#: Labels that are choices between two replies, on 0 to 1.
+CHOICES = {
+    "a": 1.0,
+    "b": 0.0,
+    "left": 1.0,
+    "right": 0.0,
+    "first": 1.0,
+    "second": 0.0,
+    "model a": 1.0,
+    "model b": 0.0,
+    "tie": 0.5,
+    "both": 0.5,
+}
+#: What a judge may be worse by than an annotator and stand in for one; annotators that the test takes, and items of each.
+EPSILON, ANNOTATORS, ITEMS = 0.15, 3, 20
+#: From this share of users on for whom their own mean is closer, a judge is to be used with care.
+MANY = 0.25
+#: How often items are drawn anew for the interval of Krippendorff's α.
+ALPHA_DRAWS = 200
+#: Fewer rated items say nothing.
+FEWEST = 10
+
+
+@dataclass
+class Agreement:
+    """What `agree` found."""
+
+    answer: str
+    table: pd.DataFrame
+    """judge, items, users, each of `METRICS` with bounds, gain (Pearson over the best control) with bounds and p_holm, worse (share of
+    users for whom their own mean is closer), stands_in (share of annotators that it may stand in for), drift with bounds."""
+    notes: list[str] = field(default_factory=list)
+    verdicts: pd.DataFrame = field(default_factory=pd.DataFrame)
+    """user, item, judge, raw (on 1–5), gold."""
+
+
+def _cell(row: pd.Series, name: str, digits: int = 2) -> str:
+    return str(show_estimate(row, name, digits))
+
+
+def answer_first(table: pd.DataFrame) -> str:
+    """Return one sentence: whether the best judge is usable, and because of what."""
+    judges = table[~table["judge"].isin((*CONTROLS, PEOPLE))]
+    best = judges.iloc[0]
+    people = table[table["judge"] == PEOPLE]["pearson"].squeeze() if PEOPLE in set(table["judge"]) else np.nan
+    reached = f"it agrees with people at r = {_cell(best, 'pearson')}"
+    above = (
+        f"a gain of {_cell(best, 'gain')} over {best['control']}"
+        if pd.notna(best["gain"])
+        else "no control has a value"
+    )
+    doubts = []
+    if best["worse"] >= MANY:
+        doubts.append(f"for {best['worse']:.0%} of users their own mean is closer")
+    if np.isfinite(people) and best["pearson_high"] < people:
+        doubts.append(f"people agree with each other at r = {format_number(people, 2)}")
+    if best["drift_low"] > 0 or best["drift_high"] < 0:
+        doubts.append(f"it drifts by {_cell(best, 'drift')} points")
+    if not best["gain_low"] > 0:
+        state = "not usable" if best["gain_high"] < 0 or best["pearson_high"] < 0.1 else "not shown to be usable"
+        return f"{best['judge']} is {state}, because {reached}, {above}: an interval that holds zero is no gain over knowing no reply."
+    if doubts:
+        return f"{best['judge']} is usable with care: {reached}, {above}, but {'; '.join(doubts)}."
+    return f"{best['judge']} is usable: {reached}, {above}."
+
+
+def describe_people(given: pd.DataFrame, table: pd.DataFrame) -> list[str]:
+    """Return how far people agree among themselves."""
+    wide = given.pivot(index="item", columns="user", values="label")
+    twice = int((wide.notna().sum(axis=1) > 1).sum())
+    if not twice:
+        return [
+            "people: no item has two labels, so how far people agree is not known, and neither is how far a judge could"
+        ]
+    numbers = wide.apply(lambda column: pd.to_numeric(column, errors="coerce"))
+    is_numbers = numbers.notna().equals(wide.notna())
+    level: Level
+    labels, level = (numbers if is_numbers else wide), "interval" if is_numbers else "nominal"
+    draw = np.random.default_rng(SEED)
+    several = labels[labels.notna().sum(axis=1) > 1]
+    drawn = [
+        krippendorff(several.iloc[draw.integers(len(several), size=len(several))].reset_index(drop=True), level)
+        for _ in range(ALPHA_DRAWS)
+    ]
+    low, high = np.nanquantile(drawn, [0.025, 0.975]) if twice >= FEWEST else (np.nan, np.nan)
+    alpha = pd.Series({"alpha": krippendorff(labels, level), "alpha_low": low, "alpha_high": high})
+    row = table[table["judge"] == PEOPLE]
+    reached = f", and each agrees with the others' mean at r = {_cell(row.iloc[0], 'pearson')}" if len(row) else ""
+    return [
+        f"people: {twice} items have two labels or more; Krippendorff's α = {_cell(alpha, 'alpha')} over items{reached}"
+    ]
+
+
+def describe_open(table: pd.DataFrame) -> list[str]:
+    """Return how many users would settle what is open."""
+    notes = []
+    for _, row in table[~table["judge"].isin((*CONTROLS, PEOPLE))].iterrows():
+        if users := count_to_settle(row["users"], *row[name_bounds("gain")]):
+            notes.append(
+                f"open: whether {row['judge']} and {row['control']} differ; about {users:,} users like these {row['users']} would tell"
+            )
+    if table["users"].max() < 10:
+        notes.append("intervals: from ten users on; labels of one person depend on each other")
+    return notes
+
+
+def show_table(agreement: Agreement) -> pd.DataFrame:
+    """Return the table as people read it, columns without a value left out."""
+    table = agreement.table
+    columns = {"judge": table["judge"], "users": table["users"], "items": table["items"]}
+    digits = {
+        "pearson": "r",
+        "wc_pearson": "r within users",
+        "spearman": "ρ",
+        "accuracy": "accuracy",
+        "kappa": "κ",
+        "qwk": "weighted κ",
+        "auc": "AUROC",
+        "mae": "mean error",
+    }
+    digits |= {"gain": "gain in r", "worse": "own mean closer for", "drift": "drift"}
+    columns |= {
+        head: table.apply(_cell, axis=1, name=name) for name, head in digits.items() if table[name].notna().any()
+    }
+    if table["stands_in"].notna().any():
+        columns["stands in for"] = [
+            "–" if np.isnan(share) else f"{round(share * among)} of {among} annotators"
+            for share, among in zip(table["stands_in"], table["annotators"])
+        ]
+    return pd.DataFrame(columns)
+
+
+def find_below(agreement: Agreement, metric: str, bound: float) -> list[str]:
+    """Return the judges whose value of a metric is not as good as a bound; of errors, those above it."""
+    judges = agreement.table[~agreement.table["judge"].isin((*CONTROLS, PEOPLE))]
+    sign = -1 if metric in LOWER_IS_BETTER else 1
+    return judges[~(sign * judges[metric] >= sign * bound)]["judge"].tolist()

@@ -1,1 +1,0 @@
-"""Judges and logs of other tools: compared with people, and with each other."""
