@@ -67,15 +67,51 @@ def recognise(
     for column in OTHERS:
         search.find(column)
     leave_opening(search)
+    take_last_messages(search)
     settle(search)
+    drop_empty_rows(search)
     recognised.notes[:0] = [*unfolded, *pivoted]
-    recognised.rows = make_rows(flat, recognised)
+    recognised.rows = make_rows(search.flat, recognised)
     read = [row for _, row in recognised.rows[:200] if row]
     texts = [str(row.get("response") or row.get("response_a") or row.get("messages")) for row in read]
     chinese = sum(len(_CHINESE.findall(text)) for text in texts)
     recognised.language = "zh" if chinese * 5 > sum(map(len, texts)) else "en"
     recognised.rows += [(place, None) for place, record, _ in records if not isinstance(record, Mapping)]
     return recognised
+
+
+def take_last_messages(it: Search) -> None:
+    """Take the last message as the request where rows of one session hold what came before it, each with its reply, as traces do."""
+    talk, session = it.get("messages"), it.get("session")
+    if talk is None or session is None or "response" not in it.taken or not talk.is_conversation:
+        return
+    asked: dict[str, set[str]] = {}
+    rows = [
+        (str(own[session.path]), own[talk.path].messages)
+        for _, own in it.flat
+        if talk.path in own and session.path in own
+    ]
+    for key, messages in rows:
+        asked.setdefault(key, set()).add(messages[-1]["content"])
+    if len(asked) < len(rows) and all(
+        messages[-1]["role"] == "user" and {m["content"] for m in messages if m["role"] == "user"} <= asked[key]
+        for key, messages in rows
+    ):
+        it.taken["request"] = it.taken.pop("messages")
+        it.note(f"request: the last message of {talk.path}; those before it are rows of the same {session.path}")
+
+
+def drop_empty_rows(it: Search) -> None:
+    """Leave out and count rows without any text, such as those of who took part."""
+    texts = [path for column in ("request", "response", "messages") if (path := it.taken.get(column)) in it.fields]
+    if it.recognised.wide or it.recognised.role or not texts or "preferred" in it.taken:
+        return
+    empty = [place for place, own in it.flat if not any(own.get(path) for path in texts)]
+    if 0 < len(empty) < len(it.flat) / 2:
+        it.flat = [row for row in it.flat if any(row[1].get(path) for path in texts)]
+        it.note(
+            f"rows: {len(empty):,} of {len(empty) + len(it.flat):,} hold no request and no reply, and are left out; the first: {empty[0]}"
+        )
 
 
 def settle(it: Search) -> None:

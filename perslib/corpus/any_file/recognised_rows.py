@@ -85,6 +85,8 @@ def _make_row(own: Flat, recognised: Recognised) -> dict[str, Any]:
     }
     row |= _compare(own, recognised) if "preferred" in recognised.taken else {}
     request, reply = row.get("request"), row.get("response")
+    if isinstance(request, Conversation) and "preferred" not in recognised.taken:
+        row["request"] = request.messages[-1]["content"]
     if isinstance(request, Several) and isinstance(reply, Several) and len(request.parts) == len(reply.parts):
         sides = (("user", request.parts), ("assistant", reply.parts))
         messages = [{"role": role, "content": parts[i]} for i in range(len(reply.parts)) for role, parts in sides]
