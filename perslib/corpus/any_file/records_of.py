@@ -50,6 +50,8 @@ COMPUTED = (2, 3)
 PICKLES = (".pkl", ".pickle", ".joblib")
 SUFFIXES = (*TEXTS, *LINES, ".json", ".parquet", ".xlsx", ".eval", *statistics_files.SUFFIXES, *TABLES, *PACKED)
 DELIMITERS = ",;\t|"
+#: A cell of a sheet with a formula and no value.
+_EMPTY_FORMULA = re.compile(rb'<c r="([A-Z]+\d+)"[^>]*><f[^>]*>[^<]*</f>(?:<v ?/>|<v></v>)?</c>')
 UNPACKED_AT_ONCE = 1 << 20
 #: Rows by which a delimiter is told.
 FIRST = 50
@@ -284,6 +286,12 @@ def _read_sheet(path: Path) -> tuple[Records, list[str]]:
     try:
         with path.open("rb") as opened, zipfile.ZipFile(opened) as archive:
             check_members(archive.infolist(), path.name, UNPACKED)
+            for member in archive.namelist():
+                if member.startswith("xl/worksheets/") and (empty := _EMPTY_FORMULA.search(archive.read(member))):
+                    wrong = f"has a formula in {empty[1].decode()} that no program has computed, so it holds no value"
+                    raise DataError(
+                        Problem(path.name, wrong), "Open it in a spreadsheet program and save it, or save it as CSV."
+                    )
             sheets = {
                 sheet.title: [*count_cells(_iter_rows(sheet), f"{path.name}:{sheet.title}")]
                 for sheet in load_workbook(opened, read_only=True, data_only=True).worksheets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pal_made import Letters, Model, usual
@@ -162,3 +163,32 @@ def test_the_modules_of_the_documents_stand_on_pages_05_and_09(own_memories):
         assert built.statements, name
     assert {"mem0", "notes", "mine"} <= set(memory) and not {"mem0", "mine"} & BUILT_IN
     assert make_judge("mem0").name == "mem0"
+
+
+def test_times_of_memories_ask_as_those_of_tables_do(tmp_path):
+    def read(*times: Any, **how: Any) -> list[str]:
+        rows = [{"user": "ada", "memory": f"Likes tea {i}", "created_at": time} for i, time in enumerate(times)]
+        return [note.at for note in read_notes(written(tmp_path / "m.json", rows), **how)]
+
+    with pytest.raises(DataError, match="day or the month stands first"):
+        read("03.04.2026", "05.04.2026")
+    assert read("03.04.2026", dates="day-first") == ["2026-04-03 00:00:00"]
+    assert read("03.04.2026", "25.04.2026") == ["2026-04-03 00:00:00", "2026-04-25 00:00:00"]
+    assert (
+        read(1735689600, 1735689600123, "1735689600123456", "2025-01-01T00:00:00.123456Z")
+        == ["2025-01-01 00:00:00"] * 4
+    )
+    for time in ("0000-01-01", "soon"):
+        with pytest.raises(DataError, match="has a time that cannot be read"):
+            read(time)
+
+
+def test_line_ends_long_cells_and_pictures_stop_no_export(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "ada.md").write_bytes(b"Likes tea\r\rRides a bike")
+    (folder / "ben.csv").write_bytes(b"note\r" + b"x" * 200_000 + b"\r")
+    (folder / "photo.png").write_bytes(b"\x89PNG\xff")
+    with pytest.warns(UserWarning, match=r"1 files are no notes, and left out; the first: photo.png"):
+        notes = read_notes(folder)
+    assert [note.user for note in notes] == ["ada", "ada", "ben"] and len(notes[2].text) == 200_000

@@ -14,7 +14,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,13 +25,16 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.files.reading import parse_json
-from perslib.corpus.files.records import read_bounded
+from perslib.corpus.files.records import LONGEST, read_bounded
+from perslib.corpus.files.times import is_time, read_times
 from perslib.errors import DataError, Problem
 from perslib.llm import Ask, Embedder
 from perslib.paths import read_toml
 from perslib.systems.mem_pal.memory.long_term import MemoryPiece, MemorySession, PromptedMemory, Purpose, Store
 
 _NAMES: dict[str, list[str]] = read_toml(__file__, "exported.toml")
+KINDS = (".md", ".txt", ".csv", ".jsonl", ".ndjson", ".json")
+TIMES = ("at", "until")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 REMEDY = "Each record needs a text and a user; docs/extend.md lists the names that are known."
 
@@ -45,21 +50,60 @@ class Note:
     until: str = ""
 
 
-def read_notes(path: Path | str) -> list[Note]:
-    """Return the texts of an export in their order; what cannot be read is named with its place."""
+def read_notes(path: Path | str, dates: str | None = None) -> list[Note]:
+    """Return the texts of an export in their order; what cannot be read is named with its place.
+
+    Times are read as those of a table: `03.04.2026` needs `dates` (day-first or month-first) unless another one shows the order.
+    Files of other kinds in a folder, such as pictures, are left out, and a warning counts them.
+    """
     path = Path(path)
     if not path.exists():
         raise DataError(Problem(str(path), "is no file or folder that can be read"), REMEDY)
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-    read = [one for file in files for one in _read_file(file, path)]
+    if others := [file for file in files if path.is_dir() and file.suffix.lower() not in KINDS]:
+        first = others[0].relative_to(path)
+        warnings.warn(f"{path}: {len(others)} files are no notes, and left out; the first: {first}", stacklevel=2)
+    read = [one for file in files if file not in others for one in _read_file(file, path)]
     problems = [one for one in read if isinstance(one, Problem)]
-    notes = [one for one in read if isinstance(one, Note)]
-    if problems or not notes:
+    raw = [one for one in read if isinstance(one, dict)]
+    placed = [(str(row["id"]), row) for row in raw]
+    for _, row in placed:
+        row |= {name: _read_plain_time(row[name]) for name in TIMES}
+    of_days = [row for row in placed if any(isinstance(row[1][name], str) for name in TIMES)]
+    problems += read_times(of_days, TIMES, dates)[1]
+    problems += [
+        Problem(place, f"has a time that cannot be read: {row[name]!r}")
+        for place, row in placed
+        for name in TIMES
+        if isinstance(row[name], str) and not is_time(row[name]) and not problems
+    ]
+    if problems or not raw:
         raise DataError(problems or [Problem(str(path), "holds no text about anybody")], REMEDY)
-    return notes
+    return [Note(**{k: _spell_time(v) if k in TIMES else v for k, v in row.items()}) for row in raw]
 
 
-def _read_file(file: Path, root: Path) -> Iterator[Note | Problem]:
+def _read_plain_time(value: Any) -> Any:
+    """Return a number of seconds (or a smaller unit) or a time that begins with its year, in UTC; other texts as they are."""
+    if isinstance(value, str) and re.fullmatch(r"\d+(?:\.\d+)?", value):
+        value = float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        unit = next(
+            unit for unit, least in (("ns", 1e17), ("us", 1e14), ("ms", 1e11), ("s", -math.inf)) if value > least
+        )
+        time = pd.to_datetime(value, utc=True, errors="coerce", unit=unit)
+    elif isinstance(value, str) and re.match(r"\d{4}\D", value):
+        time = pd.to_datetime(value, utc=True, errors="coerce")
+    else:
+        return value if value is None else str(value)
+    return str(value) if pd.isna(time) or not 1 < time.year < 9999 else time
+
+
+def _spell_time(value: Any) -> str:
+    """Return a time as sessions have it, to the second."""
+    return "" if value is None else f"{pd.Timestamp(value):%Y-%m-%d %H:%M:%S}"
+
+
+def _read_file(file: Path, root: Path) -> Iterator[dict[str, Any] | Problem]:
     place = file.name if file == root else str(file.relative_to(root))
     user = "" if file == root else Path(place).parts[0].removesuffix(file.suffix)
     kind, raw = file.suffix.lower(), read_bounded(file)
@@ -68,15 +112,17 @@ def _read_file(file: Path, root: Path) -> Iterator[Note | Problem]:
     except UnicodeDecodeError:
         yield Problem(place, "is no text in UTF-8")
         return
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     if kind in (".md", ".txt"):
         if not user:
             yield Problem(place, "names no user: put it into a folder, one file or folder per user")
             return
         day = _DAY.search(file.stem)
         for n, part in enumerate(filter(None, map(str.strip, re.split(r"\n\s*\n", text))), 1):
-            yield Note(f"{place}:{n}", user, part, f"{day[0]} 00:00:00" if day else "")
+            yield {"id": f"{place}:{n}", "user": user, "text": part, "at": day[0] if day else None, "until": None}
     elif kind == ".csv":
-        for n, row in enumerate(csv.DictReader(io.StringIO(text)), 2):
+        csv.field_size_limit(LONGEST)
+        for n, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), 2):
             yield _make_note(row, f"{place}:{n}", user)
     elif kind in (".jsonl", ".ndjson"):
         for n, line in enumerate(text.split("\n"), 1):
@@ -109,7 +155,7 @@ def _find_rows(data: Any, place: str, user: str) -> Iterator[tuple[Any, str]]:
         yield data, place
 
 
-def _make_note(row: Any, place: str, user: str) -> Note | Problem:
+def _make_note(row: Any, place: str, user: str) -> dict[str, Any] | Problem:
     if not isinstance(row, Mapping):
         return Problem(place, f"is {json.dumps(row, ensure_ascii=False)[:60]}, expected a record")
     text, owner = _pick(row, "text"), _pick(row, "user") or user
@@ -121,27 +167,11 @@ def _make_note(row: Any, place: str, user: str) -> Note | Problem:
         return Problem(
             place, f"has no user under any of {', '.join(_NAMES['user'])}; it has {', '.join(map(str, row))}"
         )
-    times = [_parse_time(_pick(row, name)) for name in ("at", "until")]
-    if None in times:
-        name = ("at", "until")[times.index(None)]
-        return Problem(place, f"has a time that cannot be read: {_pick(row, name)!r}")
-    return Note(place, str(owner), text.strip(), times[0] or "", times[1] or "")
+    return {"id": place, "user": str(owner), "text": text.strip(), **{name: _pick(row, name) for name in TIMES}}
 
 
 def _pick(row: Mapping[Any, Any], what: str) -> Any:
     return next((row[name] for name in _NAMES[what] if row.get(name) not in (None, "")), None)
-
-
-def _parse_time(value: Any) -> str | None:
-    """Return a time as sessions have it, in UTC; "" where none is given, None where it cannot be read."""
-    if value is None:
-        return ""
-    if isinstance(value, str) and re.fullmatch(r"\d+(?:\.\d+)?", value):
-        value = float(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    unit = ("ms" if value > 1e11 else "s") if is_number else None
-    time = pd.to_datetime(value, utc=True, errors="coerce", unit=unit) if is_number or isinstance(value, str) else None
-    return None if time is None or pd.isna(time) else f"{time:%Y-%m-%d %H:%M:%S}"
 
 
 class ExportedMemory(PromptedMemory):
@@ -149,10 +179,18 @@ class ExportedMemory(PromptedMemory):
 
     called = "exported"
 
-    def __init__(self, language: str = "en", *, path: Path | str, embedder: Embedder | str | None = None, k: int = 10):
+    def __init__(
+        self,
+        language: str = "en",
+        *,
+        path: Path | str,
+        embedder: Embedder | str | None = None,
+        k: int = 10,
+        dates: str | None = None,
+    ):
         super().__init__(language, embedder=embedder, k=k, name=f"exported: {Path(path).name}")
         self.notes: dict[str, list[Note]] = {}
-        for note in read_notes(path):
+        for note in read_notes(path, dates):
             self.notes.setdefault(note.user, []).append(note)
 
     def start(self, user: str) -> Store:
