@@ -94,6 +94,8 @@ class Conversation:
 
 def flatten_record(record: Mapping[str, Any]) -> list[Flat]:
     """Return the flat rows of a record: one, or one for each person who annotated it, or for each reply in a list of them."""
+    if all(_is_plain_cell(name, value) for name, value in record.items()):  # a row of a table, as most records are
+        return [{str(name): value for name, value in record.items() if value is not None and value != ""}]
     flat: Flat = {}
     people: dict[str, Flat] = {}
     replies: list[Flat] = []
@@ -110,6 +112,15 @@ def flatten_record(record: Mapping[str, Any]) -> list[Flat]:
             flat[path] = value
     rows = [{**flat, WHO: who, **own} for who, own in people.items()] or [flat]
     return [{**row, **reply} for row in rows for reply in replies] or rows
+
+
+def _is_plain_cell(name: Any, value: Any) -> bool:
+    """Return whether a cell is what it looks like: no record, list or conversation, nor the text of one, nor several ratings."""
+    if not isinstance(value, str):
+        return value is None or isinstance(value, int | float)
+    if value[:1] in ("{", "["):
+        return False
+    return not _SPEAKER.match(value.lstrip()) and not (value[:1].isdigit() and _SEVERAL.fullmatch(value))
 
 
 def keep_mixed_as_texts(flat: Sequence[tuple[str, Flat]], values: dict[str, list[Any]]) -> None:
