@@ -581,3 +581,21 @@ def test_another_corpus_of_a_name_is_replaced_only_when_that_is_said(tmp_path, m
     assert "holds another corpus" in run.output and "--replace" in run.output
     assert CliRunner().invoke(main, ["import", str(file), "--yes", "--name", "mine", "--replace"]).exit_code == 0
     assert load("mine").turns["score"].tolist() != held[0][1]
+
+
+def test_a_further_column_of_several_kinds_stops_nothing():
+    rows = [
+        {
+            "user": user(i),
+            "prompt": asked(i),
+            "reply": said(i),
+            "rating": score(i),
+            "age": 30 + i if i % 3 else "N/A",
+            "room": i if i % 2 else "hall",
+        }
+        for i in range(12)
+    ]
+    with pytest.warns(RecognisedWarning, match="kept as texts, since they hold numbers and words: room"):
+        turns = load(rows).turns
+    assert turns["age"].isna().sum() == 4 and turns["age"].sum() == sum(30 + i for i in range(12) if i % 3)
+    assert turns["room"].tolist()[:2] == ["hall", "1"]

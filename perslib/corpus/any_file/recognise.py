@@ -18,6 +18,7 @@ from typing import Any
 from perslib.corpus.any_file.fields import Field, pivot_dimensions, unfold_numbered
 from perslib.corpus.any_file.find_dialogue import find_dialogue, leave_opening
 from perslib.corpus.any_file.find_score import find_score, find_user
+from perslib.corpus.any_file.ratings import is_missing
 from perslib.corpus.any_file.recognised_rows import EVERYBODY, Recognised, make_rows
 from perslib.corpus.any_file.search import Search
 from perslib.corpus.any_file.shapes import REPLY, flatten_record, keep_mixed_as_texts, take_quotes_off
@@ -70,6 +71,7 @@ def recognise(
     take_last_messages(search)
     settle(search)
     drop_empty_rows(search)
+    settle_other_cells(search)
     recognised.notes[:0] = [*unfolded, *pivoted]
     recognised.rows = make_rows(search.flat, recognised)
     read = [row for _, row in recognised.rows[:200] if row]
@@ -112,6 +114,26 @@ def drop_empty_rows(it: Search) -> None:
         it.note(
             f"rows: {len(empty):,} of {len(empty) + len(it.flat):,} hold no request and no reply, and are left out; the first: {empty[0]}"
         )
+
+
+def settle_other_cells(it: Search) -> None:
+    """Take cells without a value out of further columns of numbers, and make texts of those that hold both, which one kind of column holds."""
+    ours = {*it.taken.values(), *it.recognised.people, *(path for pair in it.recognised.wide.values() for path in pair)}
+    texts = []
+    for path, field in it.fields.items():
+        if path in ours or field.is_conversation:
+            continue
+        are_texts = {isinstance(own[path], str) for _, own in it.flat if path in own}
+        if len(are_texts) < 2:
+            continue
+        odd = {str(own[path]) for _, own in it.flat if isinstance(own.get(path), str)}
+        is_empty = all(map(is_missing, odd))
+        texts += [] if is_empty else [path]
+        for _, own in it.flat:
+            if path in own and (not is_empty or isinstance(own[path], str)):
+                own[path] = None if is_empty else str(own[path])
+    if texts:
+        it.note(f"kept as texts, since they hold numbers and words: {', '.join(texts)}")
 
 
 def settle(it: Search) -> None:
