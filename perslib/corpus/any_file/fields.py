@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perslib.corpus.any_file.ratings import find_scale_of, is_plain
+from perslib.corpus.any_file.ratings import find_scale_of, is_missing, is_plain, number_of
 from perslib.corpus.any_file.shapes import WHO, WORDS, Conversation, Flat, name_of_path, words_of
 
 #: A rating has at most so many different values.
@@ -83,7 +83,7 @@ def find_people(ratings: Sequence[Field]) -> tuple[str, ...]:
 def find_unnamed_ratings(fields: Sequence[Field]) -> list[str]:
     """Return the fields that are ratings by their values: in plain words, or else whole numbers on a scale, of unknown name."""
     counts = {*WORDS["counts"]["words"]}
-    plain = [one.path for one in fields if one.scale is not None and is_plain(one.values)]
+    plain = [one.path for one in fields if one.scale is not None and (is_plain(one.values) or _is_likert(one))]
     return plain or [
         one.path
         for one in fields
@@ -94,6 +94,11 @@ def find_unnamed_ratings(fields: Sequence[Field]) -> list[str]:
         and max(map(int, one.kinds)) > 3
         and not counts & set(one.words)
     ]
+
+
+def _is_likert(one: Field) -> bool:
+    """Return whether a field holds words of a scale of five."""
+    return len(one.kinds) > 2 and all(number_of(value) is None or is_missing(value) for value in one.values)
 
 
 def find_wide_replies(fields: Sequence[Field]) -> dict[str, tuple[str, str]]:

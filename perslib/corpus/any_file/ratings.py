@@ -16,9 +16,11 @@ from perslib.corpus.files.reading import number_in
 from perslib.errors import DataError, Problem
 
 _NUMBER = re.compile(
-    r"\s*(-?\d+(?:[.,]\d+)?)\s*(?:(?:/|out of|von|sur|de)\s*(?P<of>\d+)|(?P<stars>stars?|sterne?|étoiles?)|points?|%|[-–:=.(]\s*[^\W\d][^\d]*)?\s*",
+    r"\s*(-?\d+(?:[.,]\d+)?)\s*(?:(?:/|out of|von|sur|de)\s*(?P<of>\d+)(?:\s*stars?)?|(?P<stars>stars?|sterne?|étoiles?)|points?|%|[-–:=.(]\s*[^\W\d][^\d]*)?\s*",
     re.I,
 )
+#: A label with its number behind it: "Very satisfied (5)".
+_LABELLED = re.compile(r"[^\W\d][^\d()]*\((\d+)\)")
 _STARS = re.compile(r"([★⭐]+)(☆*)")
 #: A share of ratings of which the others are strays, which are refused with their place.
 MOSTLY = 0.9
@@ -79,6 +81,9 @@ def find_scale_of(values: Sequence[Any], name: str = "") -> str | None:
         return f"{0 if low < 1 else 1}-{max(ends)}"
     if low == -1 and high <= 1:
         return "-1-1"
+    if -5 <= low < 0 < high <= 5 and all(number.is_integer() for number in numbers):
+        end = max(-low, high)
+        return f"{-end:g}-{end:g}"
     if low < 0 or high > ENDS[-1]:
         return None
     if (named := find_named_scale(name, [name, *map(str, values[:ENOUGH])])) and _fits(named, low, high):
@@ -185,7 +190,9 @@ def _read(value: Any) -> tuple[float, int | None] | None:
         return float(value), None
     if (number := number_in(value)) is not None:
         return number, None
-    text = str(value).strip()
+    text = str(value).strip().replace("\ufe0f", "").replace("\u20e3", "")
+    if match := _LABELLED.fullmatch(text):
+        return float(match[1]), None
     if match := _STARS.fullmatch(text):
         return float(len(match[1])), max(5, len(match[1]) + len(match[2]))
     if (match := _NUMBER.fullmatch(text)) is None:
