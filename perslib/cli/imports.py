@@ -126,7 +126,7 @@ def import_(
     data/README.md lists where each public data set is published, and its licence.
     """
     from perslib.corpus import describe_import, detect, import_release, loader
-    from perslib.corpus.store import ANY
+    from perslib.corpus.store import ANY, find_kind
     from perslib.registry import use_plugins
 
     use_plugins(*use)
@@ -155,8 +155,8 @@ def import_(
             raise click.UsageError(f"--{option} is only for your own tables; {kind} defines its {option}")
     write = partial(import_release, kind, path, out=out, replace=replace)
     done = _read_asking(path, kind, how) if dry_run or is_guess else write(**how)
-    if describe_first := getattr(loader[kind], "describe_first", None):
-        click.echo(escape_for_terminal("\n".join(describe_first(done.corpus))) + "\n")
+    if first := [*find_kind(kind).describe_first(done.corpus)]:
+        click.echo(escape_for_terminal("\n".join(first)) + "\n")
     click.echo(escape_for_terminal("\n".join(describe_import(done, kind, dry_run))))
     if 10 * done.lost > (sessions := done.lost + len(done.corpus.sessions)):
         warning = f"{done.lost} of {sessions} sessions were left out; the rest may not be representative"

@@ -10,7 +10,7 @@ from perslib.corpus.corpus import EVIDENCE, Corpus
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.schema import SCHEMA
 from perslib.corpus.several_replies import compared_replies
-from perslib.corpus.store import loader
+from perslib.corpus.store import find_kind
 from perslib.paths import read_toml
 
 #: What pages need of a corpus, and the words for what it has and lacks.
@@ -20,9 +20,9 @@ _SAID = read_toml(__file__, "import_summary.toml")
 def describe_import(reading: ImportResult, kind: str, missing: bool = False) -> Iterator[str]:
     """Yield lines about what was read; with `missing`, also why other pages cannot use it."""
     corpus = reading.corpus
-    read = loader[kind]
-    if (statistics := getattr(read, "statistics", None)) is not None:
-        yield from statistics(corpus)
+    known = find_kind(kind)
+    if known.statistics is not None:
+        yield from known.statistics(corpus)
     else:
         yield corpus.statistics().dropna().to_string(index=False, header=False, float_format=_figure)
     if others := [c for c in corpus.turns if c not in SCHEMA["turns"] and c not in ("family", "leads")]:
@@ -60,7 +60,7 @@ def describe_import(reading: ImportResult, kind: str, missing: bool = False) -> 
         yield f"left out: {len(reading.rejected)} records (with --skip-bad: in rejected.jsonl)"
     fed, *lacking = pages_fed(corpus)
     yield from (fed, *(lacking if missing else ()))
-    yield from getattr(read, "describe", lambda corpus: ())(corpus)
+    yield from known.describe(corpus)
 
 
 def list_account(corpus: Corpus) -> pd.DataFrame:

@@ -6,7 +6,8 @@ import contextlib
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,22 +30,53 @@ from perslib.text import show_hidden
 loader: Registry[ImportResult] = Registry("kind of corpus")
 """What can be imported, by the name in `perslib import KIND PATH`.
 
-`@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `ImportResult` (`read_rows` makes one of rows). Its
-optional attributes are functions: `looks_like(path)` returns whether a path is of this kind, `statistics(corpus)` yields the
-lines of an import that count what there is, `describe_first(corpus)` and `describe(corpus)` further ones before and after.
+`@loader("name")` registers `read(path, *, skip_bad, name)`, which returns a `ImportResult` (`read_rows` makes one of rows). A kind that
+can do more is registered as a `CorpusKind`.
 """
+
+
+def _describe_nothing(corpus: Corpus) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True)
+class CorpusKind:
+    """What a kind of corpus can do."""
+
+    read: Callable[..., ImportResult]
+    looks_like: Callable[[Path], bool] = lambda path: False
+    """Whether a path is of this kind."""
+    statistics: Callable[[Corpus], Iterable[str]] | None = None
+    """The lines of an import that count what there is, where they are others than usual."""
+    describe_first: Callable[[Corpus], Iterable[str]] = _describe_nothing
+    """Lines before these."""
+    describe: Callable[[Corpus], Iterable[str]] = _describe_nothing
+    """Lines after all others."""
+
+
+_kinds: dict[str, CorpusKind] = {}
+
+
+def register_kind(name: str, kind: CorpusKind) -> None:
+    """Register a kind of corpus."""
+    loader(name)(kind.read)
+    _kinds[name] = kind
+
+
+def find_kind(name: str) -> CorpusKind:
+    """Return what the kind of this name can do."""
+    read = loader[name]  # registers it, where a system brings it
+    kind = _kinds.get(name)
+    return kind if kind is not None and kind.read is read else CorpusKind(read)
+
+
 relabel: Registry[Corpus] = Registry("source of scores")
 """What gives a corpus scores of another origin than its users' ratings, by name: `relabel["behaviour"](corpus)`."""
 
 
-def register_kind(name: str, read: Callable[..., ImportResult], **optional: Callable[..., Any]) -> None:
-    """Register `read` as a kind of corpus; `optional` are its attributes (see `loader`)."""
-    vars(loader(name)(read)).update(optional)
-
-
-register_kind("persturnbench", persturnbench.read, looks_like=persturnbench.looks_like)
-register_kind("table", table.read, looks_like=table.looks_like)
-register_kind(ANY, anything.read, looks_like=anything.looks_like, describe_first=anything.describe_taken)
+register_kind("persturnbench", CorpusKind(persturnbench.read, persturnbench.looks_like))
+register_kind("table", CorpusKind(table.read, table.looks_like))
+register_kind(ANY, CorpusKind(anything.read, anything.looks_like, describe_first=anything.describe_taken))
 _CARD = "corpus.json"
 _FORMAT = 1
 AGAIN = "Import or save the corpus again."
@@ -107,7 +139,7 @@ def detect(path: Path) -> str:
 
 def _recognise(path: Path) -> str | None:
     order = sorted(loader, key=lambda kind: (kind == "table", kind == ANY))  # nearly any file could be one of them
-    return next((kind for kind in order if getattr(loader[kind], "looks_like", lambda path: False)(path)), None)
+    return next((kind for kind in order if find_kind(kind).looks_like(path)), None)
 
 
 def read_release(path: Path, kind: str | None = None, *, skip_bad: bool = False, **options: Any) -> ImportResult:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.store import register_kind
+from perslib.corpus.store import CorpusKind, register_kind
 from perslib.systems.mem_pal.loaders import palset
 
 
@@ -13,4 +13,4 @@ def count_users(corpus: Corpus) -> Iterator[str]:
     yield palset.averages(corpus).to_string(float_format="{:,.1f}".format)
 
 
-register_kind("palset", palset.read, looks_like=palset.looks_like, statistics=count_users)
+register_kind("palset", CorpusKind(palset.read, palset.looks_like, statistics=count_users))

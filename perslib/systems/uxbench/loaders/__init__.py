@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from perslib.corpus.corpus import Corpus
-from perslib.corpus.store import register_kind
+from perslib.corpus.store import CorpusKind, register_kind
 from perslib.extras import install_command, is_installed
 from perslib.systems.uxbench.loaders import uss, uxbench
 
@@ -24,5 +24,5 @@ def describe_cases(corpus: Corpus) -> Iterator[str]:
         yield f"\nDimensions of failure and success, next to UXBench's Table 7:\n{shown}\n"
 
 
-register_kind("uss", uss.read, looks_like=uss.looks_like)
-register_kind("uxbench", uxbench.read, looks_like=uxbench.looks_like, describe=describe_cases)
+register_kind("uss", CorpusKind(uss.read, uss.looks_like))
+register_kind("uxbench", CorpusKind(uxbench.read, uxbench.looks_like, describe=describe_cases))
