@@ -96,11 +96,12 @@ def import_(
     
     perslib import ratings.xlsx
     perslib import ratings.xlsx --yes --name mine
+    perslib import ratings.csv texts.csv --on id
 
     
     KIND is one of these
-      any             a file of any form: CSV (commas, semicolons, tabs; UTF-8, UTF-16, cp1252, GB18030), .xlsx, JSON, JSON
-                      Lines, Parquet, SQLite, logs of Inspect (.eval), or one of them as .gz or .zip; surveys; exports
+      any             a file of any form: CSV (any separator and encoding), .xlsx, JSON, JSON Lines, Parquet, SQLite, Stata, SPSS,
+                      data sets saved to disk, logs of Inspect (.eval), or one of them as .gz or .zip; surveys; exports
                       of Label Studio, Argilla, Langfuse, LangSmith, MLflow, promptfoo, DeepEval, LMSYS arena, ChatGPT;
                       a row a reply, a message, a conversation, or a pair
       persturnbench   the PersTurnBench data release: its folder, or the tar.gz as downloaded
