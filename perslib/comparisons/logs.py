@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.comparisons.columns import ITEM_NAMES, Table, is_measured, is_number, is_result, list_fields, read_flat
+from perslib.comparisons.words import SURE, describe_needed
 from perslib.corpus.any_file.fields import choose_field
 from perslib.corpus.any_file.find_score import NAMES
 from perslib.corpus.any_file.ratings import find_scale_of, read_rating
@@ -23,7 +24,7 @@ from perslib.errors import DataError, NotEnough, Problem
 from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import FEWEST_USERS
 from perslib.stats.compare.paired import compare_paired
-from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
+from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.stats.resample.sign_flips import holm
 
 A, B = "first", "second"
@@ -85,7 +86,9 @@ def compare_logs(
         if (most := int(frame[item].value_counts().max())) > 1
     ]
     notes.append(
-        f"clusters: {by}" if by else "clusters: each item is one (--by FIELD where items depend on each other)"
+        f"clusters: {by}"
+        if by
+        else "clusters: each item counts as one; nothing says which depend on each other (--by FIELD)"
     )
     tables = []
     for metric in results:
@@ -111,11 +114,11 @@ def compare_logs(
         )
     table = pd.DataFrame(tables)
     table["difference_p_holm"] = holm(table["difference_p"].to_numpy(float))
-    return LogComparison(_answer(table), table, [*dict.fromkeys(notes), *_describe_open(table)])
+    return LogComparison(_answer(table, by), table, [*dict.fromkeys(notes), *_describe_open(table)])
 
 
 def _clusters_of(frame: pd.DataFrame, item: str, by: str | None, items: pd.Index) -> np.ndarray | None:
-    if by is None:
+    if by is None or by == item:
         return None
     first = frame.groupby(frame[item].astype(str))[by].first()
     return first.reindex(items).astype(str).to_numpy()
@@ -151,25 +154,33 @@ def show_table(result: LogComparison) -> pd.DataFrame:
     return pd.DataFrame(cells)
 
 
-def _answer(table: pd.DataFrame) -> str:
+def _answer(table: pd.DataFrame, by: str | None) -> str:
+    """Return a sentence: which results are higher or lower, by Holm's p; none is without a field that says which items depend on each other."""
     parts = []
     for _, row in table.iterrows():
-        shown = show_estimate(row, "difference")
-        sure = row["difference_low"] > 0 or row["difference_high"] < 0
+        sure = by is not None and row["difference_p_holm"] < SURE
         way = ("higher" if row["difference"] > 0 else "lower") if sure else "not shown to be higher or lower"
         parts.append(
-            f"{row['metric']} is {way} in the second log ({shown}; {row['items']} items of {row['units']} clusters)"
+            f"{row['metric']} is {way} in the second log ({show_estimate(row, 'difference')}; {row['items']} items of {row['units']} clusters)"
         )
-    return "; ".join(parts) + "."
+    unknown = (
+        ""
+        if by is not None
+        else (
+            " No field says which items are one user's or one topic's, and such items depend on each other: name it with --by FIELD, or the field "
+            "of the items where each stands for itself."
+        )
+    )
+    return "; ".join(parts) + "." + unknown
 
 
 def _describe_open(table: pd.DataFrame) -> list[str]:
     notes = []
     for _, row in table.iterrows():
-        if units := count_to_settle(row["units"], *row[name_bounds("difference")]):
-            notes.append(f"open: {row['metric']}; about {units:,} clusters like these {row['units']} would tell")
-        elif row["units"] < FEWEST_USERS:
+        if row["units"] < FEWEST_USERS:
             notes.append(
                 f"intervals: {row['metric']} has {row['units']} clusters; from {FEWEST_USERS} on there is an interval"
             )
+        elif needed := describe_needed(row["metric"], row["units"], row, "difference", "clusters"):
+            notes.append(needed)
     return notes

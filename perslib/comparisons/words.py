@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.report.show.tables import format_number, show_estimate
-from perslib.stats import SEED, krippendorff
+from perslib.stats import FEWEST_USERS, SEED, krippendorff
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER
 from perslib.stats.agreement.raters import Level
 from perslib.stats.resample.leave_one_out import count_to_settle, name_bounds
@@ -35,6 +35,10 @@ CHOICES = {
 EPSILON, ANNOTATORS, ITEMS = 0.15, 3, 20
 #: From this share of users on for whom their own mean is closer, a judge is to be used with care.
 MANY = 0.25
+#: The p below which something is said; the share of users for whom their own mean seems closer than a judge that is right for everybody.
+SURE, CHANCE_WORSE = 0.05, 0.11
+#: Fewer users do not foretell how many would tell.
+FEW_TO_FORETELL = 20
 #: How often items are drawn anew for the interval of Krippendorff's α.
 ALPHA_DRAWS = 200
 #: Fewer rated items say nothing.
@@ -59,29 +63,57 @@ def _cell(row: pd.Series, name: str, digits: int = 2) -> str:
 
 
 def answer_first(table: pd.DataFrame) -> str:
-    """Return one sentence: whether the best judge is usable, and because of what."""
+    """Return one sentence: whether the best judge is usable, and because of what.
+
+    Usable needs agreement within users, by a p that is corrected for the number of judges (the best of several was chosen), and more
+    than a control that reads nothing has.
+    """
     judges = table[~table["judge"].isin((*CONTROLS, PEOPLE))]
     best = judges.iloc[0]
     people = table[table["judge"] == PEOPLE]["pearson"].squeeze() if PEOPLE in set(table["judge"]) else np.nan
     reached = f"it agrees with people at r = {_cell(best, 'pearson')}"
+    if best["users"] < FEWEST_USERS:
+        many = "no column says who rated" if best["users"] == 1 else f"{best['users']} users rated"
+        return (
+            f"Whether {best['judge']} is usable is not known: {many}, and labels of one person depend on each other, so there is no "
+            f"interval below {FEWEST_USERS} users (--user COLUMN); {reached}."
+        )
     above = (
         f"a gain of {_cell(best, 'gain')} over {best['control']}"
         if pd.notna(best["gain"])
         else "no control has a value"
     )
+    within = f"r within users = {_cell(best, 'wc_pearson')}"
+    is_ahead = best["gain_low"] > 0
+    if not (best["wc_pearson_p_holm"] < SURE and best["wc_pearson"] > 0):
+        state = "not usable" if best["gain_high"] < 0 or best["pearson_high"] < 0.1 else "not shown to be usable"
+        level = "; what it knows may be the users' levels alone" if is_ahead else ""
+        return f"{best['judge']} is {state}: {reached}, {above}, but within users it is not shown to agree ({within}){level}."
+    if not is_ahead:
+        state = "not usable" if best["gain_high"] < 0 else "not shown to be usable"
+        return f"{best['judge']} is {state}: {reached}, and {above} is not shown to be more than what reads no reply has ({within})."
     doubts = []
-    if best["worse"] >= MANY:
+    if best["worse_low"] > CHANCE_WORSE and best["worse"] >= MANY:
         doubts.append(f"for {best['worse']:.0%} of users their own mean is closer")
     if np.isfinite(people) and best["pearson_high"] < people:
         doubts.append(f"people agree with each other at r = {format_number(people, 2)}")
     if best["drift_low"] > 0 or best["drift_high"] < 0:
         doubts.append(f"it drifts by {_cell(best, 'drift')} points")
-    if not best["gain_low"] > 0:
-        state = "not usable" if best["gain_high"] < 0 or best["pearson_high"] < 0.1 else "not shown to be usable"
-        return f"{best['judge']} is {state}, because {reached}, {above}: an interval that holds zero is no gain over knowing no reply."
     if doubts:
-        return f"{best['judge']} is usable with care: {reached}, {above}, but {'; '.join(doubts)}."
-    return f"{best['judge']} is usable: {reached}, {above}."
+        return f"{best['judge']} is usable with care: {reached}, {within}, {above}, but {'; '.join(doubts)}."
+    return f"{best['judge']} is usable: {reached}, {within}, {above}."
+
+
+def describe_needed(name: str, units: int, estimate: pd.Series, column: str, of: str) -> str:
+    """Return how many users (or other clusters) would tell whether an estimate is zero, as a range; "" where that is settled or too few say."""
+    value, low, high = estimate[name_bounds(column)].astype(float)
+    if units < FEW_TO_FORETELL or count_to_settle(units, value, low, high) is None:
+        return ""
+    off = (high - low) / (2 * 1.96)
+    least = count_to_settle(units, abs(value) + off, value - 2 * off, value + 2 * off) or units
+    most = count_to_settle(units, abs(value) - off, value - 2 * off, value + 2 * off) if abs(value) > off else None
+    several = f"between {least:,} and {most:,}" if most else f"{least:,} or many more"
+    return f"open: {name}; {several} {of} like these {units:,} would tell"
 
 
 def describe_people(given: pd.DataFrame, table: pd.DataFrame) -> list[str]:
@@ -113,15 +145,14 @@ def describe_people(given: pd.DataFrame, table: pd.DataFrame) -> list[str]:
 
 def describe_open(table: pd.DataFrame) -> list[str]:
     """Return how many users would settle what is open."""
-    notes = []
-    for _, row in table[~table["judge"].isin((*CONTROLS, PEOPLE))].iterrows():
-        if users := count_to_settle(row["users"], *row[name_bounds("gain")]):
-            notes.append(
-                f"open: whether {row['judge']} and {row['control']} differ; about {users:,} users like these {row['users']} would tell"
-            )
-    if table["users"].max() < 10:
+    judges = table[~table["judge"].isin((*CONTROLS, PEOPLE))]
+    notes = [
+        describe_needed(f"whether {row['judge']} and {row['control']} differ", row["users"], row, "gain", "users")
+        for _, row in judges.iterrows()
+    ]
+    if table["users"].max() < FEWEST_USERS:
         notes.append("intervals: from ten users on; labels of one person depend on each other")
-    return notes
+    return [note for note in notes if note]
 
 
 def show_table(agreement: Agreement) -> pd.DataFrame:
@@ -138,9 +169,11 @@ def show_table(agreement: Agreement) -> pd.DataFrame:
         "auc": "AUROC",
         "mae": "mean error",
     }
-    digits |= {"gain": "gain in r", "worse": "own mean closer for", "drift": "drift"}
+    digits |= {"gain": "gain in r", "gain_p_holm": "p (Holm)", "worse": "own mean closer for", "drift": "drift"}
     columns |= {
-        head: table.apply(_cell, axis=1, name=name) for name, head in digits.items() if table[name].notna().any()
+        head: table[name].map(format_number) if name == "gain_p_holm" else table.apply(_cell, axis=1, name=name)
+        for name, head in digits.items()
+        if table[name].notna().any()
     }
     if table["stands_in"].notna().any():
         columns["stands in for"] = [

@@ -45,7 +45,13 @@ def test_what_moved_is_told_from_what_did_not():
     assert table.loc["correct", "higher"] - table.loc["correct", "lower"] == mean.sum()
     assert table.loc["correct", "difference_p_holm"] == pytest.approx(2 * table.loc["correct", "difference_p"])
     assert found.answer.startswith("correct is higher in the second log") and "style is not shown" in found.answer
-    assert any("open: style" in note for note in found.notes)
+    assert not any("open: style" in note for note in found.notes), "sixteen topics do not foretell how many would tell"
+    (note,) = [n for n in compare_logs(*make_logs(topics=40), by="topic").notes if n.startswith("open: style")]
+    assert "between" in note or "or many more" in note
+    unnamed = compare_logs(before.drop(columns="topic"), after.drop(columns="topic"))
+    assert "correct is not shown to be higher or lower" in unnamed.answer and "--by FIELD" in unnamed.answer
+    alone = compare_logs(before, after, by="sample_id")
+    assert alone.answer.startswith("correct is higher")
 
 
 def test_order_of_rows_and_types_of_names_make_no_difference():
