@@ -11,6 +11,9 @@ from perslib.comparisons.words import CONTROLS, PEOPLE, Agreement, show_table
 from perslib.corpus import TURN
 from perslib.paths import write_csv
 
+#: So many judges, controls among them, fit side by side on a page.
+MOST_IN_COLUMNS = 5
+
 
 def write_page(agreement: Agreement, path: Path) -> Path:
     """Write the page, and the table beside it as CSV; return the page's path."""
@@ -21,6 +24,7 @@ def write_page(agreement: Agreement, path: Path) -> Path:
     figure_style()
     panels = plots.stack(agreement.table, ["pearson", "wc_pearson", "mae"])
     figure = plots.intervals(panels, rows="judge", panels="quantity", muted=[*CONTROLS, PEOPLE])
+    shown = show_table(agreement)
     write_csv(agreement.table, path.with_suffix(".csv"))
     caption = "Agreement with people's labels, with 95 % intervals over users; grey: controls, which know no reply, and other people."
     return write_single_page(
@@ -29,7 +33,7 @@ def write_page(agreement: Agreement, path: Path) -> Path:
         agreement.answer,
         figure,
         caption,
-        show_table(agreement),
+        shown if len(shown) > MOST_IN_COLUMNS else shown.set_index("judge").T.reset_index(names="quantity"),
         agreement.notes,
     )
 

@@ -110,7 +110,7 @@ def describe_needed(name: str, units: int, estimate: pd.Series, column: str, of:
     if units < FEW_TO_FORETELL or count_to_settle(units, value, low, high) is None:
         return ""
     off = (high - low) / (2 * 1.96)
-    least = count_to_settle(units, abs(value) + off, value - 2 * off, value + 2 * off) or units
+    least = max(units + 1, count_to_settle(units, abs(value) + off, value - 2 * off, value + 2 * off) or 0)
     most = count_to_settle(units, abs(value) - off, value - 2 * off, value + 2 * off) if abs(value) > off else None
     several = f"between {least:,} and {most:,}" if most else f"{least:,} or many more"
     return f"open: {name}; {several} {of} like these {units:,} would tell"
@@ -163,7 +163,7 @@ def show_table(agreement: Agreement) -> pd.DataFrame:
         "pearson": "r",
         "wc_pearson": "r within users",
         "spearman": "ρ",
-        "accuracy": "accuracy",
+        "accuracy": "share right",
         "kappa": "κ",
         "qwk": "weighted κ",
         "auc": "AUROC",
