@@ -599,3 +599,26 @@ def test_a_further_column_of_several_kinds_stops_nothing():
         turns = load(rows).turns
     assert turns["age"].isna().sum() == 4 and turns["age"].sum() == sum(30 + i for i in range(12) if i % 3)
     assert turns["room"].tolist()[:2] == ["hall", "1"]
+
+
+def test_a_table_in_our_names_with_another_rating_is_asked_about_as_any_other(tmp_path):
+    def write(**more: Any) -> Any:
+        table = frame(
+            lambda i: {
+                "user": user(i),
+                "request": asked(i),
+                "response": said(i),
+                "score": 1 + i % 5,
+                **{k: v(i) for k, v in more.items()},
+            }
+        )
+        table.to_csv(tmp_path / "t.csv", index=False)
+        return tmp_path / "t.csv"
+
+    assert detect(write()) == detect(write(age=lambda i: 20 + i, turn_count=lambda i: i % 5)) == "table"
+    for name in ("mos", "human_overall", "user_verdict", "how_satisfied"):
+        file = write(**{name: lambda i: 5 - i % 4})
+        assert detect(file) == "any" and load(file).meta["taken"]["columns"]["score"] == name
+    assert load(write(ok=lambda i: "👍👎"[i % 2])).meta["taken"]["columns"]["score"] == "ok"
+    with pytest.raises(Ambiguous, match="score, rating"):
+        load(write(rating=lambda i: 5 - i % 4))

@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from perslib.corpus.any_file.choices import may_be_rating
+from perslib.corpus.any_file.fields import Field
 from perslib.corpus.any_file.ratings import spell_scale
 from perslib.corpus.any_file.recognise import recognise
 from perslib.corpus.any_file.records_of import PICKLES, SUFFIXES, join_records, read_records
@@ -24,6 +26,7 @@ from perslib.corpus.loaders import table
 from perslib.corpus.loaders.recipe import Recipe
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.corpus.scale import Scale
+from perslib.corpus.schema import SCHEMA
 from perslib.errors import DataError, Problem
 from perslib.schemas import find_unstorable
 
@@ -31,6 +34,8 @@ from perslib.schemas import find_unstorable
 ANY = "any"
 #: Characters of a field that are shown of a row.
 SHOWN, ROWS = 60, 3
+#: Columns that have a meaning in a table in our names.
+OURS = {*SCHEMA["turns"], *SCHEMA["sessions"], *SCHEMA["candidates"], "messages", "profile", "preferred"}
 _GIVE = "Give a name or a path, a frame, or a list of dictionaries."
 
 
@@ -48,7 +53,16 @@ def looks_like(path: Path) -> bool:
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
         return False
     rated = {name for name in table.read_names(path) if name_of_path(name) in WORDS["names"]["score"][0]}
-    return not table.looks_like(path) or (bool(rated) and rated.isdisjoint(table.RATINGS))
+    is_ours = table.looks_like(path) and not (rated and rated.isdisjoint(table.RATINGS))
+    return not is_ours or _has_other_ratings(path)
+
+
+def _has_other_ratings(path: Path) -> bool:
+    """Return whether a table in our names has a further column that may be people's rating: then it is asked which is."""
+    rows = table.read_first_rows(path)
+    names = dict.fromkeys(str(name) for row in rows for name in row if name not in OURS)
+    fields = [Field(name, [row[name] for row in rows if row.get(name) is not None], len(rows)) for name in names]
+    return any(one.scale is not None and may_be_rating(one) for one in fields)
 
 
 def read(

@@ -67,6 +67,11 @@ def choose_rating(ratings: Sequence[Field], place: str) -> Choice:
     return Choice(pool[0], tuple(one.path for one in also))
 
 
+def may_be_rating(one: Field) -> bool:
+    """Return whether a field is called as people's rating of a reply is, or written as one."""
+    return _is_named_rating(one) and not is_of_something_else(one)
+
+
 def find_unreadable_rating(fields: Sequence[Field]) -> Field | None:
     """Return a field that is called people's rating, and whose few values are no rating that is known."""
     return next(

@@ -18,7 +18,7 @@ from perslib.corpus.files.reading import ImportResult, Rejected, find_scale, num
 from perslib.corpus.files.times import is_time, read_times
 from perslib.corpus.loaders.conversations import Key, Placed, Row, group_rows, say_alone, split_conversations
 from perslib.corpus.loaders.recipe import Recipe
-from perslib.corpus.scale import Scale
+from perslib.corpus.scale import FIVE, Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
 from perslib.errors import DataError, Problem
 from perslib.schemas import check, find_unstorable, read_schema
@@ -29,6 +29,8 @@ TIMES = ("asked_at", "answered_at")
 OF_SESSION = ("task", "assistant", "trailing", *RATINGS)
 #: So many conversations are not all rated in the lower half of their scale by chance.
 FEW = 10
+#: Of so many ratings one is the highest, where all may give it.
+MANY = 20
 
 
 def read_placed(placed: Placed, reading: ImportResult, name: str, recipe: Recipe) -> ImportResult:
@@ -81,6 +83,13 @@ def _find_scales(reading: ImportResult, rows: list[dict[str, Any]], declared: Sc
     if not scores:
         declared, reading.session_scale = declared or reading.session_scale, None
     reading.scale = scale = find_scale(declared, rows, list(given))
+    if (
+        declared is None
+        and (scale.low, scale.high) == (FIVE.low, FIVE.high)
+        and len(scores) >= MANY
+        and max(scores) < FIVE.high
+    ):
+        yield f"scale: taken as {FIVE}, and nobody gave more than {max(scores):g} (--scale 1-{max(scores):g} where that is its end)"
     own = find_scale(reading.session_scale, rows, ["satisfaction"], scale)
     middle = (scale.low + scale.high) / 2
     if (own.low, own.high) != (scale.low, scale.high):

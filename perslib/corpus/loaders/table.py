@@ -37,6 +37,8 @@ from perslib.errors import DataError, Problem
 
 RATINGS = ("score", "satisfaction", "success", "feedback")
 REQUIRED = ("user", "request", "response")
+#: Rows by which a table is told.
+FIRST = 200
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -48,26 +50,37 @@ def looks_like(path: Path) -> bool:
 
 def read_names(path: Path) -> frozenset[str]:
     """Return the names of the columns of a table, and of the fields of its first row; none where the file is no table."""
+    return _find_first(path)[0]
+
+
+def read_first_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the first rows of a table, by which it is told; none where the file is no table."""
+    return _find_first(path)[1]
+
+
+def _find_first(path: Path) -> tuple[frozenset[str], list[dict[str, Any]]]:
     if not path.is_file() or path.suffix.lower() not in SUFFIXES:
-        return frozenset()
+        return frozenset(), []
     written = path.stat()
-    return _read_names(path, written.st_mtime_ns, written.st_size)
+    return _read_first(path, written.st_mtime_ns, written.st_size)
 
 
 @lru_cache(maxsize=1)  # several kinds ask for the names of one file, which may be large
-def _read_names(path: Path, *_: int) -> frozenset[str]:
+def _read_first(path: Path, *_: int) -> tuple[frozenset[str], list[dict[str, Any]]]:
     if path.suffix.lower() == ".json":
         with path.open("rb") as stream:
             if not stream.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-                return frozenset()
+                return frozenset(), []
+    rows: list[Any] = []
     try:
         header, lines = open_rows(path)
-        first: Any = next((value for _, value, _ in lines), None)
+        rows += (value for _, value, _ in itertools.islice(lines, FIRST))
     except DataError:
-        return frozenset()
-    row = first if isinstance(first, dict) else {}
+        if not rows:
+            return frozenset(), []
+    row = rows[0] if rows and isinstance(rows[0], dict) else {}
     plain = (name for name, value in row.items() if name == "messages" or not isinstance(value, dict | list))
-    return frozenset(map(str, (*header, *plain)))
+    return frozenset(map(str, (*header, *plain))), [own for own in rows if isinstance(own, dict)]
 
 
 def read(
