@@ -101,18 +101,12 @@ def agree(
     everything = pd.concat([judged, *_make_controls(turns, judged)], ignore_index=True).dropna(subset=["raw"])
     frame = everything[[*TURN, "judge", "raw"]].assign(backbone=None)
     is_of_two = scale == "0-1" and set(corpus.gold.dropna()) <= {1, 5}
-    cut = frame.assign(raw=np.where(frame["raw"] >= 3, 5.0, 1.0)) if is_of_two else frame
-    shown = [m for m in METRICS if is_of_two or m not in OF_TWO]
+    parts_by_metric = [(frame, [metric for metric in METRICS if metric not in OF_TWO])]
+    if is_of_two:
+        cut = frame.assign(raw=np.where(frame["raw"] >= 3, 5.0, 1.0))
+        parts_by_metric = [(frame, [metric for metric in METRICS if metric not in (*OF_CUT, "qwk")]), (cut, [*OF_CUT])]
     measured = pd.concat(
-        [
-            agreement(
-                one,
-                corpus,
-                metrics=[m for m in shown if (m in OF_CUT) == is_cut and m != ("qwk" if is_of_two else "")],
-                controls=CONTROLS,
-            )
-            for one, is_cut in ((frame, False), (cut, True))
-        ]
+        [agreement(one, corpus, metrics=metrics, controls=CONTROLS) for one, metrics in parts_by_metric]
     )
     table = _lay_out(measured, everything)
     notes = [

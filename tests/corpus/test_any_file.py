@@ -622,3 +622,12 @@ def test_a_table_in_our_names_with_another_rating_is_asked_about_as_any_other(tm
     assert load(write(ok=lambda i: "👍👎"[i % 2])).meta["taken"]["columns"]["score"] == "ok"
     with pytest.raises(Ambiguous, match="score, rating"):
         load(write(rating=lambda i: 5 - i % 4))
+
+
+def test_the_remedy_of_a_scale_around_zero_is_one_that_is_read():
+    table = frame(lambda i: {"user": user(i), "prompt": asked(i), "reply": said(i), "rating_reversed": i % 5 - 2})
+    with pytest.raises(DataError, match="--scale -2-2, or --scale 2--2"):
+        load(table)
+    with pytest.warns(RecognisedWarning):
+        scores = load(table, scale="2--2").turns["score"].tolist()
+    assert scores[0] == 5 > scores[4]

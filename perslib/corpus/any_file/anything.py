@@ -13,7 +13,7 @@ import pandas as pd
 
 from perslib.corpus.any_file.choices import may_be_rating
 from perslib.corpus.any_file.fields import Field
-from perslib.corpus.any_file.ratings import spell_scale
+from perslib.corpus.any_file.ratings import spell_scale, turn_scale
 from perslib.corpus.any_file.recognise import recognise
 from perslib.corpus.any_file.records_of import PICKLES, SUFFIXES, join_records, read_records
 from perslib.corpus.any_file.shapes import WORDS, name_of_path
@@ -174,7 +174,7 @@ def _parse(scale: str | None, turned: bool) -> Scale | None:
     """Return a scale that is not the usual one."""
     scale = spell_scale(scale)
     if turned:
-        return Scale.parse("-".join(reversed(scale.split("-"))))
+        return Scale.parse(turn_scale(scale))
     return None if scale in ("", "1-5") else Scale.parse("0-1" if scale == "-1-1" else scale)
 
 

@@ -22,6 +22,7 @@ _PEOPLE, _MACHINES, _OTHERS, _FACETS, _WHOLE = (
 _COUNTS = {*WORDS["counts"]["words"]}
 _NAMES = WORDS["names"]
 _RATED = {*_NAMES["score"][0]}, {*_NAMES["score"][1]}
+_STRONG_USERS = {*WORDS["strong"]["user"]}
 #: In a name of more words, such as a survey's question, a word says little of what is rated.
 SHORT_NAME = 5
 #: A text that has so few kinds in so many rows is a template, and a field that has one kind is nobody's name.
@@ -40,7 +41,7 @@ class Choice:
 
 def choose_rating(ratings: Sequence[Field], place: str) -> Choice:
     """Return the field of people's ratings; Ambiguous where several could be it and differ, and none of them alone has a word of people."""
-    fitting = [one for one in ratings if _is_named_rating(one) and not is_of_something_else(one)]
+    fitting = [one for one in ratings if may_be_rating(one)]
     weak = {*WORDS["about"]["weak"]}
     named = [one for one in fitting if len(one.kinds) > 1] or fitting
     named = [one for one in named if not weak & {*one.words}] or named
@@ -115,7 +116,7 @@ def choose_user(fields: Sequence[Field], place: str) -> Choice:
     fitting = [one for one in fields if FITS["user"](one)]
     varied = [one for one in fitting if len(one.kinds) > 1 or len(one.values) < MANY_ROWS] or fitting
     chosen = choose_field(varied, _NAMES["user"])
-    if (chosen is None or chosen not in varied or len(chosen.kinds) < 2) and (unnamed := _find_unnamed_people(fields)):
+    if (chosen is None or len(chosen.kinds) < 2) and (unnamed := _find_unnamed_people(fields)):
         raise Ambiguous("user", [*(one.path for one in unnamed), chosen.path if chosen else EVERYBODY], place)
     if chosen is None:
         return Choice(None)
@@ -156,9 +157,6 @@ def _find_unnamed_people(fields: Sequence[Field]) -> list[Field]:
         and one.name not in other
         and one.scale is None
     ]
-
-
-_STRONG_USERS = {*WORDS["strong"]["user"]}
 
 
 def _divide_alike(one: Field, other: Field) -> bool:

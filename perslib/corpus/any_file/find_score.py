@@ -24,6 +24,7 @@ from perslib.corpus.any_file.ratings import (
     refuse_mixed_ends,
     spell_scale,
     split_scale,
+    turn_scale,
 )
 from perslib.corpus.any_file.search import Search, share_differing
 from perslib.corpus.any_file.shapes import WHO, WORDS, words_of
@@ -125,13 +126,9 @@ def find_score(it: Search) -> None:
 
 def say_cells(it: Search, chosen: Field, column: str) -> None:
     """Say which cells hold no rating, and which end of the scale is the best where that is not the highest."""
-    empty = Counter(
-        str(value) for _, own in it.flat if (value := own.get(chosen.path)) is not None and is_missing(value)
-    )
-    codes = it.recognised.codes[column] = find_codes([own.get(chosen.path) for _, own in it.flat])
-    empty += Counter(
-        str(value) for _, own in it.flat if (value := own.get(chosen.path)) is not None and number_of(value) in codes
-    )
+    values = [value for _, own in it.flat if (value := own.get(chosen.path)) is not None]
+    codes = it.recognised.codes[column] = find_codes(values)
+    empty = Counter(str(value) for value in values if is_missing(value) or number_of(value) in codes)
     if empty:
         cells = ", ".join(f"{cell!r} ({times:,})" for cell, times in empty.most_common(5))
         it.note(f"ratings: {empty.total():,} cells of {chosen.path} hold none: {cells}")
@@ -154,7 +151,7 @@ def say_cells(it: Search, chosen: Field, column: str) -> None:
     ):
         raise DataError(
             Problem(chosen.path, f"is on {scale}, and nothing says which end is the best"),
-            f"Say which: --scale {scale}, or --scale {'-'.join(reversed(str(scale).split('-')))} where the lowest number is the best.",
+            f"Say which: --scale {spell_scale(scale)}, or --scale {turn_scale(scale)} where the lowest number is the best.",
         )
 
 

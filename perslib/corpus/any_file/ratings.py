@@ -173,6 +173,12 @@ def split_scale(scale: str | None) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def turn_scale(scale: str | None) -> str:
+    """Return a scale as `--scale` takes it where the lowest number is the best: of 1-6 6-1."""
+    low, high = split_scale(scale)
+    return f"{high:g}-{low:g}"
+
+
 def is_plain(values: Sequence[Any]) -> bool:
     """Return whether values are ratings by their words alone, whatever they are called."""
     held = {_word(value) for value in values if not is_missing(value)}
@@ -213,8 +219,10 @@ def read_rating(value: Any, scale: str | None, codes: Iterable[float] = ()) -> A
         return None
     words = _SCALES.get(scale or "", {})
     number = words.get(_word(value), number_of(value))
-    if number is None or number in codes:
-        return value if number is None else None
+    if number is None:
+        return value
+    if number in codes:
+        return None
     if scale == "-1-1":
         return (number + 1) / 2
     return number

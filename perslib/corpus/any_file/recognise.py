@@ -6,7 +6,7 @@
     found.rows          # rows under our names, with their places, as a table of one's own has them
 
 A field that is named on request (`columns`) is taken as said, and the rest follows. Where two fields fit equally well, `Ambiguous` asks
-which; nothing else is asked, and what was assumed is said.
+which; which end of a scale is the best is asked where nothing says it. What was assumed is said.
 """
 
 from __future__ import annotations

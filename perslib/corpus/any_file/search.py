@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import pandas as pd
@@ -54,10 +53,10 @@ class Search:
             and not never & set(one.words)
         ]
 
-    def find(self, column: str, besides: Collection[str] = ()) -> None:
+    def find(self, column: str) -> None:
         """Take the field whose name says most plainly that it is this column, and whose values can be it."""
         if column not in self.taken:
-            fitting = [one for one in self.free(column) if FITS[column](one) and one.path not in besides]
+            fitting = [one for one in self.free(column) if FITS[column](one)]
             if (chosen := choose_field(fitting, WORDS["names"][column])) is not None:
                 self.taken[column] = chosen.path
 
