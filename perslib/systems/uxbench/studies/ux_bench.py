@@ -16,6 +16,7 @@ from perslib.judge import Judge, LearnedJudge, TaskStatistic, UserMean
 from perslib.judge.evaluate import evaluate, select_blocks
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_model
 from perslib.llm import Backbone
+from perslib.llm.answerers.choice import is_dry_run
 from perslib.prompts import PromptSettings
 from perslib.report.show.tables import show_estimate
 from perslib.stats import SEED, Resamples
@@ -180,7 +181,10 @@ def fit_rewards(corpus: Corpus, seed: int = SEED) -> Rewards:
             bad=len(lessons) - good,
             users=len(users),
         )
-    models = [ux.Reward(seed=seed, name=ALL_RATED).learn(sides[1 - side]) for side in (0, 1)]
+    models = [ux.Reward(seed=seed, name=ALL_RATED) for _ in sides]
+    if is_dry_run():  # nobody looks at what they would say
+        return Rewards(models, half, pd.DataFrame(), labels)
+    models = [model.learn(sides[1 - side]) for side, model in enumerate(models)]
     verdicts = pd.concat([m.verdicts(side_lessons) for m, side_lessons in zip(models, sides)], ignore_index=True)
     return Rewards(models, half, verdicts, labels)
 

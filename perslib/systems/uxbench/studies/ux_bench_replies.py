@@ -13,7 +13,6 @@ from perslib.corpus import TURN, Corpus
 from perslib.errors import DataError, NotEnough
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
-from perslib.llm.answerers.choice import is_dry_run
 from perslib.prompts import PromptSettings
 from perslib.stats import SEED, floats, with_wilson
 from perslib.systems.uxbench import bench as ux
@@ -125,8 +124,6 @@ def score_with_each(replies: pd.DataFrame, cases: Sequence[ux.Case], scorers: Se
     if replies.empty:
         return replies
     parts, lacking = [], []
-    if is_dry_run():  # what asks no model need not have learned
-        scorers = [s if isinstance(getattr(s, "__self__", None), ModelScorer) else _score_unlearned for s in scorers]
     for score in scorers:
         try:
             parts.append(score(replies, cases))
@@ -135,10 +132,6 @@ def score_with_each(replies: pd.DataFrame, cases: Sequence[ux.Case], scorers: Se
     if not parts:
         raise lacking[0]
     return pd.concat(parts, ignore_index=True)
-
-
-def _score_unlearned(replies: pd.DataFrame, cases: Sequence[ux.Case]) -> pd.DataFrame:
-    return ux.judge_task_replies(replies, cases, ux.Reward())
 
 
 def select_first_scorer(scored: pd.DataFrame, model: str = "") -> pd.DataFrame:
