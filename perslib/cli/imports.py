@@ -39,9 +39,6 @@ def _read_columns(_: click.Context, __: click.Parameter, given: tuple[str, ...])
 )
 @click.option("--language", type=LANGUAGE, help="Language of a table of your own. Default: en.")
 @click.option(
-    "--recipe", metavar="FILE", help="TOML that says where a table's columns stand (data/README.md, 'Recipes')."
-)
-@click.option(
     "--columns",
     callback=_read_columns,
     multiple=True,
@@ -117,12 +114,12 @@ def import_(
       convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
       table           a table whose columns are called as perslib calls them: a row per reply (user, request, response,
                       optionally session, scenario, score, satisfaction, …) or a row per conversation (user,
-                      messages); files of any other form by a recipe of your own
+                      messages)
 
     \b
     perslib import uss SGD.txt --name sgd
     perslib import table mine.csv --columns score=rating,request=prompt,response=reply --scale 1-10
-    perslib import table log.json --recipe mine.toml
+    perslib import any log.json --columns user=meta.person,request=inputs.input
 
     data/README.md lists where each public data set is published, and its licence.
     """
@@ -139,7 +136,7 @@ def import_(
     if len(what) > 2:
         raise click.UsageError(f"give one path at a time, or two with --on; found {' '.join(what)}")
     path = Path(what[-1])
-    kind = what[0] if len(what) == 2 else "table" if how["recipe"] else detect(path)
+    kind = what[0] if len(what) == 2 else detect(path)
     is_guess = kind == ANY and (on or len(what) == 1) and not yes
     scale, dissatisfied = how.pop("scale"), how.pop("dissatisfied")
     if scale:

@@ -34,12 +34,7 @@ MEM_PAL = System(
 READERS = System(
     "readers",
     "data of others: their data sets, and judges of their tools",
-    {
-        "kind of corpus": ("perslib.systems.readers.loaders",),
-        "recipe": ("perslib.systems.readers.loaders",),
-        "judge": ("perslib.systems.readers.aspects",),
-        "function of recipes": ("perslib.systems.readers.loaders.functions",),
-    },
+    {"kind of corpus": ("perslib.systems.readers.loaders",), "judge": ("perslib.systems.readers.aspects",)},
 )
 UXBENCH = System(
     "uxbench",

@@ -23,7 +23,7 @@ from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import check_header, read_each
 from perslib.corpus.files.tables import read_table_rows
 from perslib.corpus.loaders import table
-from perslib.corpus.loaders.recipe import Recipe
+from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.corpus.scale import Scale
 from perslib.corpus.schema import SCHEMA
@@ -153,12 +153,12 @@ def _read(
     own = {"language": recognised.language} | {
         option: _parse(recognised.scales.get(column), column in recognised.turned) for column, option in scales.items()
     }
-    recipe = Recipe(kind=ANY).using(**own).using(**how)
-    reading = recipe.begin(skip_bad)
+    form = Form(kind=ANY).using(**own).using(**how)
+    reading = form.begin(skip_bad)
     bad = {at: (at, value, held) for at, value, held in records if not isinstance(value, Mapping)}
     lines = [bad.get(at, (at, row, row)) if row is None else (at, row, row) for at, row in recognised.rows]
     rows = read_each(lines, reading, None, _check_names, sessions=0)
-    result = read_placed(rows, reading, name, recipe)
+    result = read_placed(rows, reading, name, form)
     result.corpus.meta["taken"] = {"columns": recognised.taken, "notes": [*notes, *recognised.notes]}
     return result
 

@@ -194,6 +194,13 @@ def read_each(
     return results
 
 
+def refuse_second(seen: set[Any], key: Any, place: str, wrong: str) -> None:
+    """Remember the key of a record; raise DataError, with what is wrong, where another one has it."""
+    if key in seen:
+        raise DataError(Problem(place, f"{wrong} {key[-1] if isinstance(key, tuple) else key}"))
+    seen.add(key)
+
+
 @contextmanager
 def naming(place: str) -> Iterator[None]:
     """Turn an unforeseen error into a problem of this place, with what mostly helps; the error itself is its cause."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,12 @@ def open_rows(path: Path, what: str = "a list of rows") -> tuple[list[str], Line
     lines = csv_lines(read_bounded(path), path.name, (), "\t" if suffix == ".tsv" else ",")
     first = next(lines, None)
     return ([], []) if first is None else ([c for c in first[2] if c is not None], chain([first], lines))
+
+
+def refuse_missing(missing: list[str], names: Iterable[str], place: str) -> None:
+    """Raise an error that names the columns that are missing, where there are any."""
+    if missing:
+        raise DataError(Problem(place, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
 
 
 def read_table_rows(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ A row has the columns of your own tables (`perslib.corpus.loaders.table`), whate
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,13 +15,14 @@ import pandas as pd
 
 from perslib.corpus import several_replies as several
 from perslib.corpus.files.reading import ImportResult, Rejected, find_scale, number_in, parse_json
+from perslib.corpus.files.records import Lines, read_each
 from perslib.corpus.files.times import is_time, read_times
 from perslib.corpus.loaders.conversations import Key, Placed, Row, group_rows, say_alone, split_conversations
-from perslib.corpus.loaders.recipe import Recipe
+from perslib.corpus.loaders.form import Form
 from perslib.corpus.scale import FIVE, Scale
 from perslib.corpus.schema import SCHEMA, SESSION, coerce
 from perslib.errors import DataError, Problem
-from perslib.schemas import check, find_unstorable, read_schema
+from perslib.schemas import Schema, check, find_unstorable, read_schema
 
 #: What rates a whole session, and what else is said once for it.
 RATINGS = ("satisfaction", "success")
@@ -33,19 +34,41 @@ FEW = 10
 MANY = 20
 
 
-def read_placed(placed: Placed, reading: ImportResult, name: str, recipe: Recipe) -> ImportResult:
+def read_rows_of(
+    lines: Lines,
+    make_rows: Callable[[dict[str, Any], str], Iterable[dict[str, Any]]],
+    reading: ImportResult,
+    name: str,
+    form: Form,
+    schema: Schema,
+    sessions: int = 1,
+) -> ImportResult:
+    """Read records of which each is a conversation; where it is no session, but a row of one, a bad one spoils it."""
+
+    def make_fit(record: dict[str, Any], place: str) -> list[dict[str, Any]]:
+        rows = [*make_rows(record, place)]
+        for row in rows:
+            refuse_unfit_names(row, place)
+        return rows
+
+    made = read_each(lines, reading, schema, make_fit, sessions)
+    bad = [] if sessions else [None]
+    return read_placed([(at, row) for at, rows in made for row in (bad if rows is None else rows)], reading, name, form)
+
+
+def read_placed(placed: Placed, reading: ImportResult, name: str, form: Form) -> ImportResult:
     """Read rows with the place of each in its file; None for a row that cannot be read, and was rejected."""
     placed = list(placed)
     names = {str(row["session"]) for _, row in placed if row is not None and row.get("session") is not None}
-    placed = list(split_conversations(placed, reading, names, RATINGS, recipe.unanswered))
+    placed = list(split_conversations(placed, reading, names, RATINGS, form.unanswered))
     good = [(place, row) for place, row in placed if row is not None]
     rated = [row for _, row in good]
-    scale = _turn_round(rated, "score", recipe.scale)
+    scale = _turn_round(rated, "score", form.scale)
     reading.session_scale = _turn_round(rated, "satisfaction", reading.session_scale)
     notes = list(_find_scales(reading, rated, scale))
     times, faults = read_times(good, TIMES, reading.dates)
     reading.faults += faults
-    by_session, spoiled, alone = group_rows(placed, reading, names, partial(_check, recipe=recipe))
+    by_session, spoiled, alone = group_rows(placed, reading, names, partial(_check, form=form))
     for key, rows in by_session.items():
         if key in spoiled:
             reading.rejected += [Rejected(p, "another row of the same session is bad", row) for p, row in rows]
@@ -55,15 +78,15 @@ def read_placed(placed: Placed, reading: ImportResult, name: str, recipe: Recipe
         else:
             reading.faults += several.unclear(rows)
     reading.faults += [fault for rows in alone for fault in several.unclear(rows)]
-    reading.faults += _find_mixed_columns((row for rows in by_session.values() for row in rows), recipe)
+    reading.faults += _find_mixed_columns((row for rows in by_session.values() for row in rows), form)
     reading.lost += len(spoiled)
-    replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled}, recipe)
+    replies = _fill(reading, {key: rows for key, rows in by_session.items() if key not in spoiled}, form)
     extras = {"candidates": coerce(pd.DataFrame(replies), "candidates")} if replies else {}
     remarks = [*(f"times: {note}" for note in times), *say_alone(alone), *notes]
-    meta = {"kind": recipe.kind} | ({"said": remarks} if remarks else {})
-    meta |= {"scenarios": list(recipe.scenarios)} if recipe.scenarios else {}
-    nothing = Problem(name, recipe.nothing)
-    return reading.finish(meta, name, recipe.language, nothing, recipe.remedy, extras=extras)
+    meta = {"kind": form.kind} | ({"said": remarks} if remarks else {})
+    meta |= {"scenarios": list(form.scenarios)} if form.scenarios else {}
+    nothing = Problem(name, form.nothing)
+    return reading.finish(meta, name, form.language, nothing, form.remedy, extras=extras)
 
 
 def _turn_round(rows: list[dict[str, Any]], column: str, scale: Scale | None) -> Scale | None:
@@ -108,24 +131,24 @@ def refuse_unfit_names(row: dict[str, Any], place: str) -> None:
         raise DataError(problems)
 
 
-def _check(row: dict[str, Any], place: str, reading: ImportResult, recipe: Recipe) -> list[Problem]:
+def _check(row: dict[str, Any], place: str, reading: ImportResult, form: Form) -> list[Problem]:
     """Return the problems of a row; convert its ratings and profile."""
     if problems := [value for value in row.values() if isinstance(value, Problem)]:
-        return [recipe.explain(problem) for problem in problems]
+        return [form.explain(problem) for problem in problems]
     profile = row.get("profile")
     if isinstance(profile, str) and not any(find_unstorable(profile, place)):
         row["profile"] = parse_json(profile.encode(), f"{place} profile")
         if isinstance(row["profile"], Problem):
             return [row["profile"]]
     problems = check(row, _SCHEMA, place)
-    for column in ("score", "satisfaction", *recipe.ratings):
+    for column in ("score", "satisfaction", *form.ratings):
         if row.get(column) is not None and not any(find_unstorable(row[column], place)):
             row[column] = reading.score(row[column], column, place, whole=False)
             problems += [row[column]] if isinstance(row[column], Problem) else []
     for column in ("success", "chosen"):
         if row.get(column) is not None:
             row[column] = str(row[column]).lower() in ("true", "1")
-    return [recipe.explain(problem) for problem in problems]
+    return [form.explain(problem) for problem in problems]
 
 
 _SCHEMA = read_schema(__file__, "records.schema.toml", "table", moment=is_time)
@@ -147,9 +170,9 @@ def _differing(rows: list[Row]) -> list[Problem]:
     return problems
 
 
-def _find_mixed_columns(rows: Iterator[Row], recipe: Recipe) -> Iterator[Problem]:
+def _find_mixed_columns(rows: Iterator[Row], form: Form) -> Iterator[Problem]:
     """Yield problems of further columns whose cells are of several kinds, which a file of columns cannot hold."""
-    known = {*SCHEMA["turns"], *OF_SESSION, *recipe.of_session, "profile"}
+    known = {*SCHEMA["turns"], *OF_SESSION, *form.of_session, "profile"}
     kinds: dict[str, tuple[str, str]] = {}
     for place, row in rows:
         for column, value in row.items():
@@ -165,14 +188,14 @@ def _find_mixed_columns(rows: Iterator[Row], recipe: Recipe) -> Iterator[Problem
 _KINDS = {str: "a text", int: "a number", float: "a number", bool: "true or false", list: "a list"}
 
 
-def _fill(reading: ImportResult, by_session: dict[Key, list[Row]], recipe: Recipe) -> list[dict[str, Any]]:
+def _fill(reading: ImportResult, by_session: dict[Key, list[Row]], form: Form) -> list[dict[str, Any]]:
     """Fill in the users' profiles, the sessions and the turns; return the replies of turns with several replies."""
     replies: list[dict[str, Any]] = []
-    of_session = (*OF_SESSION, *recipe.of_session)
+    of_session = (*OF_SESSION, *form.of_session)
     counts: Counter[tuple[str, ...]] = Counter()
     for position, (key, rows) in enumerate(by_session.items()):
         where = dict(zip(SESSION, key))
-        if recipe.order == "user":
+        if form.order == "user":
             where["session"], position = str(counts[key[:2]]), counts[key[:1]]
             counts.update([key[:2], key[:1]])
         turns = several.by_turn(row for row in rows if not row[1].get("is_unanswered"))
@@ -193,6 +216,6 @@ def _fill(reading: ImportResult, by_session: dict[Key, list[Row]], recipe: Recip
             first.setdefault("assistant", row.get("candidate"))
         reading.profiles.setdefault(key[0], {})
         reading.sessions.append(
-            {"trailing": (), **where, **first, "position": position if recipe.order != "none" else None}
+            {"trailing": (), **where, **first, "position": position if form.order != "none" else None}
         )
     return replies

@@ -28,9 +28,8 @@ from perslib.corpus import several_replies as several
 from perslib.corpus.corpus import Corpus
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.files.records import naming, read_each
-from perslib.corpus.files.tables import SUFFIXES, open_rows, read_table_rows
-from perslib.corpus.loaders.by_recipe import read_by_recipe
-from perslib.corpus.loaders.recipe import Recipe, find_recipe
+from perslib.corpus.files.tables import SUFFIXES, open_rows, read_table_rows, refuse_missing
+from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_placed, refuse_unfit_names
 from perslib.corpus.scale import Scale
 from perslib.errors import DataError, Problem
@@ -94,15 +93,10 @@ def read(
     session_scale: Scale | None = None,
     evidence: str | None = None,
     dates: str | None = None,
-    recipe: str | None = None,
 ) -> ImportResult:
-    """Read a table of one's own, by the names of its columns or by a recipe; see `perslib import table`."""
+    """Read a table of one's own, by the names of its columns; see `perslib import table`."""
     how = {"language": language, "scale": scale, "session_scale": session_scale, "evidence": evidence, "dates": dates}
-    if recipe:
-        if columns:
-            raise DataError("columns are named in the recipe or by --columns, not by both")
-        return read_by_recipe(find_recipe(recipe).using(**how), path, skip_bad=skip_bad, name=name)
-    own = Recipe().using(**how)
+    own = Form().using(**how)
     reading = own.begin(skip_bad)
     header, lines = open_rows(path)
     if header:
@@ -110,7 +104,7 @@ def read(
     rows = read_each(lines, reading, None, partial(_rename, columns=columns or {}), sessions=0)
     names = dict.fromkeys(column for _, row in rows if row for column in row)
     if names and not header:  # it has the columns that some row has
-        _refuse_missing([own for ours, own in (columns or {}).items() if ours not in names], names, path.name)
+        refuse_missing([own for ours, own in (columns or {}).items() if ours not in names], names, path.name)
     return read_placed(rows, reading, name or path.stem, own)
 
 
@@ -132,7 +126,7 @@ def read_rows(
     left out under `skip_bad` like any other bad row.
     """
     how = {"language": language, "scale": scale, "session_scale": session_scale, "evidence": evidence, "dates": dates}
-    own = Recipe().using(**how)
+    own = Form().using(**how)
     reading = own.begin(skip_bad)
     placed = read_each(_number_rows(rows), reading, None, lambda row, place: _rename(row_of(row), place), sessions=0)
     return read_placed(placed, reading, name, own)
@@ -168,15 +162,9 @@ def from_frame(
     return read_rows(rows, name, language=language, **how).corpus
 
 
-def _refuse_missing(missing: list[str], names: Iterable[str], place: str) -> None:
-    """Raise an error that names the columns that are missing, where there are any."""
-    if missing:
-        raise DataError(Problem(place, f"has no column {', '.join(missing)}"), f"Found: {', '.join(names)}")
-
-
 def _check_columns(columns: Mapping[str, str], fields: Iterable[object], place: str) -> None:
     names = [str(c) for c in fields]
-    _refuse_missing([own for own in columns.values() if own not in names], names, place)
+    refuse_missing([own for own in columns.values() if own not in names], names, place)
     known = {*names, *columns}
     required: tuple[str, ...] = REQUIRED
     if "messages" in known:

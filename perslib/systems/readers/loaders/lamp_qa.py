@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from perslib.corpus.files.reading import ImportResult, parse_json
-from perslib.corpus.files.records import json_items, read_each
+from perslib.corpus.files.records import json_items, read_each, refuse_second
 from perslib.corpus.loaders.conversations import Row
-from perslib.corpus.loaders.recipe import Recipe
+from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_placed
 from perslib.errors import DataError, Problem
 from perslib.schemas import read_schema
@@ -42,9 +42,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "lamp-qa") -> Import
     seen: set[str] = set()
 
     def read_question(record: dict[str, Any], place: str) -> None:
-        if (key := str(record["id"])) in seen:
-            raise DataError(Problem(place, f"is a second question with the id {key}"))
-        seen.add(key)
+        refuse_second(seen, key := str(record["id"]), place, "is a second question with the id")
         placed.extend((place, row) for row in _make_rows(key, record, systems))
 
     read_each(
@@ -56,7 +54,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "lamp-qa") -> Import
     for system, replies in systems.items():
         reading.note(f"questions without a reply of {system}", len(seen - replies.keys()))
         reading.note(f"replies of {system} to other questions, left out", len(replies.keys() - seen))
-    return read_placed(placed, reading, name, Recipe("lamp-qa", scenarios=("posts", "questions"), remedy=REMEDY))
+    return read_placed(placed, reading, name, Form("lamp-qa", scenarios=("posts", "questions"), remedy=REMEDY))
 
 
 def _list_files(path: Path) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import Any
 from perslib.corpus.files.reading import ImportResult, read_json, read_literal
 from perslib.corpus.files.records import csv_lines, read_bounded, read_each
 from perslib.corpus.loaders.conversations import Row
-from perslib.corpus.loaders.recipe import Recipe
+from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_placed
 from perslib.errors import DataError, Problem
 from perslib.schemas import read_schema, show
@@ -67,8 +67,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "personamem-v2") -> 
 
     read_each(csv_lines(read_bounded(file), file.name, COLUMNS), reading, schema, read_question)
     remedy = "Give benchmark.csv, or the folder of the data set."
-    recipe = Recipe("personamem", scenarios=("history", "questions"), remedy=remedy)
-    return read_placed(placed, reading, name, recipe)
+    form = Form("personamem", scenarios=("history", "questions"), remedy=remedy)
+    return read_placed(placed, reading, name, form)
 
 
 def _read_query(text: str, place: str) -> str:

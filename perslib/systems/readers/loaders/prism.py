@@ -16,8 +16,8 @@ from typing import Any
 import pandas as pd
 
 from perslib.corpus.files.reading import ImportResult
-from perslib.corpus.files.records import json_lines, read_bounded, read_each
-from perslib.corpus.loaders.recipe import Recipe
+from perslib.corpus.files.records import json_lines, read_bounded, read_each, refuse_second
+from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_placed
 from perslib.corpus.scale import Scale
 from perslib.errors import DataError, Problem
@@ -76,19 +76,17 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "prism", evidence: s
     reading.note(
         "people of the survey without a conversation, left out", len(people.keys() - {r["user"] for _, r in rows})
     )
-    read_placed(rows, reading, name, Recipe("prism", scale=Scale(1, 100)))
+    read_placed(rows, reading, name, Form("prism", scale=Scale(1, 100)))
     return _complete_sessions(reading, held)
 
 
 def _records(file: Path, reading: ImportResult) -> list[tuple[str, Record]]:
     """Return place and content of each line that is as it should be; of a conversation the first."""
-    schema, seen = read_schema(__file__, "records.schema.toml", f"prism_{file.stem}"), set()
+    schema, seen = read_schema(__file__, "records.schema.toml", f"prism_{file.stem}"), set[str]()
 
     def read(own: Record, place: str) -> Record:
         key = own["conversation_id"] if "conversation_history" in own else place
-        if key in seen:
-            raise DataError(Problem(place, f"is a second conversation with the conversation_id {key}"))
-        seen.add(key)
+        refuse_second(seen, key, place, "is a second conversation with the conversation_id")
         return own
 
     lines, sessions = json_lines(read_bounded(file), file.name), int(file.stem == "conversations")
