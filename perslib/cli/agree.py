@@ -37,7 +37,14 @@ def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tup
     help="Column of people's labels; may be repeated, for an annotator each.",
 )
 @click.option("--judge", "judges", metavar="COLUMN", multiple=True, help="Column of a judge's scores; may be repeated.")
-@click.option("--scale", metavar="LOW-HIGH", help="Scale of the labels, such as 1-10. Default: as the labels are.")
+@click.option(
+    "--scale",
+    metavar="LOW-HIGH",
+    help="Scale of the labels, such as 1-10; 5-1 where 1 is the best. Default: as the labels are.",
+)
+@click.option(
+    "--encoding", help="Encoding of a table of text, such as big5. Default: UTF-8, or the one that alone is plausible."
+)
 @click.option("--time", metavar="COLUMN", help="Column of times or versions, for drift.")
 @click.option(
     "--repeats",

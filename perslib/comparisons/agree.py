@@ -19,10 +19,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm, ttest_1samp
 
-from perslib.comparisons.columns import Columns, Table, read_flat
+from perslib.comparisons.columns import Columns, Table, are_choices, read_choice, read_flat
 from perslib.comparisons.words import (
     ANNOTATORS,
-    CHOICES,
     COMMONEST,
     CONTROLS,
     EPSILON,
@@ -39,7 +38,7 @@ from perslib.comparisons.words import (
     describe_people,
 )
 from perslib.corpus import TURN, Corpus, Scale, read_rows
-from perslib.corpus.any_file.ratings import find_scale_of, read_rating
+from perslib.corpus.any_file.ratings import find_scale_of, read_rating, turn_scale
 from perslib.errors import DataError, NotEnough, Problem, check_names
 from perslib.stats import Resamples, agreement, floats, holm
 from perslib.stats.agreement.for_whom import shrink_users
@@ -57,6 +56,7 @@ def agree(
     scale: str | None = None,
     time: str | None = None,
     repeats: str | None = None,
+    encoding: str | None = None,
 ) -> Agreement:
     """Compare judges with people; the names of columns are recognised where they are not given.
 
@@ -64,8 +64,8 @@ def agree(
     """
     check_names("repeats", [repeats] if repeats else [], ["first", "last"])
     left_out: list[str] = []
-    own = read_flat(verdicts, left_out)
-    people = own if labels is None else read_flat(labels, left_out)
+    own = read_flat(verdicts, left_out, encoding)
+    people = own if labels is None else read_flat(labels, left_out, encoding)
     named = Columns(
         own,
         people,
@@ -78,18 +78,18 @@ def agree(
         repeats,
     )
     given, scales = named.labels(), {}
-    if are_choices := _are_choices(given["label"]):
-        given = given.assign(label=given["label"].map(_read_choice))
+    if is_chosen := are_choices(given["label"]):
+        given = given.assign(label=given["label"].map(read_choice))
         named.notes.append(
             f"labels: choices between two replies, the first as 1; {USER_MEAN} is a habit of side here, and no taste: that would need the replies"
         )
-    scale = scale or ("0-1" if are_choices else find_scale_of(given["label"].tolist())) or "1-5"
+    scale = scale or ("0-1" if is_chosen else named.find_scale()) or "1-5"
     corpus = _make_corpus(given, scale)
     scores = named.scores()
     parts = []
     for judge, part in scores.groupby("judge", sort=False):
-        if are_choices and _are_choices(part["score"]):
-            part = part.assign(score=part["score"].map(_read_choice))
+        if is_chosen and are_choices(part["score"]):
+            part = part.assign(score=part["score"].map(read_choice))
         scales[judge] = find_scale_of(part["score"].tolist())
         parts.append(part.assign(raw=_to_five(part["score"], scales[judge], judge)))
     turns = corpus.turns[[*TURN, "item"]].assign(gold=floats(corpus.gold))
@@ -100,7 +100,7 @@ def agree(
         )
     everything = pd.concat([judged, *_make_controls(turns, judged)], ignore_index=True).dropna(subset=["raw"])
     frame = everything[[*TURN, "judge", "raw"]].assign(backbone=None)
-    is_of_two = scale == "0-1" and set(corpus.gold.dropna()) <= {1, 5}
+    is_of_two = scale in ("0-1", "1-0") and set(corpus.gold.dropna()) <= {1, 5}
     parts_by_metric = [(frame, [metric for metric in METRICS if metric not in OF_TWO])]
     if is_of_two:
         cut = frame.assign(raw=np.where(frame["raw"] >= 3, 5.0, 1.0))
@@ -121,33 +121,20 @@ def agree(
 # -- numbers -------------------------------------------------------------------------------------------------------
 
 
-def _are_choices(values: pd.Series) -> bool:
-    """Return whether values choose between two replies: A, B or tie."""
-    held = {_word(value) for value in values.dropna()}
-    return len(held) > 1 and held <= {*CHOICES}
-
-
-def _read_choice(value: Any) -> float:
-    return CHOICES[_word(value)]
-
-
-def _word(value: Any) -> str:
-    return " ".join(str(value).lower().replace("_", " ").split())
-
-
 def _parse(scale: str) -> Scale:
     return Scale.parse("0-1" if scale == "-1-1" else scale)
 
 
 def _make_corpus(given: pd.DataFrame, scale: str) -> Corpus:
     """Return the labels as a corpus: an item is a conversation of its own, on which judges and people are compared."""
+    words = turn_scale(scale) if _parse(scale).is_turned else scale
     rows = [
         {
             "user": row.user,
             "session": str(row.item),
             "request": "–",
             "response": "–",
-            "score": read_rating(row.label, scale),
+            "score": read_rating(row.label, words),
             "item": str(row.item),
         }
         for row in given.itertuples()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus.any_file.fields import Field, choose_field, find_people
-from perslib.corpus.any_file.find_score import NAMES
-from perslib.corpus.any_file.ratings import find_scale_of
+from perslib.corpus.any_file.find_score import NAMES, is_best_low
+from perslib.corpus.any_file.ratings import find_codes, find_scale_of, is_missing, number_of, turn_scale
 from perslib.corpus.any_file.records_of import read_records
 from perslib.corpus.any_file.shapes import WORDS, flatten_record, words_of
 from perslib.corpus.files.reading import number_in
@@ -26,11 +26,11 @@ Table: TypeAlias = pd.DataFrame | str | Path | Sequence[Mapping[str, Any]]
 UNREAD = 0.05
 
 
-def read_flat(table: Table, notes: list[str]) -> pd.DataFrame:
+def read_flat(table: Table, notes: list[str], encoding: str | None = None) -> pd.DataFrame:
     """Return a table as a frame of flat fields: a file of any form, a frame, or a list of objects; `notes` take what was left out."""
     name = str(table) if isinstance(table, str | Path) else "the table"
     if isinstance(table, str | Path):
-        read = [(place, value) for place, value, _ in read_records(Path(table))[0]]
+        read = [(place, value) for place, value, _ in read_records(Path(table), encoding)[0]]
     else:
         objects = read_table_rows(table) if isinstance(table, pd.DataFrame) else table
         read = [(f"row {number}", value) for number, value in enumerate(objects, 1)]
@@ -68,40 +68,14 @@ ITEM_NAMES = [
     "index",
     "uid",
 ]
-_OF_PEOPLE = {
-    "human",
-    "annotator",
-    "rater",
-    "user",
-    "gold",
-    "people",
-    "person",
-    "manual",
-    "expert",
-    "label",
-    "truth",
-    "labeler",
-    "participant",
+_OF_PEOPLE = {*WORDS["about"]["people"], "label", "labeler"}
+_OF_JUDGES = {*WORDS["about"]["machines"], "evaluator", "scores"}
+#: Labels that are choices between two replies, on 0 to 1.
+CHOICES = {
+    word.replace("_", " "): number
+    for side, number in (("tie", 0.5), ("b", 0.0), ("a", 1.0))
+    for word in WORDS["pairs"][side]
 }
-_OF_JUDGES = {
-    "judge",
-    "llm",
-    "gpt",
-    "model",
-    "auto",
-    "predicted",
-    "prediction",
-    "metric",
-    "evaluator",
-    "claude",
-    "gemini",
-    "qwen",
-    "ai",
-    "bot",
-    "automatic",
-    "scores",
-}
-
 #: What numbers are called that are no result: places and draws.
 _NO_RESULT = {"id", "epoch", "seed", "index", "turn", "version", "tokens", "time", "latency", "threshold", "row"}
 
@@ -177,7 +151,7 @@ class Columns:
         rated = [
             one
             for one in self._people.values()
-            if one.scale is not None
+            if (one.scale is not None or are_choices(one.values))
             and one.path not in (self.item, self.user, self.time, self._names_judge, *self.judges)
         ]
         of_people = [one for one in rated if _OF_PEOPLE & set(one.words)] or (
@@ -192,6 +166,15 @@ class Columns:
             )
         return label.path
 
+    def find_scale(self) -> str | None:
+        """Return the scale of the labels, as `--scale` takes it: the other way round where the lowest number is the best."""
+        columns = self._wide or [self._label]
+        scale = find_scale_of([value for column in columns for value in self.people[column].dropna()])
+        if any(is_best_low(self._people[column], scale) for column in columns):
+            self.notes.append(f"scale: in {columns[0]} the lowest number is the best, so labels are turned round")
+            return turn_scale(scale)
+        return scale
+
     def labels(self) -> pd.DataFrame:
         """Return item, user and label, a row a label."""
         frame = self.people.assign(item=self._items(self.people))
@@ -201,8 +184,12 @@ class Columns:
             long = frame.assign(
                 label=frame[self._label], user=frame[self.user].astype(str) if self.user else "everybody"
             )
+        codes = find_codes(long["label"].dropna().tolist())
+        is_code = long["label"].map(number_of).isin(codes) if codes else long["label"].isna()
+        long["label"] = long["label"].mask(is_code | long["label"].map(is_missing).astype(bool))
         if missing := int(long["label"].isna().sum()):
-            self.notes.append(f"left out: {missing:,} of {len(long):,} rows have no label")
+            shown = f" (or one of {', '.join(f'{code:g}' for code in sorted(codes))})" if codes else ""
+            self.notes.append(f"left out: {missing:,} of {len(long):,} rows have no label{shown}")
         return self._keep_first(long[["item", "user", "label"]].dropna(), ["item", "user"], "label")
 
     def _keep_first(self, long: pd.DataFrame, keys: list[str], value: str) -> pd.DataFrame:
@@ -262,11 +249,27 @@ class Columns:
         return frame[self.item].astype(str) if self.item else pd.Series(np.arange(len(frame)), frame.index).astype(str)
 
 
+def are_choices(values: Iterable[Any]) -> bool:
+    """Return whether values choose between two replies: A, B or tie, but not 1 or 2."""
+    held = {_fold(value) for value in values if not is_missing(value)}
+    sides = {word for word in held if CHOICES.get(word, 0.5) != 0.5}
+    return len(held) > 1 and held <= {*CHOICES} and not sides <= {*"12"}
+
+
+def read_choice(value: Any) -> float:
+    """Return a choice between two replies as a number: 1 for the first, 0 for the second."""
+    return CHOICES[_fold(value)]
+
+
+def _fold(value: Any) -> str:
+    return " ".join(str(value).lower().replace("_", " ").split())
+
+
 def is_result(one: Field) -> bool:
     """Return whether a field is a result: a rating, true or false, or a number that is neither a place nor a draw."""
     if one.is_conversation or _NO_RESULT & set(one.words[-1:]) or "metadata" in one.words:
         return False
-    return find_scale_of(one.values) is not None
+    return find_scale_of(one.values) is not None or are_choices(one.values)
 
 
 def is_measured(one: Field) -> bool:

@@ -18,19 +18,6 @@ CONTROLS = (USER_MEAN, COMMONEST)
 METRICS = ("pearson", "spearman", "wc_pearson", "accuracy", "kappa", "qwk", "auc", "mae")
 #: Of labels of two kinds; and where a probability is cut to be one of them.
 OF_TWO, OF_CUT = ("kappa", "auc"), ("accuracy", "kappa")
-#: Labels that are choices between two replies, on 0 to 1.
-CHOICES = {
-    "a": 1.0,
-    "b": 0.0,
-    "left": 1.0,
-    "right": 0.0,
-    "first": 1.0,
-    "second": 0.0,
-    "model a": 1.0,
-    "model b": 0.0,
-    "tie": 0.5,
-    "both": 0.5,
-}
 #: What a judge may be worse by than an annotator and stand in for one; annotators that the test takes, and items of each.
 EPSILON, ANNOTATORS, ITEMS = 0.15, 3, 20
 #: From this share of users on for whom their own mean is closer, a judge is to be used with care.

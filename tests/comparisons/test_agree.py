@@ -264,6 +264,40 @@ def test_choices_are_read_and_the_control_is_a_habit_of_side():
     table = pd.DataFrame(
         {"item": range(200), "user": np.arange(200) % 20, "human": draw.choice(["A", "B", "tie"], 200)}
     )
-    result = agree(table.assign(gpt=table["human"].str.lower()), judges=["gpt"], label="human")
+    result = agree(table.assign(gpt=table["human"].str.lower()))
     assert result.table.set_index("judge").loc["gpt", "pearson"] == pytest.approx(1)
     assert any("habit of side" in note for note in result.notes)
+
+
+def agree_on(**labels):
+    """The judge `gpt`, right but for its noise, beside labels that stand for the same thing from 1 (bad) to 5."""
+    (name, write), *_ = labels.items()
+    good = make_labels(users=12)["human_rating"].to_numpy()
+    table = pd.DataFrame({"item": range(len(good)), "user": np.arange(len(good)) % 12, "gpt": good})
+    return agree(table.assign(**{name.replace("_is_", " = "): [write(value) for value in good]}))
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "left_out"),
+    [
+        ("human_rating", int, 0),
+        ("human_rating (1_is_best)", lambda value: 6 - value, 0),
+        ("human_rating (1_is_bad, 5_is_good)", int, 0),
+        ("human_rating", lambda value: -99 if value == 3 else value, None),
+        ("human_rating", lambda value: "N/A" if value == 3 else value, None),
+        ("human_rating", lambda value: f"{6 - value} (best)" if value == 5 else str(6 - value), 0),
+    ],
+)
+def test_labels_are_read_as_an_import_reads_them(name, write, left_out):
+    found = agree_on(**{name: write})
+    assert found.table.set_index("judge").loc["gpt", "pearson"] == pytest.approx(1)
+    assert any("have no label" in note for note in found.notes) == (left_out is None)
+
+
+@pytest.mark.parametrize("name", ["Note", "human_dissatisfaction"])
+def test_labels_whose_direction_nothing_says_are_asked_about(name):
+    with pytest.raises(DataError, match=r"nothing says which end is the best\n.*--scale 5-1"):
+        agree_on(**{name: lambda value: 6 - value})
+    table = pd.DataFrame({"item": range(60), "user": np.arange(60) % 12, "gpt": np.arange(60) % 5 + 1})
+    turned = agree(table.assign(**{name: 6 - table["gpt"]}), label=name, scale="5-1")
+    assert turned.table.set_index("judge").loc["gpt", "pearson"] == pytest.approx(1)

@@ -132,27 +132,24 @@ def say_cells(it: Search, chosen: Field, column: str) -> None:
     if empty:
         cells = ", ".join(f"{cell!r} ({times:,})" for cell, times in empty.most_common(5))
         it.note(f"ratings: {empty.total():,} cells of {chosen.path} hold none: {cells}")
-    scale = it.scales[column]
-    if turned := is_turned(chosen.path, [*chosen.kinds], scale or "1-5"):
+    if column not in it.recognised.asked_scales and is_best_low(chosen, it.scales[column]):
         it.recognised.turned.add(column)
-        low, high = split_scale(scale)
-        if (
-            high < 5
-            and column not in it.recognised.asked_scales
-            and find_named_scale(chosen.path, [chosen.path]) is None
-        ):
-            wrong = f"has nothing above {high:g}, of which {low:g} is the best, and nothing says where its scale ends"
-            raise DataError(Problem(chosen.path, wrong), "Say so: --scale 5-1, where 5 is the worst.")
-        it.note(f"scale: in {chosen.path} {low:g} is the best, so ratings are turned round")
-    elif (
-        turned is None
-        and column not in it.recognised.asked_scales
-        and (scale == "1-2" or chosen.name in _GRADES or {*WORDS["against"]["words"]} & {*chosen.words})
-    ):
+        it.note(f"scale: in {chosen.path} the lowest number is the best, so ratings are turned round")
+
+
+def is_best_low(one: Field, scale: str | None) -> bool:
+    """Return whether the lowest number of a rating is the best; DataError where it may be, and nothing says which end is."""
+    turned = is_turned(one.path, [*one.kinds], scale or "1-5")
+    low, high = split_scale(scale)
+    if turned and high < 5 and find_named_scale(one.path, [one.path]) is None:
+        wrong = f"has nothing above {high:g}, of which {low:g} is the best, and nothing says where its scale ends"
+        raise DataError(Problem(one.path, wrong), "Say so: --scale 5-1, where 5 is the worst.")
+    if turned is None and (scale == "1-2" or one.name in _GRADES or {*WORDS["against"]["words"]} & {*one.words}):
         raise DataError(
-            Problem(chosen.path, f"is on {scale}, and nothing says which end is the best"),
+            Problem(one.path, f"is on {scale}, and nothing says which end is the best"),
             f"Say which: --scale {spell_scale(scale)}, or --scale {turn_scale(scale)} where the lowest number is the best.",
         )
+    return bool(turned)
 
 
 def _is_annotators(path: str) -> bool:
