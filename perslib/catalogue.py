@@ -39,6 +39,7 @@ MESSAGES: dict[str, dict[int, str]] = {
     "mark": {0: ""},
     "say": {0: ""},
     "answer": {0: ""},
+    "choose": {1: "above", 2: "below", 3: "open", 4: "unknown"},
     "NotEnough": {0: ""},
     "FewTrainUsers": {0: ""},
     "Unfit": {0: ""},

@@ -42,7 +42,7 @@ from perslib.corpus.any_file.ratings import find_scale_of, read_rating, turn_sca
 from perslib.errors import DataError, NotEnough, Problem, check_names
 from perslib.stats import Resamples, agreement, floats, holm
 from perslib.stats.agreement.for_whom import shrink_users
-from perslib.stats.resample.leave_one_out import name_bounds
+from perslib.stats.resample.leave_one_out import name_bounds, p_of_correlation
 
 
 def agree(
@@ -195,18 +195,12 @@ def _lay_out(measured: pd.DataFrame, everything: pd.DataFrame) -> pd.DataFrame:
         rows.append(row)
     table = pd.DataFrame(rows)
     is_judge = ~table["judge"].isin((*CONTROLS, PEOPLE))
-    table["wc_pearson_p"] = [find_p(*row) for row in table[name_bounds("wc_pearson")].to_numpy(float)]
+    table["wc_pearson_p"] = p_of_correlation(*table[name_bounds("wc_pearson")].to_numpy(float).T)
     for name in ("gain_p", "wc_pearson_p"):
         table[f"{name}_holm"] = np.nan
         table.loc[is_judge, f"{name}_holm"] = holm(table.loc[is_judge, name].to_numpy(float))
     order = table.assign(kind=~is_judge).sort_values(["kind", "pearson"], ascending=[True, False], kind="stable")
     return order.drop(columns="kind").reset_index(drop=True)
-
-
-def find_p(value: float, low: float, high: float) -> float:
-    """Return the two-sided p of a correlation of zero, by its 95 % interval on Fisher's scale."""
-    z, first, last = np.arctanh(np.clip([value, low, high], -0.999, 0.999))
-    return float(2 * norm.sf(abs(z) / ((last - first) / (2 * norm.ppf(0.975))))) if last > first else np.nan
 
 
 def _measure_users(theirs: pd.DataFrame, everything: pd.DataFrame) -> dict[str, float]:

@@ -24,9 +24,13 @@ from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_replies, spl
 from perslib.llm import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
+from perslib.report.show.claims import Estimate, choose
+from perslib.report.show.tables import format_number
+from perslib.report.show.words import name_of
 from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.studies.verification import CONTROLS, SHOWN_METRICS
 from perslib.studies.whose_memory import compare_owners, judge_with_memories_of
+from perslib.text import join
 
 #: Rules for equal scores in a block: the published one, and those that use no position. `random` is compared with them.
 TIE_RULES: tuple[stats.Ties, ...] = ("turn_index", "min", "max", "mid", "expected")
@@ -213,6 +217,19 @@ def cross_calibrate(lesson: pd.DataFrame, user_histories: pd.DataFrame) -> pd.Da
             stats.fit_ordinal(lesson[~in_fold], user_histories, score="real").transform(lesson[in_fold], user_histories)
         )
     return pd.concat(parts, ignore_index=True)
+
+
+def describe_best_way(best: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the wording and the numbers of a row of `compare_best_ways`."""
+    gain = Estimate.of(best, "gain").between(best["value"], best["blind"])
+    numbers = {"value": format_number(best["value"]), "blind": format_number(best["blind"]), "gain": gain}
+    return choose(
+        gain,
+        open="{metric}: {value} with reading ({judges}), {blind} without, both with the calibration that is best on the other half of the "
+        "users; difference {gain}.",
+        unknown="{metric}: {value} with reading ({judges}), {blind} without, both with the calibration that is best on the other half of "
+        "the users; the difference has no interval.",
+    ), numbers | {"metric": name_of(best["metric"]), "judges": join(map(name_of, best["judges"]))}
 
 
 def compare_best_ways(

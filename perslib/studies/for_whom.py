@@ -79,6 +79,7 @@ def describe_for_whom(compared: pd.DataFrame) -> dict[str, Any]:
     own = compared[compared["judge"] == compared["judge"].iloc[-1]].set_index("calibration")
     given = own.loc[GIVEN]
     numbers = ("ece", "ece_chance", "user_ece", "user_ece_chance")
+    chances = own["users_worse_chance"].map("{:.0%}".format)
     shares = 100 * own[name_bounds("users_worse")]
     percents: dict[Any, Any] = {name: show_estimate(row, "users_worse", 1) for name, row in shares.iterrows()}
     return {
@@ -86,5 +87,7 @@ def describe_for_whom(compared: pd.DataFrame) -> dict[str, Any]:
         "users": int(given["users"]),
         **{name: format_number(given[name]) for name in numbers},
         "worse": percents[GIVEN],
+        "worse_chance": chances[GIVEN],
         "after": percents.get(TILTED),
+        "after_chance": chances.get(TILTED),
     }

@@ -19,6 +19,7 @@ import pandas as pd
 from perslib import stats
 from perslib.errors import PerslibError
 from perslib.stats import Floats, estimate
+from perslib.text import translate
 
 #: Judges without knowledge or with a bias. An honest method must stay valid with them.
 SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "partial to the worst"
@@ -224,6 +225,16 @@ def find_sufficient(measured: pd.DataFrame, method: str) -> int | None:
     rows = measured[measured["method"] == method].sort_values("labelled")
     enough = rows["best_low"].ge(0.9)[::-1].cummin()[::-1]
     return int(rows["labelled"][enough].min()) if enough.any() else None
+
+
+def describe_coverage(held: pd.DataFrame) -> str:
+    """Return a sentence on how often intervals contain the truth, beside the nominal level: over all budgets, and at the worst."""
+    worst = held.loc[held["holds_truth"].idxmin()]
+    if worst["holds_truth_high"] >= stats.LEVEL - 0.005 and held["holds_truth"].max() >= stats.LEVEL:
+        return translate("This matches the nominal level of 95 %, as far as so many users show.")
+    if stats.LEVEL - worst["holds_truth"] > 0.05:
+        return translate("At its lowest this is **below 95 %**: so few users show too little of how users differ.")
+    return translate("This is slightly below 95 %, as usual for intervals from few users.")
 
 
 # -- one row per judge and method --------------------------------------------------------------------------

@@ -29,9 +29,12 @@ from perslib.llm import Backbone
 from perslib.memory import UserMemory
 from perslib.memory.base import turns_by_id
 from perslib.prompts import read_phrases
+from perslib.report.show.claims import Estimate, show_share
+from perslib.report.show.words import name_of
 from perslib.stats import SEED, Resamples, cohen_under, estimate, ratio, reason_pairs, to_scale
 from perslib.stats.agreement.gold import JudgeKey, of_judges, with_gold
 from perslib.stats.agreement.reasons import order_reasons
+from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.studies.grounding import HABIT, Grounding, Grounds
 from perslib.text import LANGUAGES
 
@@ -286,6 +289,27 @@ def find_best_control(compared: pd.DataFrame) -> pd.DataFrame:
     blind = compared[(compared["named_by"] != ITSELF) & compared["accuracy"].notna()]
     best = blind.sort_values("accuracy", kind="stable").drop_duplicates("judge", keep="last")
     return best.sort_index().set_index("judge")
+
+
+def describe_reasons(row: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the numbers of a sentence on one judge's reasons beside its best control: `row` is of `find_best_control`.
+
+    Keys: judge, control, low (dissatisfied turns with a reason), missed (of these the judge is satisfied with), turns (both are
+    dissatisfied), right and by_control (as shares), apart (their difference in points, with its interval).
+    """
+    low, turns, right, by_control = int(row["low"]), int(row["turns"]), row["accuracy"] + row["gain"], row["accuracy"]
+    gain, low_end, high_end = (100 * row[name] for name in name_bounds("gain"))
+    points = Estimate(gain, low_end, high_end, digits=0)
+    return {
+        "judge": name_of(row["judge"]),
+        "control": name_of(row["named_by"]),
+        "low": low,
+        "missed": low - turns,
+        "turns": turns,
+        "right": show_share(right * turns, turns),
+        "by_control": show_share(by_control * turns, turns),
+        "apart": points.between(100 * right, 100 * by_control),
+    }
 
 
 def measure_bias(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:

@@ -18,7 +18,9 @@ from perslib import replay
 from perslib.corpus import BLOCK, TURN, Corpus, coerce
 from perslib.errors import DataError, NotEnough, PerslibError, Problem, UnknownName
 from perslib.judge import Judge
+from perslib.judge.answering import Guarded
 from perslib.judge.memory_records import Memories, collect_memories
+from perslib.judge.registry import GUARDED
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope, split_names
 from perslib.llm import Backbone
 from perslib.llm.answerers.choice import is_dry_run
@@ -204,6 +206,11 @@ def add_recorded_again(run: Replay) -> pd.DataFrame:
 def select_replies(verdicts: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFrame:
     """Return the verdicts on these candidates' replies to these turns."""
     return verdicts.merge(replies[["candidate", *TURN]], on=["candidate", *TURN])
+
+
+def find_ranking_judge(judge: Judge, unanswered: replay.Unanswered) -> Judge:
+    """Return the judge as it ranks: with a guard where replies that do not answer count as the lowest."""
+    return Guarded(judge) if unanswered == "lowest" and not judge.name.startswith(GUARDED) else judge
 
 
 def judge_replies(

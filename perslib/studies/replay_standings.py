@@ -14,6 +14,7 @@ from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, compare_candidate_scores, summarize_candidates, summarize_rank_sets
 from perslib.replay.candidates import family_of
 from perslib.replay.score_arrays import SCORE
+from perslib.report.show.claims import Estimate
 from perslib.report.show.words import name_of
 from perslib.studies.replay import Replay, select_replies
 
@@ -84,8 +85,7 @@ def measure_lead(verdicts: pd.DataFrame, ranked: pd.DataFrame) -> dict[str, Any]
         return None
     first, second = ranked["candidate"].iloc[:2]
     (row,) = compare_candidate_scores(verdicts[verdicts["candidate"].isin([first, second])], second).to_dict("records")
-    lead = [row[f"user_mean_delta{end}"] for end in ("", "_low", "_high")]
-    return {"first": first, "second": second, "lead": lead, "is_sure": bool(lead[1] > 0)}
+    return {"first": first, "second": second, "lead": Estimate.of(row, "user_mean_delta", digits=2)}
 
 
 @dataclass(frozen=True)

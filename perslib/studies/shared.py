@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import FewTrainUsers
@@ -16,10 +15,12 @@ from perslib.judge.evaluate import fit_judge, select_blocks
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope
 from perslib.llm import Cache
 from perslib.registry import Registry
+from perslib.report.show.claims import Estimate, Side, list_on_side
 from perslib.report.show.tables import show_estimate
 from perslib.report.show.words import name_of
-from perslib.stats import FEWEST_USERS, LEVEL, SEED, holm
+from perslib.stats import FEWEST_USERS, SEED, holm
 from perslib.stats.agreement.metrics import FEWEST_OF_CLASSES
+from perslib.stats.resample.leave_one_out import name_bounds, p_of_correlation
 from perslib.text import as_paragraph, join, plural, translate
 
 #: What systems find in how a judge scores: functions with the parameters of `describe_judge` that return sentences, or "".
@@ -58,6 +59,8 @@ def describe_controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[st
     rows = agreed[(agreed["metric"] == "pearson") & agreed["value"].notna()]
     of_controls = rows[rows["judge"].isin(names)]
     within = agreed[(agreed["metric"] == "wb_pearson") & agreed["value"].notna()].sort_values("value")
+    known = within[within["value_low"].notna()]
+    sure = _keep_sure(known, "above")
     for best in (rows if of_controls.empty else of_controls).sort_values("value").tail(1).to_dict("records"):
         yield translate(
             "On {replies:,} replies of {users:,} users, no control has scores that differ; the highest r is {r} ({judge})."
@@ -69,24 +72,53 @@ def describe_controls(agreed: pd.DataFrame, names: Sequence[str]) -> Iterator[st
             judge=name_of(best["judge"]),
         )
     if not of_controls.empty:
-        better = rows[rows["gain_low"].gt(0)]["judge"].unique()
-        yield translate(
-            "Judges whose gain over the best control in r has an interval above zero: **{judges}**.",
-            judges=join(map(name_of, better)) or translate("none"),
-        )
+        yield _describe_gains(rows)
     if within.empty:
         yield translate(
             "Within blocks (one user, one scenario) no correlation is defined, or it would rest on fewer than {least} "
             "replies.",
             least=FEWEST_REPLIES,
         )
-    for best in within.tail(1).to_dict("records"):
+    elif known.empty:
+        yield translate("Within blocks no correlation has an interval, so none is known to be beyond chance.")
+    elif sure.empty:
         yield translate(
-            "The highest within-block r is that of {judge}: r = {r}, on {replies:,} replies with another in their block.",
+            "Within blocks no judge agrees beyond chance, after Holm's correction over the {n} shown.", n=len(known)
+        )
+    for best in sure.tail(1).to_dict("records"):
+        yield translate(
+            "Within blocks, of those that agree beyond chance {judge} is highest: r = {r}, on {replies:,} replies with another in their "
+            "block.",
             judge=name_of(best["judge"]),
             r=show_estimate(best),
             replies=best["turns"],
         )
+
+
+@as_paragraph
+def describe_asked(agreed: pd.DataFrame, backbone: str) -> Iterator[str]:
+    """Yield sentences on how far the judges that asked a model agree with people, and on what they gain over controls."""
+    rows = agreed[(agreed["metric"] == "pearson") & (agreed["score"] == "real") & (agreed["backbone"] == backbone)]
+    rows = rows[rows["value"].notna()].sort_values("value", ascending=False)
+    if len(rows):
+        each = (f"*{name_of(row['judge'])}* {show_estimate(row, digits=2)}" for row in rows.to_dict("records"))
+        yield translate(
+            "Asked {model}, on {replies:,} replies, r: {judges}.",
+            model=backbone,
+            replies=rows["turns"].max(),
+            judges=join(each),
+        )
+        yield _describe_gains(rows)
+
+
+def _describe_gains(rows: pd.DataFrame) -> str:
+    """Return a sentence on the judges whose gain in r over the best control is beyond chance."""
+    return translate(
+        "No gain over a control has an interval here."
+        if rows["gain_low"].isna().all()
+        else "Judges whose gain in r over the best control is above zero, after Holm's correction: **{judges}**.",
+        judges=list_on_side(rows, "above", "gain"),
+    )
 
 
 def drop_repeated_judges(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataFrame:
@@ -101,6 +133,13 @@ def drop_repeated_judges(agreed: pd.DataFrame, blind: Sequence[str]) -> pd.DataF
     return agreed.merge(rows.loc[~repeated, keys], on=keys)
 
 
+def _keep_sure(rows: pd.DataFrame, side: Side) -> pd.DataFrame:
+    """Return the rows whose correlation is on this side of zero, corrected for how many there are."""
+    corrected = holm(p_of_correlation(*rows[name_bounds("value")].to_numpy(float).T))
+    sides = [Estimate.of({**row, "value_p": p}).side for row, p in zip(rows.to_dict("records"), corrected)]
+    return rows[np.array(sides, dtype=object) == side]
+
+
 def describe_below_zero(agreed: pd.DataFrame) -> str | None:
     """Return a sentence on judges whose correlation with people lies below zero by more than chance, or None.
 
@@ -108,10 +147,7 @@ def describe_below_zero(agreed: pd.DataFrame) -> str | None:
     skill some have an interval below zero, so p is corrected (Holm) over all that are shown.
     """
     shown = agreed[(agreed["metric"] == "pearson") & agreed["value_high"].notna()]
-    value, low, high = np.arctanh(shown[["value", "value_low", "value_high"]].to_numpy(float).clip(-0.9999, 0.9999)).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * norm.sf(np.abs(value) / (high - low) * 2 * norm.ppf((1 + LEVEL) / 2))
-    under = shown[(value < 0) & (holm(p) < 1 - LEVEL)]
+    under = _keep_sure(shown, "below")
     if under.empty:
         return None
     descriptions = [

@@ -39,6 +39,7 @@ from perslib.llm import Backbone
 from perslib.llm.event_loop import compute
 from perslib.memory import Structured
 from perslib.paths import read_csv
+from perslib.report.show.claims import Estimate, choose
 from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import (
     Resamples,
@@ -261,13 +262,15 @@ def cut_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corp
 
 
 def compare_to_aims(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """Return the agreement of the learned judge, compared with its aims and with the best control.
+    """Return the agreement of the learned judge, compared with the best control, and on PersTurnBench with its aims.
 
-    Columns: those of `agreement` and aim, reached (by the estimate), surely (by the whole interval).
+    Columns: those of `agreement`; there also aim, reached (by the estimate), surely (by the whole interval).
     """
     agreed = compare_judges(verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]])
     learned = agreed[agreed["judge"] == LearnedJudge.name].merge(AIMS, on=["metric", "score"])
     learned = learned.rename(columns={"score": "calibration"})
+    if corpus.meta.get("kind") != "persturnbench":
+        return learned.drop(columns="aim")
     return learned.assign(reached=learned["value"] >= learned["aim"], surely=learned["value_low"] >= learned["aim"])
 
 
@@ -297,7 +300,22 @@ def describe_knowledge(steps: pd.DataFrame) -> dict[str, Any]:
     text = steps[steps["judge"] == LearnedJudge.name].set_index("metric")
     facts: dict[str, Any] = {str(metric): show_estimate(row, "added") for metric, row in text.iterrows()}
     facts |= {f"step{place}": format_number(wide["value"].get(name, np.nan)) for place, name in enumerate(KNOWLEDGE)}
-    return facts | {"is_sure": bool(text["added_low"].get("pearson", np.nan) > 0)}
+    nothing = dict.fromkeys(name_bounds("added"), np.nan)
+    texts = Estimate.of(text.loc["pearson"] if "pearson" in text.index else nothing, "added")
+    return facts | {"texts": texts}
+
+
+def phrase_knowledge(texts: Estimate) -> str:
+    """Return the wording of what texts add, for the numbers of `describe_knowledge`."""
+    return choose(
+        texts,
+        above="**Reading the texts adds {texts} to r**, which is then {step3}; the user's mean alone gives {step0}, with turn and assistant "
+        "{step1}. Within blocks texts add {wb_pearson}.",
+        open="Nothing shows that texts add to r = {step2}, which the judge reaches without them: with texts it is {step3}, a difference of "
+        "{texts}; within blocks of {wb_pearson}. The user's mean alone gives {step0}.",
+        unknown="The judge reaches r = {step3} with texts, {step2} without; the user's mean alone gives {step0}. With so few users, or scores "
+        "that do not differ, the difference has no interval.",
+    )
 
 
 def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:

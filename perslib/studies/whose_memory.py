@@ -2,6 +2,7 @@
 
     judged = judge_without_model(corpus)
     compare_sizes(judged, corpus)           nothing, the level, statements, the nearest turns, all of the history
+    trace_ladder(judged, corpus)            what the user's level adds, and what the user's tastes add beyond it
     compare_owners(judged.owners, corpus)   the user's own evidence against that of others
 
 `judge_with_memories_of` compares owners for any judge, those that ask a model included.
@@ -26,15 +27,17 @@ from perslib.llm import Backbone
 from perslib.memory import turns_by_id
 from perslib.memory.base import RecordingSystem
 from perslib.memory.borrowed import Whose
+from perslib.report.show.claims import Estimate, choose
+from perslib.report.show.tables import format_number, show_estimate
 from perslib.stats import agreement
 from perslib.stats.resample.leave_one_out import name_bounds
 
 OWN = "own"
 OTHERS: tuple[Whose, ...] = get_args(Whose)
 METRICS = ("pearson", "wb_pearson")
-NOTHING, NEAREST, ALL = "nothing", "nearest turns", "all of the history"
+NOTHING, LEVEL, NEAREST, ALL = "nothing", "level", "nearest turns", "all of the history"
 #: Numbers of statements beside the level, by what the memory is called then.
-STATEMENTS = {"level": 0, "1 statement": 1, "3 statements": 3, "5 statements": 5, "all statements": 60}
+STATEMENTS = {LEVEL: 0, "1 statement": 1, "3 statements": 3, "5 statements": 5, "all statements": 60}
 #: Judged replies, if nothing else is said.
 REPLIES = 600
 
@@ -135,7 +138,7 @@ def compare_owners(verdicts: pd.DataFrame, corpus: Corpus, metrics: Sequence[str
     """Compare a judge with its user's own memory and with those of others, over users.
 
     Columns: whose, metric, value, value_low, value_high, less (own less this one's, on the same replies), less_low,
-    less_high, less_p, turns, users. A judge is personal by `less` of the nearest other's.
+    less_high, less_p, turns, users. What the nearest other lacks is mostly the user's level: `trace_ladder` has what tastes add.
     """
     owners = [owner for owner in dict.fromkeys(verdicts["judge"]) if owner != OWN]
     measured = partial(agreement, corpus=corpus, metrics=metrics)
@@ -151,23 +154,69 @@ def compare_owners(verdicts: pd.DataFrame, corpus: Corpus, metrics: Sequence[str
     return values[columns].merge(of_others, how="left", on=["whose", "metric"])
 
 
-def describe_memories(sizes: pd.DataFrame, owners: pd.DataFrame) -> dict[str, Any]:
-    """Return the numbers of the sentences on both tables, all of Pearson's r.
+def describe_own_history(owned: pd.DataFrame) -> tuple[str, dict[str, Any]]:
+    """Return the wording and the numbers of what the user's own history is worth beside the nearest other's and a panel."""
+    rows = owned[owned["metric"] == "pearson"].set_index("whose")
+    own, nearest, panel = (rows.loc[name, "value"] for name in ("own", "nearest", "panel"))
+    less = Estimate.of(rows.loc["nearest"], "less").between(own, nearest)
+    numbers = {
+        "own": format_number(own),
+        "nearest": format_number(nearest),
+        "panel": format_number(panel),
+        "less": less,
+    }
+    return choose(
+        less,
+        open="With the most similar other user's history in place of the user's own r is {nearest}, with their own {own}: a difference of "
+        "{less}. With a panel it is {panel}.",
+        unknown="With the most similar other user's history in place of the user's own r is {nearest}, with their own {own}, with a panel "
+        "{panel}; the difference has no interval.",
+    ), numbers
 
-    Keys: nothing, nearest, all (r); gain (all less nothing); own, own_low, own_high (the user's own less the nearest
-    other's), has_interval, is_sure (whether that is above zero); smallest (the first memory within a tenth of the gain of
-    all), reached, characters, all_characters.
+
+def trace_ladder(judged: FreeMemories, corpus: Corpus) -> pd.DataFrame:
+    """Return what knowing the user adds in two steps: the user's level, and what this user likes.
+
+    Columns: step (likes: what everybody likes; level: that and how strict the user is; tastes: all of the history), metric, value with
+    bounds, added (to the step before, on the same replies) with bounds and p, turns, users.
     """
+    names = {NOTHING: "likes", LEVEL: "level", ALL: "tastes"}
+    rows = []
+    for memory, before in zip(names, [None, *names]):
+        both = judged.sizes[judged.sizes["judge"].isin([memory, before])]
+        table = agreement(both, corpus, metrics=METRICS, controls=[before] if before else [])
+        rows.append(table[table["judge"] == memory].assign(step=names[memory]))
+    table = pd.concat(rows).rename(columns={f"gain{end}": f"added{end}" for end in ("", "_low", "_high", "_p")})
+    columns = ["step", "metric", *name_bounds("value"), *name_bounds("added", p=True), "turns", "users"]
+    return table[columns].reset_index(drop=True)
+
+
+def describe_ladder(ladder: pd.DataFrame) -> tuple[str, dict[str, Any]]:
+    """Return the wording and the numbers of what knowing the user adds to r, of `trace_ladder`."""
+    likes, level, tastes = (row for _, row in ladder[ladder["metric"] == METRICS[0]].iterrows())
+    taste = Estimate.of(tastes, "added", digits=2)
+    return choose(
+        taste,
+        above="**What this user likes adds {taste} to r**, beyond what everybody likes ({likes}) and how strict this user is (the level, "
+        "{level}).",
+        open="Everybody's likes give r = {likes}, how strict this user is (the level) adds {level}. Nothing shows that what this user likes "
+        "beyond that adds to it: {taste}.",
+        below="Everybody's likes give r = {likes}, how strict this user is (the level) adds {level}; what is remembered beyond that makes the "
+        "judge worse, by {taste}.",
+        unknown="Everybody's likes give r = {likes}, this user's level adds {level}, what this user likes {taste}. Intervals need ten users.",
+    ), {"likes": format_number(likes["value"], 2), "level": show_estimate(level, "added", 2), "taste": taste}
+
+
+def find_smallest(sizes: pd.DataFrame) -> dict[str, Any]:
+    """Return the first memory that is within a tenth of what all of the history gains in r: its name, r and characters, and those of all."""
     r = sizes[sizes["metric"] == METRICS[0]].set_index("memory")
-    nearest = owners[(owners["whose"] == "nearest") & (owners["metric"] == METRICS[0])].iloc[0]
     nothing, most = float(r.loc[NOTHING, "value"]), float(r.loc[ALL, "value"])
     near = r["value"] >= most - 0.1 * (most - nothing)
     smallest = str(r.index[near.to_numpy().argmax()])
-    own, low, high = (float(nearest[f"less{end}"]) for end in ("", "_low", "_high"))
     return {
-        **{"nothing": nothing, "nearest": float(nearest["value"]), "all": most, "gain": most - nothing},
-        **{"own": own, "own_low": low, "own_high": high, "has_interval": np.isfinite(low), "is_sure": low > 0},
-        **{"smallest": smallest, "reached": float(r.loc[smallest, "value"])},
+        "smallest": smallest,
+        "reached": float(r.loc[smallest, "value"]),
         "characters": float(r.loc[smallest, "characters"]),
+        "all": most,
         "all_characters": float(r.loc[ALL, "characters"]),
     }

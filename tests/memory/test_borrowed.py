@@ -25,9 +25,10 @@ from perslib.studies.whose_memory import (
     STATEMENTS,
     compare_owners,
     compare_sizes,
-    describe_memories,
+    find_smallest,
     judge_with_memories_of,
     judge_without_model,
+    trace_ladder,
 )
 
 LEVELS = {"ada": (5, 5, 4), "bo": (5, 4, 4), "cy": (1, 2, 2), "di": (3, 3, 4)}
@@ -178,11 +179,11 @@ def test_memories_without_a_model_are_measured_by_size_and_by_owner():
     read = r.loc[[NOTHING, *STATEMENTS, ALL], "characters"]
     assert read.is_monotonic_increasing and read[NOTHING] == 0 and read[ALL] > 10_000
     assert r.loc["5 statements", "value"] > r.loc[NOTHING, "value"]
-    facts = describe_memories(sizes, owners)
-    assert facts["gain"] == pytest.approx(r.loc[ALL, "value"] - r.loc[NOTHING, "value"])
-    own = owners[(owners["whose"] == "nearest") & (owners["metric"] == "pearson")].iloc[0]
-    assert facts["own"] == pytest.approx(own["less"]) and facts["is_sure"] == (own["less_low"] > 0)
-    assert facts["reached"] >= facts["all"] - 0.1 * facts["gain"]
+    ladder = trace_ladder(judged, sample).query("metric == 'pearson'").set_index("step")
+    assert ladder["value"].tolist() == r.loc[[NOTHING, "level", ALL], "value"].tolist()
+    assert ladder["added"].sum() == pytest.approx(r.loc[ALL, "value"] - r.loc[NOTHING, "value"])
+    few = find_smallest(sizes)
+    assert few["reached"] >= few["all"] - 0.1 * (r.loc[ALL, "value"] - r.loc[NOTHING, "value"])
     dealt_out = owners[(owners["whose"] == "level") & (owners["metric"] == "pearson")]["value"].item()
     assert r.loc["level", "value"] != dealt_out, "the level alone is not the own scores dealt out anew"
     same = owners[owners["whose"] == "nothing"].merge(sizes[sizes["memory"] == NOTHING], on="metric")

@@ -60,7 +60,7 @@ def test_an_optional_section_that_shows_nothing_is_left_out():
 @pytest.mark.parametrize("value", [float("nan"), "–", "10 [nan, nan]", "– [.1, .2]"])
 def test_no_answer_states_a_number_that_is_not_defined(value, capsys):
     report.answer("r is {r} of {name}.", r=value, name="Nana")
-    assert capsys.readouterr().out.startswith("Too few users or scores")
+    assert capsys.readouterr().out.startswith("This answer needs a number")
     report.answer("r is {r:.2f}.", r=0.5, not_said=value)
     assert capsys.readouterr().out == "r is 0.50.\n"
     report.answer("r is {r} of {name}.", r="−.03 [−.1, .2]", name="nanny")

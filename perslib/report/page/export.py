@@ -37,6 +37,12 @@ class SavedFiles(tuple[Path, ...]):
         return
 
 
+def _lacks_intervals(data: pd.DataFrame) -> bool:
+    """Return whether a frame has places for the bounds of intervals, and none of them is known."""
+    bounds = data[[column for column in data if str(column).endswith(("_low", "_high"))]]
+    return len(bounds.columns) > 0 and bool(bounds.isna().all(axis=None))
+
+
 def save_figure(
     fig: Figure, name: str, data: pd.DataFrame | None = None, caption: str = "", empty: str = "", *, leads: bool = False
 ) -> SavedFiles:
@@ -55,6 +61,8 @@ def save_figure(
         say(empty or "Nothing to draw: no reply of this corpus has a score.")
         return SavedFiles()
     caption = translate(caption)
+    if data is not None and _lacks_intervals(data):
+        caption = f"{caption} {translate('Too few users for intervals here.')}"
     folder = get_open_page().folder("figures")
     wanted = {kind: metadata for kind, metadata in FORMATS.items() if kind in read_formats(os.environ.get(FIGURES))}
     paths = [folder / f"{check_name(name)}.{kind}" for kind in wanted]

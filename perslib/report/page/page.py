@@ -125,9 +125,10 @@ def say(message: str, *, counted: Mapping[str, int] | None = None, **values: obj
     """Show a sentence in the page's language: for narrative with computed numbers in it, as Markdown.
 
     `values` fill in what stands in braces. `counted` goes to the manifest and the head of the page: `judgments` asked
-    for and those `unscored`.
+    for and those `unscored`. Of an empty message nothing is shown.
     """
-    _show(translate(message, **values), {"kind": "judgments", **counted} if counted else None)
+    if message or counted:
+        _show(translate(message, **values), {"kind": "judgments", **counted} if counted else None)
 
 
 def answer(message: str, **values: object) -> None:
@@ -135,9 +136,15 @@ def answer(message: str, **values: object) -> None:
 
     Where one of the values in it is no number, too little data is the finding.
     """
+    if not message:
+        return
     named = {name for _, name, *_ in Formatter().parse(message)}
     if any(_UNDEFINED.search(str(value)) for name, value in values.items() if name in named):
-        _show_missing(translate("Too few users or scores for this answer: a number that it needs is not defined."))
+        _show_missing(
+            translate(
+                "This answer needs a number that is not defined here: there are too few users or scores, or scores that do not differ."
+            )
+        )
     else:
         text = translate(message, **values)
         _show(text, {"kind": "answer", "text": text})

@@ -39,7 +39,6 @@ def day(moment: str) -> str:
 
 def format_duration(seconds: float, language: str = "") -> str:
     """Return a duration, in the current language or the one given: seconds below a minute and a half, then minutes."""
+    whole = round(seconds)
     with using_language(language or current_language()):
-        if seconds < 90:
-            return translate("{n} s", n=f"{seconds:.0f}")
-        return translate("{m} min {s} s", m=f"{seconds // 60:.0f}", s=f"{seconds % 60:.0f}")
+        return translate("{n} s", n=whole) if whole < 90 else translate("{m} min {s} s", m=whole // 60, s=whole % 60)

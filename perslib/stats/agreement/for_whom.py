@@ -25,8 +25,7 @@ SATISFIED = 4
 BINS, IN_A_BIN = 10, 5
 #: Draws behind a chance level.
 DRAWS = 200
-#: So many points off is off.
-OFF = 0.5
+WORSE_DRAWS = 50
 FLOOR = 1e-4
 
 
@@ -35,9 +34,8 @@ class ForWhom:
     """What a judge's probabilities are worth: in numbers for all users, and a row a user."""
 
     numbers: dict[str, float]
-    """log_loss, rps, gain (in log loss over the users' own shares) with bounds; ece and user_ece with the chance level of each;
-    users_worse (share of users for whom the judge's probabilities are worse than their own shares) and users_off (share whose mean error is
-    half a point or more) with bounds; spread (standard deviation of users' mean errors, without what chance adds)."""
+    """log_loss, rps, gain (in log loss over the users' own shares) with bounds; users_worse (share of users for whom the judge's
+    probabilities are worse than their own shares) with bounds; ece and user_ece; and of these three the chance level."""
     users: pd.DataFrame
     """user, replies, error (mean expected less mean given score) and gain, each drawn towards that of all, with bounds;
     p_worse, the probability that the gain is below zero."""
@@ -64,13 +62,11 @@ def measure_for_whom(p: npt.ArrayLike, gold: npt.ArrayLike, users: npt.ArrayLike
     numbers |= _measure_bins(good, given >= SATISFIED, all_users.group)
     error = shrink_users(shares @ SCORES - given, all_users.group)
     gain = shrink_users(of_history - loss, all_users.group)
-    is_off = norm.sf(OFF, np.abs(error["value"]), error["se"]) + norm.cdf(-OFF, np.abs(error["value"]), error["se"])
     each = Resamples(all_users.names)
     worse = np.asarray(norm.cdf(0, gain["value"], gain["se"]))
-    numbers |= each.estimate(each.mean(worse), "users_worse", "share") | each.estimate(
-        each.mean(is_off), "users_off", "share"
-    )
-    numbers |= {"spread": float(error["spread"]), "replies": float(len(given)), "users": float(len(each))}
+    numbers |= each.estimate(each.mean(worse), "users_worse", "share")
+    numbers |= {"users_worse_chance": _draw_worse(shares, own, all_users.group)}
+    numbers |= {"replies": float(len(given)), "users": float(len(each))}
     table = pd.DataFrame({"user": all_users.names, "replies": np.bincount(all_users.group)})
     for name, values in (("error", error), ("gain", gain)):
         reach = norm.ppf(0.975) * values["se"]
@@ -81,6 +77,17 @@ def measure_for_whom(p: npt.ArrayLike, gold: npt.ArrayLike, users: npt.ArrayLike
         }
         table = table.assign(**columns)
     return ForWhom(numbers, table.assign(p_worse=worse))
+
+
+def _draw_worse(shares: Floats, own: Floats, user: Ints) -> float:
+    """Return the share of users for whom probabilities that are exactly right seem worse than the users' own shares."""
+    rng, ends = np.random.default_rng(SEED), shares.cumsum(axis=1)[:, :-1]
+    drawn = []
+    for _ in range(WORSE_DRAWS):
+        given = 1 + (rng.random((len(shares), 1)) > ends).sum(axis=1)
+        gain = shrink_users(measure_losses(own, given)[0] - measure_losses(shares, given)[0], user)
+        drawn.append(norm.cdf(0, gain["value"], gain["se"]).mean())
+    return float(np.mean(drawn))
 
 
 def measure_losses(p: Floats, gold: Floats | Ints) -> tuple[Floats, Floats]:

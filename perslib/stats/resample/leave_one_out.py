@@ -110,6 +110,14 @@ def estimate(
     return dict(zip(name_bounds(name, p=p), map(float, result)))
 
 
+def p_of_correlation(value: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, level: float = LEVEL) -> Floats:
+    """Return the two-sided p of "it is zero" for correlations with these intervals."""
+    z, first, last = (np.arctanh(np.clip(np.asarray(end, float), -0.9999, 0.9999)) for end in (value, low, high))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = 2 * student.sf(np.abs(z) / (last - first) * 2 * student.ppf((1 + level) / 2, np.inf), np.inf)
+    return np.where(last > first, p, np.nan)
+
+
 def count_to_settle(units: int, estimate: float, low: float, high: float) -> int | None:
     """Return how many units like these would settle an estimate whose interval holds zero; None for another, or one of zero."""
     half = (high - low) / 2

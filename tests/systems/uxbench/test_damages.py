@@ -151,9 +151,9 @@ def test_a_judge_that_takes_a_reminder_for_an_answer_is_named(corpus):
     assert found["change"].to_dict() == pytest.approx(
         {"with memory": 0.5, "own past mentioned": 1, "another's past mentioned": 0, "own more than another's": 1}
     )
-    facts = study.describe_mentions(found.reset_index())
-    assert facts["rewards"] and str(facts["memory"]).startswith("0.50")
+    wording, facts = study.describe_mentions(found.reset_index())
+    assert "rewards a reply" in wording and str(facts["memory"]).startswith("0.50")
     blind = ux.mention_audit(Blind(), corpus, limit=60)
-    assert blind["change"].eq(0).all() and not study.describe_mentions(blind)["rewards"]
+    assert blind["change"].eq(0).all() and "rewards" not in study.describe_mentions(blind)[0]
     longer = ux.mention_audit(Length(), corpus, limit=60).set_index("effect")["change"]
     assert longer["own past mentioned"] > 0 == longer["with memory"] and abs(longer["own more than another's"]) < 0.05

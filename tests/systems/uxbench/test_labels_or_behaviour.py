@@ -101,9 +101,11 @@ def test_what_a_rating_is_worth():
     assert study.count_needed_labels(np.array([0.05, np.nan]), numbers, reached)[0] == pytest.approx(5)
     assert np.isnan(study.count_needed_labels(np.array([0.05, np.nan]), numbers, reached)[1])
     row = {"least": 1.0, "most": 8.0, "worth": 4.0, "worth_low": 1.0, "worth_high": np.inf}
-    never, unknown = dict.fromkeys(row, np.inf) | {"most": 8.0}, dict.fromkeys(row, np.nan)
+    never, unknown = dict.fromkeys(row, np.inf) | {"least": 1.0, "most": 8.0}, dict.fromkeys(row, np.nan)
     cells = study.format_worths(pd.DataFrame([row, never, unknown]))
-    assert list(map(str, cells)) == ["4.0 [≤ 1.0, > 8.0]", "> 8.0", "–"]
+    assert list(map(str, cells)) == ["not known", "> 8.0", "–"]
+    (cell,) = study.format_worths(pd.DataFrame([row | {"worth_high": 6.0}]))
+    assert str(cell) == "4.0 [≤ 1.0, 6.0]"
 
 
 def test_parameters_and_corpora_that_cannot_be_used_say_so(world):

@@ -23,7 +23,8 @@ from perslib.corpus import SESSION, TURN, Corpus, relabel
 from perslib.errors import UnknownName
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.memory.features import measure_traits, read_evidence_turns
-from perslib.stats import LEVEL, SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
+from perslib.report.show.claims import Estimate, Side
+from perslib.stats import SEED, Resamples, agreement, estimate, floats, mean_by, of_turns, ratio
 from perslib.stats.resample.leave_one_out import count_carriers, drop_if_few
 from perslib.systems.deus import FAILURE, SUCCESS, Dialogues, PatienceModel
 from perslib.systems.deus.studies.patience_text import WORDS, fit_encoder
@@ -284,17 +285,18 @@ def summarize_comparison(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[st
 
     - f, f_within, budget, control (the best): rows of the comparison, all but f within users;
     - is_flat: whether f is the same for every turn, so that it correlates with nothing;
-    - accuracy: how well outcomes are predicted, with bounds; predicted: whether this is better than chance;
-    - difference: f is better or worse than the control within users, or unclear;
-    - learned: whether f is better and outcomes are predicted. A fit that cannot predict the end of unseen dialogues has
-      learned nothing from outcomes, whatever its f correlates with;
+    - accuracy: how well outcomes are predicted, beside chance;
+    - difference: by how much f is better than the control within users;
+    - learned: the side on which it is known whether f is better *and* outcomes are predicted: above (both), below (outcomes alone), open,
+      unknown. A fit that cannot predict the end of unseen dialogues has learned nothing from outcomes, whatever its f correlates with;
     - same: the share of shuffled outcomes that are still the true ones.
     """
     pooled, within = (compared[compared["metric"] == metric].set_index("judge", drop=False) for metric in METRICS)
-    accuracy = tuple(predict_outcomes(frame).values())
+    value, low, high = predict_outcomes(frame).values()
+    accuracy = Estimate(value, low, high, line=0.5)
+    difference = Estimate.of(within.loc[F], "gain")
+    learned: Side = accuracy.side if accuracy.side != "above" else "above" if difference.side == "above" else "below"
     successes = float((frame.drop_duplicates("dialogue")["status"] == SUCCESS).mean())
-    gain, is_sure, predicted = within.at[F, "gain"], within.at[F, "gain_p_holm"] < 1 - LEVEL, bool(accuracy[1] > 0.5)
-    difference = ("better" if gain > 0 else "worse") if is_sure else "unclear"
     return {
         "f": pooled.loc[F],
         "f_within": within.loc[F],
@@ -303,7 +305,6 @@ def summarize_comparison(frame: pd.DataFrame, compared: pd.DataFrame) -> dict[st
         "is_flat": bool(np.ptp(frame[F]) < 1e-9),
         "accuracy": accuracy,
         "difference": difference,
-        "predicted": predicted,
-        "learned": difference == "better" and predicted,
+        "learned": "open" if learned == "below" and accuracy.side == "below" else learned,
         "same": successes**2 + (1 - successes) ** 2,
     }

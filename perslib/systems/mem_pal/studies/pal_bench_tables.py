@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from perslib.paths import read_csv
+from perslib.report.show.claims import Estimate
 from perslib.report.show.tables import format_as_interval, format_number, format_table, widen
 from perslib.report.show.words import name_of
 from perslib.systems.mem_pal.bench import (
@@ -37,9 +38,15 @@ ABLATION_SENTENCES = {
     "lower": mark("Without one of its parts {method} is worse: {changes}; p < 0.05 after Holm, {users} users."),
     "higher": mark("Without one of its parts {method} is better: {changes}; p < 0.05 after Holm, {users} users."),
     "unclear": mark(
-        "Without {parts} {method} is within chance of what it is with them: the 95 % intervals of these changes lie "
-        "between {low} and {high} ({users} users)."
+        "What {method} is without {parts} does not differ after Holm's correction over all of these changes; their 95 % intervals, each "
+        "alone, lie between {low} and {high} ({users} users)."
     ),
+}
+#: A sentence for each side on which the first method differs from others, by the keys of `find_significant`.
+DIFFERENCE_SENTENCES = {
+    "better": mark("With p < 0.05 after Holm, {method} is better than: {better}."),
+    "worse": mark("With p < 0.05 after Holm, {method} is worse than: {worse}."),
+    "neither": mark("After Holm's correction, no difference between {method} and another method is significant."),
 }
 #: The method that remembers nothing of the months.
 NO_MEMORY = "vanilla (without log)"
@@ -125,7 +132,7 @@ def _describe_changes(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def describe_worth(compared: pd.DataFrame, table: pd.DataFrame) -> dict[str, str] | None:
-    """Return what the first method gains over no memory, and over the best other memory, in points of each score.
+    """Return what the first method gains over no memory, and over the best other memory, in points of each score and task.
 
     None where the two were not compared. With enough users a gain has its interval.
     """
@@ -142,7 +149,11 @@ def describe_worth(compared: pd.DataFrame, table: pd.DataFrame) -> dict[str, str
         )
         gains["over_none"].append(f"{name_of(metric)} {points.iloc[0]}")
         gains["over_best"].append(f"{name_of(metric)} {points.iloc[1]} ({name_of(best)})")
-    return {"method": name_of(compared["method"].iloc[0]), **{over: join(each) for over, each in gains.items()}}
+    proposed = compared[compared["metric"].str.endswith("bleu_1") & compared["task"].eq("solution")]
+    rows = proposed[proposed["other"] == NO_MEMORY].to_dict("records")
+    solution = str(Estimate.of(rows[0], "difference", digits=1)) if rows else "–"
+    texts = {over: join(each) for over, each in gains.items()} | {"solution": solution}
+    return {"method": name_of(compared["method"].iloc[0]), **texts}
 
 
 def measure_chance_spread(bench_users: BenchUsers) -> float:
@@ -180,7 +191,8 @@ def find_significant(compared: pd.DataFrame) -> dict[str, str] | None:
     sure = tested[tested["difference_p_holm"] < 0.05]
     names = sure["other"].map(name_of) + " (" + sure["metric"].map(name_of) + ")"
     above = sure["difference"] > 0
-    return {"method": name_of(tested["method"].iloc[0]), "better": join(names[above]), "worse": join(names[~above])}
+    sides = {"better": join(names[above]), "worse": join(names[~above]), "neither": "" if len(sure) else "–"}
+    return {"method": name_of(tested["method"].iloc[0]), **sides}
 
 
 def compare_costs(bench: Bench, table: pd.DataFrame) -> pd.DataFrame:

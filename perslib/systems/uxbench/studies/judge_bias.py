@@ -20,6 +20,7 @@ from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
 from perslib.replay import judge_candidates
 from perslib.replay.candidates import family_of
+from perslib.report.show.claims import Estimate, choose
 from perslib.report.show.tables import show_estimate
 from perslib.report.show.words import name_of
 from perslib.studies.shared import finding
@@ -275,11 +276,21 @@ def summarize_damages(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return whole.assign(damage="damage: " + whole["damage"], verdict="damage: " + whole["verdict"])
 
 
+def phrase_damages(known: int) -> str:
+    """Return the wording of what a judge notices of so many ways to damage a reply, for the numbers of `describe_damages`."""
+    if known:
+        return mark(
+            "Of {n} ways to damage a reply *{judge}* notices {noticed}, with a guard {guarded}; what it rewards: {rewarded}."
+        )
+    return mark("What *{judge}* notices of damaged replies is not known: so few users give no interval.")
+
+
 def describe_damages(noticed: pd.DataFrame, judge: str) -> dict[str, Any]:
-    """Return what a sentence says of `summarize_damages`: n, judge, noticed, guarded (numbers), seen, rewarded (names)."""
-    rows = noticed[noticed["damage"] != f"damage: {ux.HARMLESS}"]
+    """Return what a sentence says of `summarize_damages`: n (known), judge, noticed, guarded (numbers), seen, rewarded (names)."""
+    rows = noticed[~noticed["damage"].eq(f"damage: {ux.HARMLESS}") & ~noticed["verdict"].eq("damage: too few")]
     verdicts = {name: own.set_index("damage")["verdict"] for name, own in rows.groupby("judge")}
-    own, guarded = verdicts[judge], verdicts.get(f"{judge}, guarded", verdicts[judge])
+    own = verdicts.get(judge, pd.Series(dtype=object))
+    guarded = verdicts.get(f"{judge}, guarded", own)
     seen, rewarded = (
         join(name_of(name) for name in own.index[own == f"damage: {verdict}"]) or translate("none")
         for verdict in ("notices", "rewards")
@@ -288,15 +299,22 @@ def describe_damages(noticed: pd.DataFrame, judge: str) -> dict[str, Any]:
     return {"n": len(own), "judge": name_of(judge), "seen": seen, "rewarded": rewarded, **counts}
 
 
-def describe_mentions(effects: pd.DataFrame) -> dict[str, Any]:
-    """Return what a sentence says of `mention_audit`: judge, memory, own, more (changes as texts), rewards (whether it
-    does).
-    """
+def describe_mentions(effects: pd.DataFrame) -> tuple[str, dict[str, Any]]:
+    """Return the wording and the numbers of `mention_audit`: judge, memory, own, more (changes)."""
     rows = effects.set_index("effect")
     names = {"memory": "with memory", "own": "own past mentioned", "more": "own more than another's"}
-    shown = {key: show_estimate(rows.loc[name], "change", 2) for key, name in names.items()}
-    rewards = bool(rows.loc[names["more"], "change_low"] > 0)
-    return {"judge": name_of(rows["judge"].iloc[0]), "rewards": rewards, **shown}
+    shown = {key: Estimate.of(rows.loc[name], "change", digits=2) for key, name in names.items()}
+    return choose(
+        shown["more"],
+        above="**{judge} rewards a reply for mentioning this user's past where it does not matter**, by {more} points more than for "
+        "another user's. With memory it gives {memory} points more than without.",
+        open="With memory *{judge}* gives {memory} points more than without. A reply that mentions this user's past where it does "
+        "not matter gets {own} points more; that is {more} more than for another user's past, within chance.",
+        below="With memory *{judge}* gives {memory} points more than without. A reply that mentions this user's past where it does "
+        "not matter gets {own} points more, {more} beside another user's past: mentioning the own past costs.",
+        unknown="With memory *{judge}* gives {memory} points more than without. A reply that mentions this user's past where it does "
+        "not matter gets {own} points more, {more} beside another user's past; too few users for intervals.",
+    ), {"judge": name_of(rows["judge"].iloc[0]), **shown}
 
 
 @finding("damaged replies")
@@ -316,7 +334,7 @@ def describe_noticed(judge: Judge, corpus: Corpus, verdicts: pd.DataFrame | None
     if noticed.empty:
         return ""
     return translate(
-        "What the judge goes by: of {n} ways to damage a reply it notices {noticed} ({seen}), and it rewards {rewarded}. Page 08 "
+        "What the judge goes by: of {n} ways to damage a reply *{judge}* notices {noticed} ({seen}), and it rewards {rewarded}. Page 08 "
         "shows how each is measured.",
         **describe_damages(noticed, judge.name),
     )

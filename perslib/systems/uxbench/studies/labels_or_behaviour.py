@@ -36,6 +36,7 @@ from perslib.stats import SEED, Resamples, estimate, floats, holm, resample_user
 from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.agreement_sums import AgreementSums
 from perslib.systems.uxbench.signals import behavioural
+from perslib.text import translate
 
 KINDS = ("ratings", "half and half", "ratings and log", "behaviour", "dealt out")
 #: A kind of label, and how many of them.
@@ -292,6 +293,9 @@ def format_worths(worth: pd.DataFrame) -> list[FormattedCell]:
 
     cells = []
     for row in worth.itertuples():
+        if row.worth_low <= row.least and np.isinf(row.worth_high):  # anything is possible
+            cells.append(FormattedCell(translate("not known"), row.worth, low=row.worth_low, high=row.worth_high))
+            continue
         middle, *ends = (format_value(value, row) for value in (row.worth, row.worth_low, row.worth_high))
         if np.isnan(row.worth_low) or {middle} == set(ends):
             cells.append(FormattedCell(middle, row.worth))

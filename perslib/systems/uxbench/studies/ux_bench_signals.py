@@ -16,6 +16,7 @@ from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.report.show.tables import translate_value
+from perslib.report.show.words import name_of
 from perslib.stats import SEED, Resamples, correlation, floats, of_turns, with_wilson
 from perslib.systems.uxbench.bench import name_turns, read_ux_table
 from perslib.systems.uxbench.signals import (
@@ -226,7 +227,8 @@ def describe_divisions(table: pd.DataFrame, behaviour: Behaviour) -> Iterator[st
             table["objected_percent_low"] > table["overall_percent"],
             table["objected_percent_high"] < table["overall_percent"],
         )
-        above, below = (join(table["part"][side]) or translate("none") for side in sides)
+        named = table["division"].map(name_of) + ": " + table["part"]
+        above, below = (join(named[side]) or translate("none") for side in sides)
         yield translate(
             "Users clearly showed dissatisfaction with {overall:.1f} % of the replies that they reacted to. The interval lies above "
             "this share for: **{above}**; below it for: **{below}** (chosen after looking: a hint, not a test). Users chose "

@@ -129,8 +129,8 @@ def damage_audit(
     """Score replies as they are and damaged in every way; a row a damage.
 
     Columns: judge, damage, change (of the score, in points) with bounds, lowered (share of replies), auroc (the chance that an
-    undamaged reply is scored above a damaged one) with bounds, turns, users, verdict: notices, does not notice, rewards; or too
-    few. Replies that a damage leaves as they are do not count. `blocks` are judged where they are given, else draws.
+    undamaged reply is scored above a damaged one) with bounds, turns, users, verdict: notices, does not notice, rewards (the score
+    rises, or most damaged replies are above); or too few. Replies that a damage leaves as they are do not count. `blocks` are judged where they are given, else draws.
     """
     blocks = list(select_blocks(corpus, limit=limit, seed=seed)) if blocks is None else blocks
     blocks = [block for block in blocks if len(block)]
@@ -202,19 +202,14 @@ def _compare(before: np.ndarray, after: np.ndarray, user: np.ndarray) -> dict[st
     row = estimate_change(change, users)
     good = np.repeat([True, False], known.sum())
     areas = auroc_under(good, np.concatenate([before[known], after[known]]), np.tile(users.group, 2), users.weights)
+    area = estimate(areas, "auroc", "share")
     verdict = (
         "too few"
         if np.isnan(row["change_low"])
         else "notices"
         if row["change_high"] < 0 and row["change"] <= -SMALLEST
         else "rewards"
-        if row["change_low"] > 0 and row["change"] >= SMALLEST
+        if (row["change_low"] > 0 and row["change"] >= SMALLEST) or area["auroc_high"] < 0.5
         else "does not notice"
     )
-    return {
-        **row,
-        "lowered": float((change < -1e-9).mean()),
-        **estimate(areas, "auroc", "share"),
-        **counts,
-        "verdict": verdict,
-    }
+    return {**row, "lowered": float((change < -1e-9).mean()), **area, **counts, "verdict": verdict}
