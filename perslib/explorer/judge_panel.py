@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import Block
+from perslib.corpus.scale import BORDER
 from perslib.explorer.controls import (
     WINDOW,
     JudgeButtons,
@@ -193,9 +194,11 @@ class JudgePanel(JudgeButtons):
         for each in edits:
             id, what = each["id"], each["what"]
             label = translate(
-                "{statement} {made} → {score:.2f}, turns it round"
-                if each["turns_round"]
-                else "{statement} {made} → {score:.2f}",
+                "{statement} {made} → {score:.2f}"
+                if not each["turns_round"]
+                else "{statement} {made} → {score:.2f}, then satisfied"
+                if each["score"] > BORDER
+                else "{statement} {made} → {score:.2f}, then dissatisfied",
                 statement=id,
                 made=name_of(f"made {what}"),
                 score=each["score"],

@@ -12,6 +12,7 @@ systems are compared.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,11 +108,15 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
 
 
 def _name_runs(pages: Sequence[StoredPage]) -> list[str]:
-    """Return the shortest names that distinguish the runs: backbone, notebook, folder."""
-    parts = pd.DataFrame([(page.backbone, page.name, str(page.root)) for page in pages])
+    """Return the shortest names that distinguish the runs: backbone, notebook, folder (what differs of it)."""
+    roots = [page.root.resolve() for page in pages]
+    shared = Path(os.path.commonpath(roots))
+    parts = pd.DataFrame(
+        [(page.backbone, page.name, str(root.relative_to(shared))) for page, root in zip(pages, roots)]
+    )
     distinct = [column for column in parts if parts[column].nunique() > 1] or [0]
     names = parts[distinct].agg(" · ".join, axis=1)
-    return names.mask(names.duplicated(keep=False), [str(page.folder / page.name) for page in pages]).tolist()
+    return names.mask(names.duplicated(keep=False), [f"{page.folder.name}/{page.name}" for page in pages]).tolist()
 
 
 def list_settings(runs: Runs) -> pd.DataFrame:
@@ -198,7 +203,7 @@ def _describe_pair(pair: pd.DataFrame, a: str, b: str) -> dict[str, Any]:
 def find_different_scores(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.DataFrame:
     """Return the replies that the two systems of a pair score most differently, with the user's own score.
 
-    Columns: user, scenario, session, turn, gold, judge, a, b, score_a, score_b, apart, asked_a, asked_b (the digest of
+    Columns: user, scenario, session, turn, gold, judge, a, b, score_a, score_b, gap, asked_a, asked_b (the digest of
     the question: `perslib cache show` opens it), rationale_a, rationale_b if there are any.
     """
     parts = []
@@ -211,13 +216,13 @@ def find_different_scores(pairs: Sequence[pd.DataFrame], corpus: Corpus) -> pd.D
         return pd.DataFrame()
     both = pd.concat(parts, ignore_index=True)
     both = both.rename(columns={"compared_a": "score_a", "compared_b": "score_b"})
-    both["apart"] = (both["score_a"] - both["score_b"]).abs()
+    both["gap"] = (both["score_a"] - both["score_b"]).abs()
     both = both.merge(corpus.turns[TURN].assign(gold=corpus.gold), on=TURN, how="left")
-    first = [*TURN, "gold", "judge", "a", "b", "score_a", "score_b", "apart"]
+    first = [*TURN, "gold", "judge", "a", "b", "score_a", "score_b", "gap"]
     ranked = both[[*first, *(name for name in both if name not in first)]].sort_values(
-        "apart", ascending=False, kind="stable", ignore_index=True
+        "gap", ascending=False, kind="stable", ignore_index=True
     )
-    return ranked[ranked["apart"] > 0].head(8)
+    return ranked[ranked["gap"] > 0].head(8)
 
 
 @as_paragraph

@@ -14,9 +14,10 @@ from perslib.llm import Backbone
 from perslib.replay import ORIGINAL, compare_candidate_scores, summarize_candidates, summarize_rank_sets
 from perslib.replay.candidates import family_of
 from perslib.replay.score_arrays import SCORE
-from perslib.report.show.claims import Estimate
+from perslib.report.show.claims import Estimate, choose
 from perslib.report.show.words import name_of
 from perslib.studies.replay import Replay, select_replies
+from perslib.text import join, mark
 
 #: The calibrations under which a ranking should be the same.
 VIEWS = ("reference_cdf", "reference_mean_shift", "real")
@@ -86,6 +87,36 @@ def measure_lead(verdicts: pd.DataFrame, ranked: pd.DataFrame) -> dict[str, Any]
     first, second = ranked["candidate"].iloc[:2]
     (row,) = compare_candidate_scores(verdicts[verdicts["candidate"].isin([first, second])], second).to_dict("records")
     return {"first": first, "second": second, "lead": Estimate.of(row, "user_mean_delta", digits=2)}
+
+
+def describe_first(ranked: pd.DataFrame, lead: Mapping[str, Any] | None) -> tuple[str, dict[str, Any]]:
+    """Return the wording and the numbers of who is first: alone only where rank sets and the interval of the lead agree."""
+    if lead is None:
+        return mark(
+            "No candidate answered all of these turns, so the recorded replies have no comparison. Candidates come "
+            "from a model (`-b NAME`) or from a file of replies (`-p replies=FILE`)."
+        ), {}
+    tied = ranked[ranked["tied_first"]]["candidate"]
+    numbers = {name: name_of(lead[name]) for name in ("first", "second")} | {
+        "lead": lead["lead"],
+        "users": ranked["users"].max(),
+    }
+    numbers |= {"tied": join(map(name_of, tied))}
+    if len(tied) > 1:
+        return choose(
+            lead["lead"],
+            open="Tied for first, by the data of these {users} users: **{tied}**. {first} is {lead} points ahead of {second}, users weighted "
+            "equally.",
+            unknown="{first} has the highest mean, {lead} points above {second}; {users} users are too few to say who is first.",
+        ), numbers
+    return choose(
+        lead["lead"],
+        above="**{first}** is first; the data of these {users} users exclude this for every other candidate. It leads {second} by {lead} "
+        "points, users weighted equally.",
+        open="By their ranks **{first}** is first for these {users} users, but its lead over {second}, {lead} points, is not shown to be above "
+        "zero.",
+        unknown="{first} has the highest mean, {lead} points above {second}; {users} users are too few to say who is first.",
+    ), numbers
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,9 @@ def test_steps_of_knowledge_add_up_to_the_last():
     assert list(r.index) == list(study.KNOWLEDGE)
     assert r["added"].iloc[1:].to_numpy() == pytest.approx(np.diff(r["value"].astype(float)))
     facts = study.describe_knowledge(steps.reset_index())
-    assert facts["is_sure"] == (steps.loc[("pearson", "learned"), "added_low"] > 0) and facts["step3"].startswith("0.")
+    is_sure = steps.loc[("pearson", "learned"), "added_low"] > 0
+    assert (facts["texts"].side == "above") == is_sure and facts["step3"].startswith("0.")
+    assert study.phrase_knowledge(facts["texts"]).startswith("**Reading" if is_sure else "Nothing shows")
     assert steps.loc[("pearson", "learned"), "added"] > 0.05
     table = study.measure_distributions(verdicts, corpus).set_index("judge")
     loss = table["log_loss"]

@@ -109,8 +109,13 @@ def test_the_first_leads_where_its_interval_says_so(lead, is_sure):
     ]
     verdicts = pd.concat(frames, ignore_index=True)
     found = results.measure_lead(verdicts, pd.DataFrame({"candidate": ["a", "b"]}))
-    assert found["is_sure"] == is_sure and found["lead"][1] < found["lead"][0] < found["lead"][2]
-    assert found["lead"][0] == pytest.approx(lead, abs=0.15)
+    own = found["lead"]
+    assert (own.side == "above") == is_sure and own.low < own.value < own.high
+    assert own.value == pytest.approx(lead, abs=0.15)
+    for tied in ([True, False], [True, True]):
+        ranked = pd.DataFrame({"candidate": ["a", "b"], "tied_first": tied, "users": 12})
+        wording, _ = results.describe_first(ranked, found)
+        assert ("exclude this" in wording) == (is_sure and not tied[1])
     assert results.measure_lead(verdicts, pd.DataFrame({"candidate": ["a"]})) is None
 
 

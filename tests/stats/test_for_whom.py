@@ -29,28 +29,29 @@ def test_a_judge_that_is_right_shows_no_more_than_chance():
     drawn = [measure_for_whom(*draw_users(seed=seed)).numbers for seed in range(12)]
     for name in ("ece", "user_ece"):
         assert np.mean([one[name] / one[f"{name}_chance"] for one in drawn]) == pytest.approx(1, abs=0.1)
+    worse, chance = (np.mean([one[name] for one in drawn]) for name in ("users_worse", "users_worse_chance"))
+    assert worse == pytest.approx(chance, abs=0.02) and chance < 0.05
     numbers = drawn[0]
-    assert numbers["spread"] < 0.1 and numbers["users_worse"] < 0.02 and numbers["users_off"] < 0.01
     assert numbers["gain_low"] > 0 and (numbers["replies"], numbers["users"]) == (1200, 60)
 
 
 def test_users_on_both_sides_are_seen_by_user_and_not_over_all():
     numbers = measure_for_whom(*draw_users(bias=0.6)).numbers
     assert numbers["ece"] < 2.2 * numbers["ece_chance"], "what is too high for one is too low for another"
-    assert numbers["user_ece"] > 1.2 * numbers["user_ece_chance"] and 0.15 < numbers["spread"] < 0.45
+    assert numbers["user_ece"] > 1.2 * numbers["user_ece_chance"]
 
 
 def test_where_everybody_is_off_the_pooled_error_shows_it_too():
     p, gold, users, history = draw_users()
     tilted = p * np.exp(1.2 * SCORES)
     numbers = measure_for_whom(tilted / tilted.sum(axis=1, keepdims=True), gold, users, history).numbers
-    assert numbers["ece"] > 4 * numbers["ece_chance"] and numbers["users_off"] > 0.5
+    assert numbers["ece"] > 4 * numbers["ece_chance"]
 
 
 def test_worse_counts_users_for_whom_their_own_shares_are_better():
     p, gold, users, history = draw_users(certain=4.0)
     found = measure_for_whom(p, gold, users, history)
-    assert found.numbers["users_worse"] > 0.9 and found.numbers["gain"] < 0
+    assert found.numbers["users_worse"] > 0.9 > 0.2 > found.numbers["users_worse_chance"] and found.numbers["gain"] < 0
     none = measure_for_whom(history, gold, users, history)
     assert none.numbers["gain"] == 0 and set(none.users["p_worse"]) == {0.5}
 
@@ -75,5 +76,5 @@ def test_losses_are_those_of_their_definitions():
 def test_one_user_has_values_and_no_intervals():
     p, gold, users, history = draw_users(users=1)
     numbers = measure_for_whom(p, gold, users, history).numbers
-    assert np.isfinite(numbers["log_loss"]) and np.isnan(numbers["log_loss_low"]) and numbers["spread"] == 0
+    assert np.isfinite(numbers["log_loss"]) and np.isnan(numbers["log_loss_low"])
     assert isinstance(measure_for_whom(p, gold, users, history).users, pd.DataFrame)

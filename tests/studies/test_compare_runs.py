@@ -110,9 +110,9 @@ def test_a_run_beside_itself_does_not_differ(runs, tmp_path):
 def test_replies_that_differ_most(runs):
     opened = study.open_runs(runs)
     apart = study.find_different_scores(study.pair_systems(opened.select_rated_replies()), opened.corpus)
-    assert apart["apart"].is_monotonic_decreasing and len(apart) == 8
+    assert apart["gap"].is_monotonic_decreasing and len(apart) == 8
     wide = opened.select_rated_replies().pivot(index=TURN, columns="run", values="compared").dropna()
-    assert apart["apart"].iloc[0] == pytest.approx(np.ptp(wide.to_numpy(float), axis=1).max())
+    assert apart["gap"].iloc[0] == pytest.approx(np.ptp(wide.to_numpy(float), axis=1).max())
     gold = apart.merge(opened.corpus.turns[[*TURN, "score"]], on=TURN)
     assert (gold["gold"] == gold["score"]).all()
     sides = study.list_sides(apart.iloc[0].to_dict())

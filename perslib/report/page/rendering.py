@@ -152,6 +152,9 @@ def title_of(nb: Any) -> str:
     return str(nb.metadata.get("title", ""))
 
 
+_OUT = re.compile(r"^out = .*\n?", re.MULTILINE)
+
+
 def list_code(nb: Any) -> list[str]:
     """Return the code of a notebook, cell by cell, without the cell that a run replaces: the first of injected parameters."""
     code = [cell for cell in nb.cells if cell.cell_type == "code"]
@@ -184,6 +187,8 @@ def make_page_notebook(nb: Any) -> Any:
         if cell.cell_type == "code":
             n, injected = code_number(nb, index), INJECTED in cell.metadata.get("tags", [])
             label = translate("Parameters") if injected else translate("Code, cell {n}", n=n)
+            if injected:  # where the page lies says nothing of it
+                cell.source = _OUT.sub("", cell.source)
             shown: list[str] = []
             for output in cell.outputs:
                 recorded = _record(output)

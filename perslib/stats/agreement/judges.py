@@ -78,6 +78,9 @@ def agreement(
     return table
 
 
+_LARGEST_GAIN: dict[str, float] = {"correlation": 2, "share": 1, "error": np.inf}
+
+
 def _measure_judges(
     part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
@@ -115,10 +118,10 @@ def _measure_judges(
                 best = max(reached, key=reached.__getitem__)
                 common = tuple(own.index.intersection(scored[best].index))
                 gain = sign * (measure_judge(row, common)[name] - measure_judge(best, common)[name])
-                line |= {
-                    "control": best.judge,
-                    **estimate(check_users(name, gain, carriers, is_gain=True), "gain", p=True),
-                }
+                measured = estimate(check_users(name, gain, carriers, is_gain=True), "gain", p=True)
+                most = _LARGEST_GAIN[interval_scale(name)]  # an interval stays inside what can be
+                measured |= {end: float(np.clip(measured[end], -most, most)) for end in ("gain_low", "gain_high")}
+                line |= {"control": best.judge, **measured}
             yield line
 
 
