@@ -202,3 +202,11 @@ def test_users_of_the_very_mean_count_and_a_rare_class_needs_units_that_have_it(
     values = np.arange(41.0)
     assert drop_if_few(values, count_carriers(few, unit)).tolist() == [0.0]
     assert len(drop_if_few(values, count_carriers(enough, unit))) == 41
+
+
+def test_what_few_users_carry_has_no_interval_where_the_judge_finds_it_for_few():
+    unit, is_low = np.repeat(np.arange(40), 2), np.arange(80) % 2 == 0
+    found_by_few = ~is_low | (unit >= FEWEST_CARRIERS - 1)  # the judge takes the others for satisfied
+    assert count_carriers(~is_low, unit) == 40
+    assert count_carriers(~is_low, unit, found_by_few) == FEWEST_CARRIERS - 1
+    assert count_carriers(~is_low, unit, ~is_low) == 40

@@ -49,7 +49,7 @@ SCALES = {
     "kappa": (-1, 1),
     "auroc": (0, 1),
 }
-SCALES |= {"mean_score": (1, 5), "user_macro": (1, 5), "dissatisfied": (0, 1), "share": (0, 1), "accuracy": (0, 1)}
+SCALES |= {"mean_score": (1, 5), "user_macro": (1, 5), "dissatisfied": (0, 1), "share": (0, 1)}
 
 
 @dataclass
@@ -73,7 +73,8 @@ def record_page(notebook: str, **parameters: object) -> Said:
 
     def keep(tell: Callable[..., None]) -> Callable[..., None]:
         def told(message: str, **values: Any) -> None:
-            if message:
+            is_left_out = tell is page.answer and any(page._UNDEFINED.search(str(own)) for own in values.values())
+            if message and not is_left_out:
                 own = {name: value for name, value in values.items() if name != "counted"}
                 said.sentences.append((message, own, translate(message, **own)))
             tell(message, **values)

@@ -81,6 +81,11 @@ def agreement(
 _LARGEST_GAIN: dict[str, float] = {"correlation": 2, "share": 1, "error": np.inf}
 
 
+def _find_satisfied(gold: pd.Series, user: pd.Series, score: pd.Series) -> tuple[Any, pd.Series, Any]:
+    """Return which replies satisfied their user, the users, and which of them the judge takes for satisfying."""
+    return to_scale(gold.to_numpy(float)) >= 4, user, to_scale(score.to_numpy(float)) >= 4
+
+
 def _measure_judges(
     part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
@@ -106,7 +111,7 @@ def _measure_judges(
             "without_gold": len(given[row]) - rated,
             "control": None,
         }
-        carriers = count_carriers(to_scale(own["gold"].to_numpy(float)) >= 4, own["user"])
+        carriers = count_carriers(*_find_satisfied(own["gold"], own["user"], own["score"]))
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
         for name, values in alone[row].items():
@@ -149,7 +154,7 @@ def agreement_between(
     users = Resamples(both["user"])
     sums = AgreementSums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
     drawn = measure_under(sums, metrics, users.weights)
-    carriers = count_carriers(to_scale(both["b"].to_numpy(float)) >= 4, both["user"])
+    carriers = count_carriers(*_find_satisfied(both["b"], both["user"], both["a"]))
     rows = []
     for name, values in drawn.items():
         interval = users.estimate(check_users(name, values, carriers), scale=interval_scale(name))

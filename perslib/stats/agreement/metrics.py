@@ -238,7 +238,7 @@ shares. Fewer users carry these, and intervals cover too rarely (`benchmarks/cov
 def check_users(name: str, values: Floats, carriers: int, *, is_gain: bool = False) -> Floats:
     """Return a metric's values, or the sample's alone where too few users are there for an interval of this metric.
 
-    `carriers` counts the users who have a turn of the rarer class, satisfied or not.
+    `carriers` counts the users who have a turn of the rarer class that the judge finds, satisfied or not.
     """
     of_classes = (interval_scale(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
     fewest = FEWEST_OF_CLASSES if of_classes or (is_gain and name == "qwk") else 0

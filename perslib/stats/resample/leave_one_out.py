@@ -131,10 +131,15 @@ def name_bounds(name: str, *, p: bool = False) -> list[str]:
     return [name, f"{name}_low", f"{name}_high", *([f"{name}_p"] if p else [])]
 
 
-def count_carriers(is_one: npt.ArrayLike, unit: npt.ArrayLike) -> int:
-    """Count the units that have a row of the class, and those that have one of the other; return the smaller number."""
+def count_carriers(is_one: npt.ArrayLike, unit: npt.ArrayLike, is_judged: npt.ArrayLike | None = None) -> int:
+    """Count the units that have a row of the class, and those that have one of the other; return the smaller number.
+
+    With `is_judged`, what a judge says of the class, rows count that are judged rightly: these few carry κ and F1.
+    """
     sides = np.asarray(is_one, dtype=bool)
-    return min(pd.Series(np.asarray(unit, dtype=object)[side]).nunique() for side in (sides, ~sides))
+    judged = sides if is_judged is None else np.asarray(is_judged, dtype=bool)
+    both = (sides & judged, ~sides & ~judged)
+    return min(pd.Series(np.asarray(unit, dtype=object)[side]).nunique() for side in both)
 
 
 def drop_if_few(values: Floats, carriers: int) -> Floats:

@@ -203,7 +203,9 @@ def measure_verdicts(
         units = Resamples(own[unit])
         table = count_verdicts(own["gold"], own["said"], units.group, len(units))
         drawn, whole = table @ units.weights, table.sum(axis=2)
-        carriers = count_carriers(own["gold"] > 0, own[unit])
+        is_good = own["gold"] > 0
+        is_right = np.sign(floats(own["said"])) == np.sign(floats(own["gold"]))
+        carriers = count_carriers(is_good, own[unit], is_good == is_right)
         about = {"cases": int(whole.sum()), "unread": int(whole[:, 3].sum()), "units": len(units)}
         for name in metrics:
             values = METRICS[name](drawn) if name in _OF_ANY_CLASS else drop_if_few(METRICS[name](drawn), carriers)

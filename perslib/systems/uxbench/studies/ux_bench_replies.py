@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Corpus
@@ -175,6 +176,8 @@ def compare_with_truth(shares: pd.DataFrame) -> dict[str, float]:
     if len(with_truth) < 3 or with_truth["cases"].min() < FEWEST_REPLIES:
         return {}
     rho = with_truth["percent"].corr(with_truth["liked_percent"], method="spearman")
+    if np.isnan(rho):  # one of both is the same for all
+        return {}
     return {"n": len(with_truth), "rho": rho, "off": (with_truth["percent"] - with_truth["liked_percent"]).abs().mean()}
 
 
