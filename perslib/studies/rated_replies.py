@@ -11,7 +11,7 @@ from perslib import stats
 from perslib.corpus import TURN, Corpus
 from perslib.corpus.known_truth import satisfaction_of
 from perslib.corpus.scale import gold_of
-from perslib.errors import DataError, PerslibError
+from perslib.errors import DataError, NotEnough, PerslibError
 from perslib.judge import Judge
 from perslib.judge.scope import FEWEST_REPLIES, split_names
 from perslib.llm import Backbone
@@ -60,9 +60,11 @@ def collect_ratings(
     if 0 < limit < len(turns):
         rated = rated.merge(turns.sample(limit, random_state=seed), on=TURN)
     if rated["user"].nunique() < stats.FEWEST_LABELLED:
-        raise DataError(
-            f"Only {rated['user'].nunique()} test users have replies that people scored",
-            f"The study needs {stats.FEWEST_LABELLED} users, better twenty: give more of them, or set limit = -1.",
+        raise NotEnough(
+            "Only {n} test users have replies that people scored. The study needs {least} users, better twenty: give more of them, or set "
+            "limit = -1.",
+            n=rated["user"].nunique(),
+            least=stats.FEWEST_LABELLED,
         )
     return rated.reset_index(drop=True)
 
