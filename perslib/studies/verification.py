@@ -302,7 +302,8 @@ def describe_knowledge(steps: pd.DataFrame) -> dict[str, Any]:
     facts |= {f"step{place}": format_number(wide["value"].get(name, np.nan)) for place, name in enumerate(KNOWLEDGE)}
     nothing = dict.fromkeys(name_bounds("added"), np.nan)
     texts = Estimate.of(text.loc["pearson"] if "pearson" in text.index else nothing, "added")
-    return facts | {"texts": texts}
+    ends = (float(wide["value"].get(name, np.nan)) for name in KNOWLEDGE[:1:-1])
+    return facts | {"texts": texts.between(*ends)}
 
 
 def phrase_knowledge(texts: Estimate) -> str:

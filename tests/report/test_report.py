@@ -341,11 +341,11 @@ def test_what_a_page_lacks_ends_it_and_is_no_failure(home, tmp_path):
         'out = ""',
         'from perslib.errors import NotEnough\nprint("before")',
         'raise NotEnough("Only {n} users rated.", n=3)',
-        'print("after")',
+        'print("never reached")',
     )
     run_report(own, corpus="tiny/en", out=home / "ended")
     html = next((home / "ended").rglob(f"{own.stem}.html")).read_text("utf-8")
-    assert "Only 3 users rated." in html and "before" in html and "after" not in html and 'id="failure"' not in html
+    assert "Only 3 users rated." in html and "before" in html and "never reached" not in html and 'id="failure"' not in html
 
 
 @pytest.mark.kernel
