@@ -111,6 +111,8 @@ def import_(
       lamp-qa         LaMP-QA: a folder with the questions (.json) and the replies of any systems, a file each
       community-alignment, comparia   replies preferred or liked: one table each
       llm-rubric      LLM-Rubric: its folder data/real_data; rated conversations
+      cragc, ji, mathconverse, simulator-arena, halie, recllmsim   chats and choices of people, and simulated users: the clone
+                      of each repository
       convlab, dstc   dialogues with goal, success and ratings: JSON files; folders of calls
       table           a table whose columns are called as perslib calls them: a row per reply (user, request, response,
                       optionally session, scenario, score, satisfaction, …) or a row per conversation (user,

@@ -276,7 +276,10 @@ def _measure_all(
         bare = ["interval_width", *(worths if method in (LABELS_ALONE, JUDGE_ALONE) else ())]
         row |= here.iloc[0].to_dict()
         for end, bound in zip(("_low", "_high"), others.drop(columns=bare).quantile([0.025, 0.975]).to_dict("records")):
-            row |= {f"{name}{end}": value for name, value in bound.items()}
+            widen = min if end == "_low" else max  # of other populations, and never without the value itself
+            row |= {
+                f"{name}{end}": widen(value, row[name]) if value == value else value for name, value in bound.items()
+            }
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-import csv
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import prism_made
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from releases_made import RELEASES, Files, prism, rubric
+from releases_made import RELEASES, Files, merged, prism, rubric, write
 
 from perslib.corpus import import_release, loader, read_release, read_rows
 from perslib.corpus.files.records import COLUMNS, LONGEST
@@ -101,43 +99,6 @@ def as_in(value: Any, path: tuple[Any, ...]) -> tuple[Any, ...]:
         return ()
     key = path[0] if isinstance(value, list) or path[0] in value else next(iter(value))
     return key, *as_in(value[key], path[1:])
-
-
-def merged(parts: Iterable[Files]) -> Files:
-    """The files with all that stands in those of each part."""
-    every: Files = {}
-    for name, content in (pair for part in parts for pair in part.items()):
-        held = every.get(name)
-        is_list = isinstance(held, list) and isinstance(content, list)
-        is_dict = isinstance(held, dict) and isinstance(content, dict)
-        every[name] = held + content if is_list else held | content if is_dict else content
-    return every
-
-
-def write(folder: Path, files: Files) -> None:
-    for name, content in files.items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        is_rows = isinstance(content, list) and all(isinstance(row, dict) for row in content)
-        if file.suffix == ".parquet" and is_rows:
-            pd.DataFrame(content).to_parquet(file)
-            continue
-        text = json.dumps(content)
-        if file.suffix == ".jsonl" and isinstance(content, list):
-            text = "".join(json.dumps(record) + "\n" for record in content)
-        elif file.suffix == ".txt" and isinstance(content, list):
-            lines = [
-                ["" if v is None else str(v) for v in own] if isinstance(own, list) else [str(own)] for own in content
-            ]
-            text = "".join("\t".join(own) + "\n" for own in lines)
-        elif file.suffix in (".csv", ".tsv") and is_rows:
-            with file.open("w", encoding="utf-8", errors="surrogatepass", newline="") as stream:
-                names = list(dict.fromkeys(c for row in content for c in row))
-                rows = csv.DictWriter(stream, names, delimiter="\t" if file.suffix == ".tsv" else ",")
-                rows.writeheader()
-                rows.writerows(content)
-            continue
-        file.write_bytes(text.encode("utf-8", "surrogatepass"))
 
 
 def ends_well(path: Path, kind: str, skip_bad: bool, out: Path | None = None) -> bool:

@@ -345,7 +345,12 @@ def test_what_a_page_lacks_ends_it_and_is_no_failure(home, tmp_path):
     )
     run_report(own, corpus="tiny/en", out=home / "ended")
     html = next((home / "ended").rglob(f"{own.stem}.html")).read_text("utf-8")
-    assert "Only 3 users rated." in html and "before" in html and "never reached" not in html and 'id="failure"' not in html
+    assert (
+        "Only 3 users rated." in html
+        and "before" in html
+        and "never reached" not in html
+        and 'id="failure"' not in html
+    )
 
 
 @pytest.mark.kernel

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import prism_made
 from made import GIFT, TRAVEL, simple_session
 from palset_made import FOLDERS, sample, side_files
@@ -188,10 +191,124 @@ def of_mine(n: int) -> Files:
     return {"mine.jsonl": [{"who": f"u{n}", "talk": {"asked": "q", "answered": "r"}, "stars": 1 + n % 5}]}
 
 
+def pairs_of_panels(n: int) -> Files:
+    names = {side: f"r{n}{side}" for side in "ab"}
+    pair = {"submission_id": "s", "query_id": f"q{n}", **{f"response_{side}": name for side, name in names.items()}}
+    parts = ("correctness_topical", "coherence_logical", "coherence_stylistic", "coverage_broad", "coverage_deep")
+    votes = {name: ["N", "A"] for name in (*parts, "consistency_internal")}
+    votes["quality_overall"] = ["A", "B"]
+    about = {"topic": f"q{n}", "style": "essay"}
+    return {
+        "ratings.jsonl": [{**pair, "worker": ["w1", "w2"], **{f"{name}_vote": own for name, own in votes.items()}}],
+        "replies.jsonl": [{"response": name, "writer": side, "text": side, **about} for side, name in names.items()],
+        "queries.jsonl": [{"topic": f"q{n}", "query": f"What is {n}?"}],
+        "gpt4o.jsonl": [{**pair, "ratings": {"Q7_rating": "B", "Q7_justification": "It says more."}}],
+    }
+
+
+def sittings(n: int) -> Files:
+    marks = dict.fromkeys(
+        ("robotic", "interesting", "fun", "consistent", "fluent", "repetitive", "topic"), 10 * n % 100
+    )
+    said = [{"round": 1, "user": "My name is Ann.", "bot": "Hello"}]
+    chats = [{"model": "A", "dialogue": said, "raw scores": marks, "feedback": "f"} for _ in range(2)]
+    return {"pass_icebreaker.json": [{"WorkerId": f"W{n}", "data": chats}]}
+
+
+def proofs(n: int) -> Files:
+    lists = {
+        "human_interactions": ["User: q"],
+        "model_responses": ["AI: r"],
+        "helpfulness_ratings": [n % 7],
+        "correctness_ratings": [6],
+    }
+    about = {
+        "uid": f"u{n}",
+        "model": "m",
+        "problem_name": "a_sum.html",
+        "selected_topic": "Algebra",
+        "final_prefs": "{'m': 1}",
+    }
+    return {"mathconverse_parsed_interactions.csv": [about | {name: str(own) for name, own in lists.items()}]}
+
+
+def documents(n: int) -> Files:
+    said = {"user_queries": ["q"], "ai_responses": ["r"], "document_type": "email", "intent": "i"}
+    return {
+        "document_creation.json": [
+            {"workerId": f"W{n}", "model": "m", **said, "overall_interaction_rating": 1 + n % 10}
+        ]
+    }
+
+
+def marked(n: int) -> Files:
+    about = {"session_id": f"s{n}", "worker_id": f"w{n}", "model": "m"}
+    asked = {"prompt": "p", "prompt_dataset": "d", "user_input": "q", "model_completion": "r"}
+    return {
+        "event_blocks.csv": [{**about, "turn_id": 1, **asked}],
+        "survey_responses.csv": [
+            {**about, "turn_id": 1, "preference": 1.0, "fluency": 0.0, "quality": None},
+            {**about, "turn_id": -1, "preference": None, "fluency": None, "quality": 1.0 + n % 5},
+        ],
+    }
+
+
+def simulated(n: int) -> Files:
+    said = [{"role": role, "content": text} for role, text in (("user", "q"), ("assistant", "r"))]
+    return {
+        "conversations.jsonl": [
+            {"file": f"{n}.json", "task": "gifts", "preference_id": n, "preference_zh": "p", "history": said}
+        ]
+    }
+
+
+def merged(parts: Iterable[Files]) -> Files:
+    """The files with all that stands in those of each part."""
+    every: Files = {}
+    for name, content in (pair for part in parts for pair in part.items()):
+        held = every.get(name)
+        is_list = isinstance(held, list) and isinstance(content, list)
+        is_dict = isinstance(held, dict) and isinstance(content, dict)
+        every[name] = held + content if is_list else held | content if is_dict else content
+    return every
+
+
+def write(folder: Path, files: Files) -> None:
+    for name, content in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        is_rows = isinstance(content, list) and all(isinstance(row, dict) for row in content)
+        if file.suffix == ".parquet" and is_rows:
+            pd.DataFrame(content).to_parquet(file)
+            continue
+        text = json.dumps(content)
+        if file.suffix == ".jsonl" and isinstance(content, list):
+            text = "".join(json.dumps(record) + "\n" for record in content)
+        elif file.suffix == ".txt" and isinstance(content, list):
+            lines = [
+                ["" if v is None else str(v) for v in own] if isinstance(own, list) else [str(own)] for own in content
+            ]
+            text = "".join("\t".join(own) + "\n" for own in lines)
+        elif file.suffix in (".csv", ".tsv") and is_rows:
+            with file.open("w", encoding="utf-8", errors="surrogatepass", newline="") as stream:
+                names = list(dict.fromkeys(c for row in content for c in row))
+                rows = csv.DictWriter(stream, names, delimiter="\t" if file.suffix == ".tsv" else ",")
+                rows.writeheader()
+                rows.writerows(content)
+            continue
+        file.write_bytes(text.encode("utf-8", "surrogatepass"))
+
+
 #: What to read → its kind, its files, and which of them is given to the loader (none: their folder).
 RELEASES: dict[str, tuple[str, Callable[[int], Files], str]] = {
     "prism": ("prism", prism, ""),
     "llm-rubric": ("llm-rubric", rubric, ""),
+    "cragc": ("cragc", pairs_of_panels, ""),
+    "ji": ("ji", sittings, ""),
+    "mathconverse": ("mathconverse", proofs, ""),
+    "simulator-arena": ("simulator-arena", documents, ""),
+    "halie": ("halie", marked, ""),
+    "recllmsim": ("recllmsim", simulated, ""),
     "community-alignment": ("community-alignment", partial(aligned, ending="jsonl"), "ca.jsonl"),
     "community-alignment as CSV": ("community-alignment", partial(aligned, ending="csv"), "ca.csv"),
     "comparia": ("comparia", reactions, "r.jsonl"),

@@ -162,7 +162,7 @@ def find_bare_announcements(said: Said) -> Iterator[str]:
 def find_undefined(said: Said) -> Iterator[str]:
     """No sentence has a number that is not defined."""
     for _, _, text in said.sentences:
-        if re.search(r"\bnan\b|\[–|None\b", text):
+        if re.search(r"\bnan\b|\[–|[=:] None\b", text):
             yield f"not defined: {text}"
 
 

@@ -1,11 +1,24 @@
 """Data sets of people as corpora, each from the files that were released."""
 
 from perslib.corpus.store import CorpusKind, register_kind
-from perslib.systems.readers.loaders import goal_dialogues, lamp_qa, llm_rubric, personamem, preferences, prism, urs
+from perslib.systems.readers.loaders import (
+    cragc,
+    goal_dialogues,
+    lamp_qa,
+    llm_rubric,
+    people,
+    personamem,
+    preferences,
+    prism,
+    recllmsim,
+    urs,
+)
 
 _WHOLE = {"prism": prism, "personamem": personamem, "lamp-qa": lamp_qa, "llm-rubric": llm_rubric, "urs": urs}
-for _name, _module in _WHOLE.items():
+for _name, _module in (_WHOLE | {"cragc": cragc, "recllmsim": recllmsim}).items():
     register_kind(_name, CorpusKind(_module.read, _module.looks_like))
+for _name, _kind in people.KINDS.items():
+    register_kind(_name, _kind)
 register_kind("community-alignment", CorpusKind(preferences.read_aligned))
 register_kind("comparia", CorpusKind(preferences.read_reactions))
 register_kind("convlab", CorpusKind(goal_dialogues.read_convlab))
