@@ -38,6 +38,8 @@ METRICS = ("pearson", "wb_pearson")
 NOTHING, LEVEL, NEAREST, ALL = "nothing", "level", "nearest turns", "all of the history"
 #: Numbers of statements beside the level, by what the memory is called then.
 STATEMENTS = {LEVEL: 0, "1 statement": 1, "3 statements": 3, "5 statements": 5, "all statements": 60}
+#: A gain in r below this does not matter, however sure it is.
+LEAST = 0.005
 #: Judged replies, if nothing else is said.
 REPLIES = 600
 
@@ -194,13 +196,13 @@ def trace_ladder(judged: FreeMemories, corpus: Corpus) -> pd.DataFrame:
 def describe_ladder(ladder: pd.DataFrame) -> tuple[str, dict[str, Any]]:
     """Return the wording and the numbers of what knowing the user adds to r, of `trace_ladder`."""
     likes, level, tastes = (row for _, row in ladder[ladder["metric"] == METRICS[0]].iterrows())
-    taste = Estimate.of(tastes, "added", digits=2)
+    taste = Estimate.of(tastes, "added", LEAST, digits=2)
     return choose(
         taste,
         above="**What this user likes adds {taste} to r**, beyond what everybody likes ({likes}) and how strict this user is (the level, "
         "{level}).",
-        open="Everybody's likes give r = {likes}, how strict this user is (the level) adds {level}. Nothing shows that what this user likes "
-        "beyond that adds to it: {taste}.",
+        open="Everybody's likes give r = {likes}, how strict this user is (the level) adds {level}. What this user likes beyond that adds nothing "
+        "that is shown, or that matters: {taste}.",
         below="Everybody's likes give r = {likes}, how strict this user is (the level) adds {level}; what is remembered beyond that makes the "
         "judge worse, by {taste}.",
         unknown="Everybody's likes give r = {likes}, this user's level adds {level}, what this user likes {taste}. Intervals need ten users.",

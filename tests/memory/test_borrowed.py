@@ -19,12 +19,14 @@ from perslib.memory import make_memory
 from perslib.memory.borrowed import Lender
 from perslib.studies.whose_memory import (
     ALL,
+    LEAST,
     NEAREST,
     NOTHING,
     OTHERS,
     STATEMENTS,
     compare_owners,
     compare_sizes,
+    describe_ladder,
     find_smallest,
     judge_with_memories_of,
     judge_without_model,
@@ -182,6 +184,12 @@ def test_memories_without_a_model_are_measured_by_size_and_by_owner():
     ladder = trace_ladder(judged, sample).query("metric == 'pearson'").set_index("step")
     assert ladder["value"].tolist() == r.loc[[NOTHING, "level", ALL], "value"].tolist()
     assert ladder["added"].sum() == pytest.approx(r.loc[ALL, "value"] - r.loc[NOTHING, "value"])
+    wording, numbers = describe_ladder(ladder.reset_index().assign(metric="pearson"))
+    assert wording.startswith("**What this user likes adds") == (ladder.loc["tastes", "added_low"] > LEAST)
+    small = {"added": 0.001, "added_low": 0.0005, "added_high": 0.0015, "added_p": 0.001}
+    tiny = ladder.reset_index().assign(metric="pearson")
+    tiny.loc[tiny["step"] == "tastes", list(small)] = list(small.values())
+    assert "adds nothing" in describe_ladder(tiny)[0], "however sure, so little does not matter"
     few = find_smallest(sizes)
     assert few["reached"] >= few["all"] - 0.1 * (r.loc[ALL, "value"] - r.loc[NOTHING, "value"])
     dealt_out = owners[(owners["whose"] == "level") & (owners["metric"] == "pearson")]["value"].item()

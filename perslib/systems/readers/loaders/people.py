@@ -76,15 +76,15 @@ class DataSet:
         """Return the files at a path, or in a folder or clone."""
         within = sorted(path.rglob("*")) if path.is_dir() else [path]
         wanted = re.compile("|".join(rf"(?:{name})" for name in self.files))
-        found = [file for file in within if file.is_file() and wanted.fullmatch(file.name.removesuffix(".gz"))]
-        return [] if self.is_whole and len(found) < len(self.files) else found
+        files = [file for file in within if file.is_file() and wanted.fullmatch(file.name.removesuffix(".gz"))]
+        return [] if self.is_whole and len(files) < len(self.files) else files
 
     def looks_like(self, path: Path) -> bool:
         """Return whether the files are there, and their first record is as it should be."""
-        if not (found := self.find(path)):
+        if not (files := self.find(path)):
             return False
         try:
-            first = next(iter(self.open(found)), None)
+            first = next(iter(self.open(files)), None)
         except (DataError, OSError, KeyError):
             return False
         return first is not None and self.schema.validator.is_valid(first[1])
@@ -100,12 +100,12 @@ class DataSet:
         """Read the files; see `perslib import`."""
         form = self.form.using(evidence=evidence)
         reading = form.begin(skip_bad)
-        if not (found := self.find(path)):
+        if not (files := self.find(path)):
             raise DataError(
                 Problem(str(path), f"holds nothing of {form.kind}"), f"{form.remedy} Give its clone, or the file."
             )
         people = People(reading)
-        lines, name = self.open(found), name or form.kind
+        lines, name = self.open(files), name or form.kind
         done = read_rows_of(lines, lambda own, at: [self.make_row(own, at, people)], reading, name, form, self.schema)
         done.note("ids of people, replaced by numbers", len(people.numbers))
         done.corpus.meta["irregularities"] = dict(sorted(done.irregularities.items()))

@@ -18,6 +18,7 @@ from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_model
 from perslib.llm import Backbone
 from perslib.llm.answerers.choice import is_dry_run
 from perslib.prompts import PromptSettings
+from perslib.report.show.claims import Estimate
 from perslib.report.show.tables import show_estimate
 from perslib.stats import SEED, Resamples
 from perslib.stats.agreement.metrics import measure_under
@@ -284,7 +285,7 @@ def describe_user_mean(reward: pd.DataFrame, by_ratings: pd.DataFrame) -> dict[s
     shown = {
         "own": show_estimate(own, "auroc"),
         "mean": show_estimate(mean, "auroc"),
-        "ahead": show_estimate(mean, "ahead"),
+        "ahead": Estimate.of(mean, "ahead").between(own["auroc"], mean["auroc"]),
     }
     return {"cases": compared["cases"].max(), **shown}
 
