@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from time import process_time
 from typing import Any, get_args
@@ -196,7 +196,7 @@ def trace_ladder(judged: FreeMemories, corpus: Corpus) -> pd.DataFrame:
 def describe_ladder(ladder: pd.DataFrame) -> tuple[str, dict[str, Any]]:
     """Return the wording and the numbers of what knowing the user adds to r, of `trace_ladder`."""
     likes, level, tastes = (row for _, row in ladder[ladder["metric"] == METRICS[0]].iterrows())
-    taste = Estimate.of(tastes, "added", LEAST, digits=2)
+    taste = replace(Estimate.of(tastes, "added", digits=2), least=LEAST)
     return choose(
         taste,
         above="**What this user likes adds {taste} to r**, beyond what everybody likes ({likes}) and how strict this user is (the level, "

@@ -184,7 +184,7 @@ def test_memories_without_a_model_are_measured_by_size_and_by_owner():
     ladder = trace_ladder(judged, sample).query("metric == 'pearson'").set_index("step")
     assert ladder["value"].tolist() == r.loc[[NOTHING, "level", ALL], "value"].tolist()
     assert ladder["added"].sum() == pytest.approx(r.loc[ALL, "value"] - r.loc[NOTHING, "value"])
-    wording, numbers = describe_ladder(ladder.reset_index().assign(metric="pearson"))
+    wording, _ = describe_ladder(ladder.reset_index().assign(metric="pearson"))
     assert wording.startswith("**What this user likes adds") == (ladder.loc["tastes", "added_low"] > LEAST)
     small = {"added": 0.001, "added_low": 0.0005, "added_high": 0.0015, "added_p": 0.001}
     tiny = ladder.reset_index().assign(metric="pearson")

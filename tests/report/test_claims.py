@@ -21,6 +21,8 @@ SIDES = {"above": "A", "below": "B", "open": "O", "unknown": "U"}
         (Estimate(0.2, 0.1, 0.3, p=0.07), "open"),
         (Estimate(0.2, -0.01, 0.3, p=0.04), "open"),
         (Estimate(0.6, 0.55, 0.65, line=0.5), "above"),
+        (Estimate(0.002, 0.001, 0.003, least=0.005), "open"),
+        (Estimate(-0.02, -0.03, -0.01, least=0.005), "below"),
         (Estimate(0.4, 0.3, 0.45, line=0.5), "below"),
     ],
 )

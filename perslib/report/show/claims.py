@@ -37,6 +37,8 @@ class Estimate:
     p: float = np.nan
     line: float = 0.0
     digits: int = 3
+    least: float = 0.0
+    """By how much it has to be above or below to matter."""
 
     @classmethod
     def of(
@@ -54,7 +56,9 @@ class Estimate:
             return "unknown"
         if np.isfinite(self.p) and self.p >= SURE:
             return "open"
-        return "above" if self.low > self.line else "below" if self.high < self.line else "open"
+        return (
+            "above" if self.low > self.line + self.least else "below" if self.high < self.line - self.least else "open"
+        )
 
     def between(self, one: float, other: float) -> Estimate:
         """Return the estimate as the difference of two numbers as they are printed."""
