@@ -19,7 +19,7 @@ import pandas as pd
 from perslib import stats
 from perslib.errors import PerslibError
 from perslib.stats import Floats, estimate
-from perslib.text import translate
+from perslib.text import mark, translate
 
 #: Judges without knowledge or with a bias. An honest method must stay valid with them.
 SHUFFLED, CONSTANT, PARTIAL = "scores of other users", "always the same", "partial to the worst"
@@ -225,6 +225,24 @@ def find_sufficient(measured: pd.DataFrame, method: str) -> int | None:
     rows = measured[measured["method"] == method].sort_values("labelled")
     enough = rows["best_low"].ge(0.9)[::-1].cummin()[::-1]
     return int(rows["labelled"][enough].min()) if enough.any() else None
+
+
+def phrase_width(change: float) -> str:
+    """Return the wording of how much narrower or wider a judge makes intervals; less than one percent is neither."""
+    if abs(change) < 0.005:
+        return mark(
+            "With {labelled:.0f} labelled users, the judge changes the interval of a candidate's mean by less than 1 %: {labelled:.0f} users "
+            "are worth {worth:.0f} [{worth_low:.0f}, {worth_high:.0f}]."
+        )
+    if change < 0:
+        return mark(
+            "With {labelled:.0f} labelled users, the judge makes the interval of a candidate's mean {change:.0%} "
+            "narrower: {labelled:.0f} users are worth {worth:.0f} [{worth_low:.0f}, {worth_high:.0f}]."
+        )
+    return mark(
+        "With {labelled:.0f} labelled users, the judge makes the interval of a candidate's mean {change:.0%} "
+        "wider: {labelled:.0f} users are worth {worth:.0f} [{worth_low:.0f}, {worth_high:.0f}]."
+    )
 
 
 def describe_coverage(held: pd.DataFrame) -> str:
