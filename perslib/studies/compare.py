@@ -109,14 +109,19 @@ def open_runs(places: Iterable[str | Path]) -> Runs:
 
 def _name_runs(pages: Sequence[StoredPage]) -> list[str]:
     """Return the shortest names that distinguish the runs: backbone, notebook, folder (what differs of it)."""
-    roots = [page.root.resolve() for page in pages]
-    shared = Path(os.path.commonpath(roots))
-    parts = pd.DataFrame(
-        [(page.backbone, page.name, str(root.relative_to(shared))) for page, root in zip(pages, roots)]
-    )
+    roots = _tell_apart([page.root.resolve() for page in pages])
+    parts = pd.DataFrame([(page.backbone, page.name, root) for page, root in zip(pages, roots)])
     distinct = [column for column in parts if parts[column].nunique() > 1] or [0]
     names = parts[distinct].agg(" · ".join, axis=1)
-    return names.mask(names.duplicated(keep=False), [f"{page.folder.name}/{page.name}" for page in pages]).tolist()
+    return names.mask(
+        names.duplicated(keep=False), _tell_apart([page.folder.resolve() / page.name for page in pages])
+    ).tolist()
+
+
+def _tell_apart(paths: Sequence[Path]) -> list[str]:
+    """Return what of each path differs from the others."""
+    shared = Path(os.path.commonpath(paths))
+    return [str(path.relative_to(shared)) for path in paths]
 
 
 def list_settings(runs: Runs) -> pd.DataFrame:

@@ -208,9 +208,10 @@ def select_replies(verdicts: pd.DataFrame, replies: pd.DataFrame) -> pd.DataFram
     return verdicts.merge(replies[["candidate", *TURN]], on=["candidate", *TURN])
 
 
-def find_ranking_judge(judge: Judge, unanswered: replay.Unanswered) -> Judge:
-    """Return the judge as it ranks: with a guard where replies that do not answer count as the lowest."""
-    return Guarded(judge) if unanswered == "lowest" and not judge.name.startswith(GUARDED) else judge
+def find_ranking_judge(judge: Judge, unanswered: replay.Unanswered, verdicts: pd.DataFrame) -> Judge:
+    """Return the judge as it ranks: with a guard where replies that do not answer count as the lowest, and it could learn which these are."""
+    is_guarded = unanswered == "lowest" and verdicts["unanswered"].notna().any()
+    return Guarded(judge) if is_guarded and not judge.name.startswith(GUARDED) else judge
 
 
 def judge_replies(

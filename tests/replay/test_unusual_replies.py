@@ -132,7 +132,7 @@ def test_what_a_judge_goes_by_is_measured_where_it_costs_nothing():
         verdicts = evaluate(own, corpus, limit=200, progress=False)
         found = judge_bias.sum_up_bias(own, corpus, verdicts)
         noticed, length = describe_judge(LearnedJudge(), corpus, verdicts, has_learned=False)
-    assert "it notices" in noticed and "one of double length" in length
+    assert "*learned* notices" in noticed and "one of double length" in length
     assert len(warned) == 1, "once, with the verdicts"
     assert found["at_equal_gold_low"] < found["at_equal_gold"] < found["at_equal_gold_high"]
     assert found["padding_change_low"] < found["padding_change"] < found["padding_change_high"]

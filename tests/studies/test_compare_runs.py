@@ -67,7 +67,9 @@ def test_settings_that_differ_and_no_others(runs):
     table = study.list_settings(opened).set_index("setting")
     assert set(table.index) == {"parameters.skill", "parameters.skip"}
     assert table.loc["parameters.skill"].tolist() == ["0.9", "0.1"]
-    assert all(str(run.parents[2]) in name for run, name in zip(runs, opened.pages))
+    assert list(opened.pages) == [run.parents[2].name for run in runs], (
+        "what differs of the folders, and no path of the machine"
+    )
 
 
 @pytest.mark.kernel

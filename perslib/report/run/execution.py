@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import html
 import os
 import re
 import signal
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from perslib.errors import NotEnough
 from perslib.paths import scratch, workspace
 from perslib.registry import VARIABLE, named_plugins
 from perslib.report.page.rendering import INJECTED, code_number
@@ -94,25 +92,9 @@ def execute(
     seconds = time.monotonic() - started
     if error is None and not cancelled:
         return Run(nb, "success", seconds)
-    if (
-        getattr(error, "ename", "") == NotEnough.__name__ and not cancelled
-    ):  # what is missing ends the page, and is no fault of it
-        _show_missing(nb.cells[reached], remove_ansi(getattr(error, "evalue", "")))
-        nb.cells = nb.cells[: reached + 1]
-        return Run(nb, "success", seconds)
     failure = _failure(nb, reached, error, last_words)
     nb.cells = nb.cells[: reached + 1]
     return Run(nb, "cancelled" if cancelled else "failed", seconds, failure)
-
-
-def _show_missing(cell: Any, lacking: str) -> None:
-    """Put what the page would need in the place of the error of its last cell."""
-    from nbformat.v4 import new_output
-
-    record = {"kind": "missing", "text": lacking}
-    shown = {"text/html": f"<p>{html.escape(lacking)}</p>", "text/plain": lacking}
-    cell.outputs = [own for own in cell.outputs if own.output_type != "error"]
-    cell.outputs.append(new_output("display_data", shown, metadata={"perslib": record}))
 
 
 # -- the kernel --------------------------------------------------------------------------------------------

@@ -81,9 +81,10 @@ def agreement(
 _LARGEST_GAIN: dict[str, float] = {"correlation": 2, "share": 1, "error": np.inf}
 
 
-def _find_satisfied(gold: pd.Series, user: pd.Series, score: pd.Series) -> tuple[Any, pd.Series, Any]:
-    """Return which replies satisfied their user, the users, and which of them the judge takes for satisfying."""
-    return to_scale(gold.to_numpy(float)) >= 4, user, to_scale(score.to_numpy(float)) >= 4
+def _count_carriers(gold: pd.Series, user: pd.Series, score: pd.Series) -> tuple[int, int]:
+    """Count the users with a turn of the rarer class, and those for whom the judge finds one."""
+    is_good, is_judged = (to_scale(own.to_numpy(float)) >= 4 for own in (gold, score))
+    return count_carriers(is_good, user), count_carriers(is_good, user, is_judged)
 
 
 def _measure_judges(
@@ -111,7 +112,7 @@ def _measure_judges(
             "without_gold": len(given[row]) - rated,
             "control": None,
         }
-        carriers = count_carriers(*_find_satisfied(own["gold"], own["user"], own["score"]))
+        carriers = _count_carriers(own["gold"], own["user"], own["score"])
         rivals = [r for r in scored if r.judge in controls and r.backbone in (None, row.backbone)]
         rivals = [] if row in rivals else rivals
         for name, values in alone[row].items():
@@ -154,7 +155,7 @@ def agreement_between(
     users = Resamples(both["user"])
     sums = AgreementSums(to_scale(both["b"].to_numpy(float)), both["a"].to_numpy(float), users.group, len(users))
     drawn = measure_under(sums, metrics, users.weights)
-    carriers = count_carriers(*_find_satisfied(both["b"], both["user"], both["a"]))
+    carriers = _count_carriers(both["b"], both["user"], both["a"])
     rows = []
     for name, values in drawn.items():
         interval = users.estimate(check_users(name, values, carriers), scale=interval_scale(name))

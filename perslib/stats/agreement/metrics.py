@@ -235,17 +235,17 @@ FEWEST_OF_CLASSES, FEWEST_OF_GAINS = 30, 50
 shares. Fewer users carry these, and intervals cover too rarely (`benchmarks/coverage.py`)."""
 
 
-def check_users(name: str, values: Floats, carriers: int, *, is_gain: bool = False) -> Floats:
+def check_users(name: str, values: Floats, carriers: tuple[int, int], *, is_gain: bool = False) -> Floats:
     """Return a metric's values, or the sample's alone where too few users are there for an interval of this metric.
 
-    `carriers` counts the users who have a turn of the rarer class that the judge finds, satisfied or not.
+    `carriers` counts the users who have a turn of the rarer class, satisfied or not, and those for whom the judge finds one.
     """
     of_classes = (interval_scale(name) == "share" or name == "kappa") and not name.startswith("pu_") and name != "auc"
     fewest = FEWEST_OF_CLASSES if of_classes or (is_gain and name == "qwk") else 0
     if of_classes and is_gain:
         fewest = FEWEST_OF_GAINS
     if of_classes or name == "qwk":
-        values = drop_if_few(values, carriers)
+        values = drop_if_few(values, carriers[0] if name == "qwk" else carriers[1])
     return values[..., :1] if values.shape[-1] - 1 < fewest else values
 
 

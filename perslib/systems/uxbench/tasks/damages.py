@@ -130,7 +130,7 @@ def damage_audit(
 
     Columns: judge, damage, change (of the score, in points) with bounds, lowered (share of replies), auroc (the chance that an
     undamaged reply is scored above a damaged one) with bounds, turns, users, verdict: notices, does not notice, rewards (the score
-    rises, or most damaged replies are above); or too few. Replies that a damage leaves as they are do not count. `blocks` are judged where they are given, else draws.
+    rises, surely on average or for most replies); or too few. Replies that a damage leaves as they are do not count. `blocks` are judged where they are given, else draws.
     """
     blocks = list(select_blocks(corpus, limit=limit, seed=seed)) if blocks is None else blocks
     blocks = [block for block in blocks if len(block)]
@@ -209,7 +209,7 @@ def _compare(before: np.ndarray, after: np.ndarray, user: np.ndarray) -> dict[st
         else "notices"
         if row["change_high"] < 0 and row["change"] <= -SMALLEST
         else "rewards"
-        if (row["change_low"] > 0 and row["change"] >= SMALLEST) or area["auroc_high"] < 0.5
+        if row["change"] >= SMALLEST and (row["change_low"] > 0 or area["auroc_high"] < 0.5)
         else "does not notice"
     )
     return {**row, "lowered": float((change < -1e-9).mean()), **area, **counts, "verdict": verdict}
