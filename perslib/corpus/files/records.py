@@ -11,9 +11,11 @@ refused before they are read.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import os
 import stat
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from itertools import islice
@@ -80,6 +82,16 @@ def read_bounded(file: Path) -> bytes:
     """Read a file of lines, none of which is longer than any record."""
     check_lines(file)
     return file.read_bytes()
+
+
+def read_unpacked(file: Path) -> bytes:
+    """Read a file of lines, unpacked where its name ends in .gz."""
+    if file.suffix != ".gz":
+        return read_bounded(file)
+    try:
+        return gzip.decompress(file.read_bytes())
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(Problem(file.name, f"cannot be unpacked: {error}"), "Download it once more.") from error
 
 
 def check_lines(file: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -41,6 +42,21 @@ def test_a_clone_is_recognised_without_its_name_and_read(tmp_path, kind):
 def test_counts_are_those_of_the_release(kind):
     corpus = read_release(ROOT / kind).corpus
     assert (len(corpus.users), len(corpus.sessions), len(corpus.turns)) == COUNTS[kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("ji", "pass_icebreaker.json"), ("cragc", "ratings.jsonl"), ("recllmsim", "conversations.jsonl")]
+)
+def test_a_packed_file_is_read_and_half_of_it_is_refused(tmp_path, kind, name):
+    folder = made(tmp_path / "clone", kind)
+    file, sessions = folder / name, len(read_release(folder, kind).corpus.sessions)
+    packed = gzip.compress(file.read_bytes())
+    file.unlink()
+    (folder / f"{name}.gz").write_bytes(packed)
+    assert len(read_release(folder, kind).corpus.sessions) == sessions
+    (folder / f"{name}.gz").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(DataError, match=rf"{name}\.gz:? cannot be unpacked"):
+        read_release(folder, kind)
 
 
 def test_names_are_masked_and_sittings_are_rated_by_the_mean_of_seven(tmp_path):

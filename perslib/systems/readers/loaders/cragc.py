@@ -7,17 +7,17 @@ that mix a list with a text, so the two replies of a pair are listed by their na
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from perslib.corpus.files.reading import ImportResult
-from perslib.corpus.files.records import Lines, json_lines, read_each
+from perslib.corpus.files.records import Lines, json_lines, read_each, read_unpacked
 from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_rows_of
 from perslib.errors import DataError, Problem
 from perslib.schemas import read_schema
+from perslib.systems.readers.loaders.people import People
 
 Record = dict[str, Any]
 RATINGS, REPLIES = ("ratings.jsonl.gz",), ("responses.jsonl.gz", "replies.jsonl.gz")
@@ -51,7 +51,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "cragc", evidence: s
     read_each(_open(path, REPLIES), reading, schema, lambda own, _: replies.update({own["response"]: own}), sessions=0)
     verdicts = {(own["response_a"], own["response_b"]): own for own in _list(path, VERDICTS) if _is_combined(own)}
     order = {(o["worker"], o["response_a"], o["response_b"]): o["item_index"] for o in _list(path, ORDER)}
-    numbers: dict[str, str] = {}
+    people = People(reading)
     seen: dict[str, int] = {}
 
     def make_rows(pair: Record, place: str) -> Iterator[Record]:
@@ -65,7 +65,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "cragc", evidence: s
         about |= _read_verdict(verdicts.get((sides[0], sides[1]), {}))
         for i, worker in enumerate(pair["worker"]):
             votes = {dimension: _fold(pair[f"{dimension}_vote"][i]) for dimension in (OVERALL, *DIMENSIONS)}
-            user = numbers.setdefault(worker, f"p{len(numbers) + 1}")
+            user = people.number(worker)
             seen[user] = seen.get(user, 0) + 1
             common = {**about, "user": user, "session": f"{place} vote {i}", "side": votes.pop(OVERALL), **votes}
             common |= {"item": order.get((worker, *sides), seen[user])}
@@ -74,10 +74,7 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "cragc", evidence: s
                 yield {**common, "candidate": candidate, "response": _read_text(replies[own]), "chosen": chosen}
 
     ratings = read_schema(__file__, "records.schema.toml", "cragc_pair")
-    done = read_rows_of(_open(path, RATINGS), make_rows, reading, name, form, ratings)
-    done.note("ids of people, replaced by numbers", len(numbers))
-    done.corpus.meta["irregularities"] = dict(sorted(done.irregularities.items()))
-    return done
+    return read_rows_of(_open(path, RATINGS), make_rows, reading, name, form, ratings)
 
 
 def _find(path: Path, names: tuple[str, ...]) -> Path | None:
@@ -87,9 +84,7 @@ def _find(path: Path, names: tuple[str, ...]) -> Path | None:
 
 def _open(path: Path, names: tuple[str, ...]) -> Lines:
     file = _find(path, names)
-    if file is None:
-        return []
-    return json_lines(gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes(), file.name)
+    return json_lines(read_unpacked(file), file.name) if file else []
 
 
 def _list(path: Path, names: tuple[str, ...]) -> Iterator[Record]:

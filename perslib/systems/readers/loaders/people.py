@@ -6,7 +6,6 @@ sitting each, so judges know a person's other conversations, not other scenarios
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.corpus.files.reading import ImportResult, number_in, parse_json, read_literal
-from perslib.corpus.files.records import Lines, csv_lines, read_bounded
+from perslib.corpus.files.records import Lines, csv_lines, read_unpacked
 from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_rows_of
 from perslib.corpus.scale import FIVE, Scale
@@ -40,7 +39,10 @@ class People:
 
     def number(self, worker: Any) -> str:
         """Return the number of a person."""
-        return self.numbers.setdefault(str(worker), f"p{len(self.numbers) + 1}")
+        if (worker := str(worker)) not in self.numbers:
+            self.reading.note("ids of people, replaced by numbers")
+            self.numbers[worker] = f"p{len(self.numbers) + 1}"
+        return self.numbers[worker]
 
     def mask(self, text: str) -> str:
         """Return a message without what its writer is called."""
@@ -106,20 +108,13 @@ class DataSet:
             )
         people = People(reading)
         lines, name = self.open(files), name or form.kind
-        done = read_rows_of(lines, lambda own, at: [self.make_row(own, at, people)], reading, name, form, self.schema)
-        done.note("ids of people, replaced by numbers", len(people.numbers))
-        done.corpus.meta["irregularities"] = dict(sorted(done.irregularities.items()))
-        return done
-
-
-def _read_text(file: Path) -> bytes:
-    return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else read_bounded(file)
+        return read_rows_of(lines, lambda own, at: [self.make_row(own, at, people)], reading, name, form, self.schema)
 
 
 def _open_json(files: list[Path]) -> Lines:
     """Yield the items of JSON lists, with what the file is called."""
     for file in files:
-        content = parse_json(_read_text(file), file.name)
+        content = parse_json(read_unpacked(file), file.name)
         if not isinstance(content, list):
             raise DataError(content if isinstance(content, Problem) else Problem(file.name, "holds no list of records"))
         for i, own in enumerate(content):
@@ -171,7 +166,7 @@ JI = DataSet(
 
 def _open_table(files: list[Path]) -> Lines:
     for file in files:
-        yield from csv_lines(_read_text(file), file.name, ("uid", "human_interactions", "helpfulness_ratings"))
+        yield from csv_lines(read_unpacked(file), file.name, ("uid", "human_interactions", "helpfulness_ratings"))
 
 
 def _make_proof(record: Record, place: str, people: People) -> Record:
@@ -253,7 +248,9 @@ def _open_marked(files: list[Path]) -> Lines:
                 "turn_id",
                 *(["user_input"] if file.name.startswith("event") else ["quality"]),
             )
-            tables[file.name.partition("_")[0]] = csv_lines(_read_text(file), str(Path(folder.name, file.name)), needed)
+            tables[file.name.partition("_")[0]] = csv_lines(
+                read_unpacked(file), str(Path(folder.name, file.name)), needed
+            )
         marks: dict[tuple[str, str], Record] = {}
         for place, own, _ in tables["survey"]:
             if isinstance(own, Problem):

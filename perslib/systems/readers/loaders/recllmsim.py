@@ -5,13 +5,12 @@ Annotators rated the conversations; that is no user's satisfaction, so nothing h
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from perslib.corpus.files.reading import ImportResult, parse_json
-from perslib.corpus.files.records import Lines, json_lines
+from perslib.corpus.files.records import Lines, json_lines, read_unpacked
 from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_rows_of
 from perslib.schemas import read_schema
@@ -63,9 +62,7 @@ def _open(path: Path) -> Lines:
     if file := next(
         (own for name in FILES for own in ([path] if path.name == name else sorted(path.glob(name)))), None
     ):
-        yield from json_lines(
-            gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes(), file.name
-        )
+        yield from json_lines(read_unpacked(file), file.name)
         return
     root = next(
         (own for name in FOLDERS for own in ([path] if path.name == name else [path / name]) if own.is_dir()), None
