@@ -75,9 +75,10 @@ def _row(of: CandidateScores, place: int) -> dict[str, Any]:
     carriers = count_carriers(whole[known] >= SATISFIED, of.user[known])
     bounds: dict[str, float] = {}
     for name, values in means.items():
-        least, most = (0, 1) if (is_share := name in ("sat", "dsat")) else (1, 5)  # no mean lies outside the scale
-        row = estimate(drop_if_few(values, carriers) if is_share else values, name, "share" if is_share else "plain")
-        bounds |= {end: float(np.clip(bound, least, most)) for end, bound in row.items()}
+        is_share = name in ("sat", "dsat")
+        bounds |= estimate(
+            drop_if_few(values, carriers) if is_share else values, name, "share" if is_share else "score"
+        )
     by_score = {s: whole == s for s in range(1, 6)}
     shares = {f"share{s}": of.weight[at].sum() / of.weight[known].sum() for s, at in by_score.items() if known.any()}
     return {**counts, **bounds, **{f"n{s}": int(at.sum()) for s, at in by_score.items()}, **shares}

@@ -66,7 +66,7 @@ def measure_by_scenario(corpus: Corpus) -> pd.DataFrame:
     turns = select_scored_turns(corpus)
     groups = [turns.assign(scenario="all"), *(turns[turns["scenario"] == s] for s in corpus.scenarios)]
     stacked = pd.concat([group for group in groups if not group.empty] or [turns], ignore_index=True)
-    bounds = _average(stacked, "scenario")[["scenario", "mean_low", "mean_high"]]
+    bounds = mean_by(stacked, "score", "scenario", scale="score")[["scenario", "mean_low", "mean_high"]]
     return measure_score_shares(stacked, "scenario").merge(bounds, on="scenario", how="left", sort=False)
 
 
@@ -77,18 +77,12 @@ def measure_by_user(corpus: Corpus) -> pd.DataFrame:
     )
 
 
-def _average(turns: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Return the mean score of each group; an interval stays inside the scale."""
-    means = mean_by(turns, "score", by)
-    return means.assign(**{end: means[end].clip(1, 5) for end in ("mean_low", "mean_high")})
-
-
 def measure_satisfaction(turns: pd.DataFrame, by: str) -> pd.DataFrame:
     """Return how satisfied each group is, with intervals over users.
 
     Columns: the group, mean_score and dissatisfied (share of turns scored 3 or lower) with their bounds, turns, users.
     """
-    mean = _average(turns, by).rename(columns=lambda c: c.replace("mean", "mean_score"))
+    mean = mean_by(turns, "score", by, scale="score").rename(columns=lambda c: c.replace("mean", "mean_score"))
     low = mean_by(turns.assign(low=turns["score"] <= 3), "low", by, scale="share")
     low = low.drop(columns=["turns", "users"]).rename(columns=lambda c: c.replace("mean", "dissatisfied"))
     return mean.merge(low, on=by)

@@ -90,7 +90,7 @@ def compare_candidates(rated: pd.DataFrame) -> pd.DataFrame:
     Columns: candidate, turns, gold, gold_low, gold_high (over users), judged, bias, and the correlation of judge and
     people over turns (r_turns) and over users' means (r_users), missing below thirty turns.
     """
-    by_people = stats.mean_by(rated, "gold", "candidate").set_index("candidate").filter(like="mean")
+    by_people = stats.mean_by(rated, "gold", "candidate", scale="score").set_index("candidate").filter(like="mean")
     by_people = by_people.rename(columns=lambda name: name.replace("mean", "gold"))
     of_candidate = rated.groupby("candidate")
     table = pd.DataFrame({"turns": of_candidate.size()}).join(by_people).assign(judged=of_candidate["judged"].mean())

@@ -53,7 +53,8 @@ def test_interval_of_a_mean_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("scale", "least", "most"), [("correlation", -1, 1), ("share", 0, 1), ("percent", 0, 100), ("error", 0, math.inf)]
+    ("scale", "least", "most"),
+    [("score", 1, 5), ("correlation", -1, 1), ("share", 0, 1), ("percent", 0, 100), ("error", 0, math.inf)],
 )
 def test_an_interval_stays_within_what_such_a_number_can_be(scale, least, most):
     rng = np.random.default_rng(0)

@@ -30,7 +30,7 @@ from scipy.stats import t as student
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Scale = Literal["plain", "correlation", "share", "percent", "error"]
+Scale = Literal["plain", "score", "correlation", "share", "percent", "error"]
 """What kind of number it is; an interval stays within what such a number can be."""
 LEVEL = 0.95
 FLIPS, RESAMPLES = 10_000, 2000
@@ -48,6 +48,7 @@ _FREEDOM = 1.5
 _NOTHING = 1e-12
 _SCALES: dict[Scale, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "plain": (np.asarray, np.asarray),
+    "score": (np.asarray, lambda y: np.clip(y, 1, 5)),
     "correlation": (lambda x: np.arctanh(np.clip(x, -0.9999, 0.9999)), np.tanh),
     "share": (lambda x: np.arcsin(np.sqrt(np.clip(x, 0, 1))), lambda y: np.sin(np.clip(y, 0, np.pi / 2)) ** 2),
     "percent": (
