@@ -124,7 +124,7 @@ class Block:
 
 
 #: So many blocks of a corpus are kept, some kilobytes each beside its texts.
-KEPT = 256
+KEPT = 1024
 _TOLD = ["task", "assistant"]
 _NONE = np.array([], dtype=np.intp)
 Rows = Mapping[Hashable, np.ndarray]

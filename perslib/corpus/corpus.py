@@ -145,6 +145,10 @@ class Corpus:
         return Cutter(self.sessions, self.turns, self.events, self.scenarios, self.evidence == "earlier")
 
     @cached_property
+    def _places(self) -> dict[tuple[str, ...], int]:
+        return {key: i for i, key in enumerate(self.sessions[SESSION].itertuples(index=False, name=None))}
+
+    @cached_property
     def _profiles(self) -> dict[str, dict[str, Any]]:
         return dict(zip(self.users["user"], self.users["profile"]))
 
@@ -176,10 +180,9 @@ class Corpus:
 
     def _session(self, *key: str) -> pd.DataFrame:
         """Return the row of one session."""
-        own = self.sessions[(self.sessions[SESSION] == list(key)).all(axis=1)]
-        if own.empty:
+        if key not in self._places:
             raise UnknownName("session", "/".join(key), self._session_names(key[0]))
-        return own
+        return self.sessions.iloc[[self._places[key]]]
 
     def _session_names(self, user: str) -> list[str]:
         own = self.sessions[self.sessions["user"] == user]
@@ -284,10 +287,19 @@ class Corpus:
         """Return the corpus with these users only."""
         if isinstance(users, str):
             raise TypeError(f"of_users takes a list of users; for a single one write of_users([{users!r}])")
-        keep = set(users)
-        for user in keep:
-            self.profile(user)
+        keep = frozenset(users)
+        if keep not in self._parts:
+            for user in keep:
+                self.profile(user)
+            self._parts.clear()  # one is kept: judges learn from the same users one after another
+            self._parts[keep] = self._take_users(keep)
+        return self._parts[keep]
 
+    @cached_property
+    def _parts(self) -> dict[frozenset[str], Corpus]:
+        return {}
+
+    def _take_users(self, keep: frozenset[str]) -> Corpus:
         def own(frame: pd.DataFrame) -> pd.DataFrame:
             return frame[frame["user"].isin(keep)].reset_index(drop=True) if "user" in frame else frame
 

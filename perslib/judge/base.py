@@ -199,10 +199,9 @@ class VerdictRows:
             raise PerslibError(
                 f"Judge {self._judged_by['judge']!r} gave {len(verdicts)} verdicts for the {len(block)} targets of {block.id}."
             )
-        keys = block.targets[TURN].to_dict("records")
-        for key, verdict, candidate in zip(keys, verdicts, candidates):
+        for key, verdict, candidate in zip(zip(*(block.targets[name] for name in TURN)), verdicts, candidates):
             columns = _columns(verdict, self._language)
-            self._rows.append({**self._judged_by, "candidate": candidate, **key, **columns})
+            self._rows.append({**self._judged_by, "candidate": candidate, **dict(zip(TURN, key)), **columns})
         if len(self._rows) >= TOGETHER:
             self._settle()
 

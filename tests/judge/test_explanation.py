@@ -57,7 +57,8 @@ def test_thousands_of_rated_turns_add_up(judge, block):
 
 
 def test_a_summarised_population_adds_up(sample, users, block, monkeypatch):
-    monkeypatch.setattr("perslib.judge.learned.mixed.EXACT_TO", 60)
+    for bound in ("EXACT_TO", "STAND_FOR_ALL"):
+        monkeypatch.setattr(f"perslib.judge.learned.mixed.{bound}", 60)
     summarised = LearnedJudge()
     run_with_answers(partial(summarised.fit, sample.of_users(users[:4])))
     assert_adds_up(summarised, block)

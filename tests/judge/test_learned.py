@@ -276,7 +276,8 @@ def test_real_users():
 def test_beyond_a_size_some_turns_stand_for_all(judge, sample, users, monkeypatch, share, most):
     """So that many train users can be learned from; the nearer to all turns, the nearer to the exact prediction."""
     train = sample.of_users(users[:6])
-    monkeypatch.setattr("perslib.judge.learned.mixed.EXACT_TO", int(share * len(train.turns)))
+    for bound in ("EXACT_TO", "STAND_FOR_ALL"):
+        monkeypatch.setattr(f"perslib.judge.learned.mixed.{bound}", int(share * len(train.turns)))
     summarised = LearnedJudge()
     run_with_answers(partial(summarised.fit, train))
     exact, found = (judged(one, sample, users[6:9])["raw"] for one in (judge, summarised))

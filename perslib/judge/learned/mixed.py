@@ -12,7 +12,7 @@ variances maximise the marginal likelihood of the train users' scores. For a new
 history say where the user's own level, slopes and tastes differ from the population's, and shrink towards it where
 they say little; without a history the population's prediction remains.
 
-The work grows with the cube of the train users' turns. Beyond `EXACT_TO` so many of them, u, evenly spread over the users,
+The work grows with the cube of the train users' turns. Beyond `EXACT_TO`, `STAND_FOR_ALL` of them, u, evenly spread over the users,
 stand for the others (PITC, Quiñonero-Candela & Rasmussen 2005): turns of different users share K_iu K_uu⁻¹ K_uj, turns
 of one user what they share in full. All scores count, and the work grows with their number.
 """
@@ -46,7 +46,7 @@ one_thread = threadpool_limits.wrap(limits=1, user_api="blas")
 PRIOR_MEAN, PRIOR_LEVEL, PRIOR_TEXT, PRIOR_SPREAD = np.log(0.002), np.log(0.05), np.log(0.05), 1.5
 START_NOISE = np.log(0.4)
 STEPS = 15
-EXACT_TO = 2_000
+EXACT_TO, STAND_FOR_ALL = 2_000, 1_000
 JITTER = 1e-6
 AT_ONCE = 1_000
 
@@ -185,11 +185,11 @@ class MixedModel:
 
     def _summarise(self, turns: EncodedTurns, known: Array) -> _Summary:
         """Let some turns stand for all; `known` has a column of ones and one of scores."""
-        self.turns = turns.take(np.linspace(0, len(turns) - 1, EXACT_TO).astype(int))
+        self.turns = turns.take(np.linspace(0, len(turns) - 1, STAND_FOR_ALL).astype(int))
         self._lower = cholesky(
-            self.variances.everybody(kernels(self.turns, self.turns)) + JITTER * np.eye(EXACT_TO), lower=True
+            self.variances.everybody(kernels(self.turns, self.turns)) + JITTER * np.eye(STAND_FOR_ALL), lower=True
         )
-        shared, whitened = np.empty((len(turns), EXACT_TO)), np.empty((len(turns), EXACT_TO + 2))
+        shared, whitened = np.empty((len(turns), STAND_FOR_ALL)), np.empty((len(turns), STAND_FOR_ALL + 2))
         for rows in np.array_split(np.arange(len(turns)), -(-len(turns) // AT_ONCE)):
             shared[rows] = self.variances.everybody(kernels(self.turns, turns.take(rows))).T
         for user in np.unique(turns.user):
@@ -201,14 +201,14 @@ class MixedModel:
 
     def _settle(self, whitened: Array, mean: float | None) -> None:
         """Take what some turns' scores say of everybody; each user's turns are whitened among themselves."""
-        among = np.eye(EXACT_TO + 2)
+        among = np.eye(STAND_FOR_ALL + 2)
         among[-2:, -2:] = 0.0
         for rows in np.array_split(np.arange(len(whitened)), max(1, -(-len(whitened) // AT_ONCE))):
             among += whitened[rows].T @ whitened[rows]
         inverse, seen = _invert(cholesky(among[:-2, :-2], lower=True)), among[:-2, -2:]
         (ones, with_scores), _ = among[-2:, -2:] - seen.T @ inverse @ seen
         self.mean = float(with_scores / ones) if mean is None else mean
-        mixing = cholesky((1 + JITTER) * np.eye(EXACT_TO) - inverse, lower=True)
+        mixing = cholesky((1 + JITTER) * np.eye(STAND_FOR_ALL) - inverse, lower=True)
         self._weights = solve_triangular(mixing, inverse @ (seen @ [-self.mean, 1.0]), lower=True)
         self._mixing = solve_triangular(self._lower, mixing, lower=True, trans=1)
 
