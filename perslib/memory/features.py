@@ -81,7 +81,8 @@ def _share(part: frozenset[int], whole: frozenset[int]) -> float:
 
 
 @lru_cache(maxsize=KEPT)
-def _reply(text: str) -> dict[str, float]:
+def measure_reply(text: str) -> dict[str, float]:
+    """Return what a reply alone shows, by trait."""
     words = tokens(text)
     return {
         "length": _log(len(words)),
@@ -116,7 +117,7 @@ def _between(turn: TurnContext) -> dict[str, float]:
     asked, replied = _pairs(turn.request), _pairs(turn.reply)
     numbers = set(_NUMBER.findall(turn.request))
     before = turn.replies[-1] if turn.replies else ""
-    growth = _reply(turn.reply)["length"] - _reply(before)["length"]
+    growth = measure_reply(turn.reply)["length"] - measure_reply(before)["length"]
     return {
         "foreign": float(bool(turn.request) and _has(_CJK, turn.request) != _has(_CJK, turn.reply)),
         "answers": _share(asked, replied),
@@ -157,7 +158,7 @@ class TurnContext:
 @lru_cache(maxsize=KEPT)
 def measure_traits(turn: TurnContext) -> np.ndarray:
     """Return the features of one turn, in the order of `NAMES`."""
-    traits = {**_reply(turn.reply), **_request(turn.request), **_between(turn)}
+    traits = {**measure_reply(turn.reply), **_request(turn.request), **_between(turn)}
     return np.array([traits[name] for name in NAMES])
 
 

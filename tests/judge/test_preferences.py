@@ -29,7 +29,7 @@ from perslib.memory import (
     save_draft,
     understand,
 )
-from perslib.memory.features import NAMES, _reply, measure_traits, read_block_turns
+from perslib.memory.features import NAMES, measure_reply, measure_traits, read_block_turns
 from perslib.memory.preferences import LEVEL, TYPED_POINTS
 from perslib.worlds import world
 
@@ -43,7 +43,7 @@ def plant(sample: Corpus, seed: int) -> tuple[Corpus, pd.DataFrame]:
     """Users who differ in their level and in what length and a table are worth to them, and by how much."""
     rng, users = np.random.default_rng(seed), sorted(sample.users["user"])
     tastes = pd.DataFrame(rng.normal(0, 0.5, (len(users), 3)), users, ["level", "length", "table"])
-    traits = pd.DataFrame([_reply(text) for text in sample.turns["response"]])[["length", "table"]]
+    traits = pd.DataFrame([measure_reply(text) for text in sample.turns["response"]])[["length", "table"]]
     z = ((traits - traits.mean()) / traits.std()).assign(level=1.0)
     own = (tastes.loc[sample.turns["user"]].to_numpy() * z[tastes.columns].to_numpy()).sum(axis=1)
     scores = np.rint(3.4 + own + 0.5 * rng.normal(size=len(own))).clip(1, 5).astype(int)
@@ -318,8 +318,10 @@ def test_the_smallest_change_that_turns_a_verdict_round_comes_first(judge, plant
     found = [run_with_answers(partial(find_changes, judge, block)) for block in list(corpus.blocks())[:12]]
     turned = pd.concat(found)
     assert turned["turns_round"].any() and not turned["turns_round"].all()
-    by_reply = turned.groupby(TURN)["turns_round"]
-    assert (by_reply.apply(lambda own: own.is_monotonic_decreasing)).all(), "those that turn it round are named first"
+    bymeasure_reply = turned.groupby(TURN)["turns_round"]
+    assert (bymeasure_reply.apply(lambda own: own.is_monotonic_decreasing)).all(), (
+        "those that turn it round are named first"
+    )
     away = ~turned["turns_round"]
     nearer = (turned["new_score"] - 3.5).abs() < (turned["score"] - 3.5).abs()
     assert nearer[away].all()

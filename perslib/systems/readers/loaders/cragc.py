@@ -8,6 +8,7 @@ that mix a list with a text, so the two replies of a pair are listed by their na
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,9 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "cragc", evidence: s
                 yield {**common, "candidate": candidate, "response": _read_text(replies[own]), "chosen": chosen}
 
     ratings = read_schema(__file__, "records.schema.toml", "cragc_pair")
-    return read_rows_of(_open(path, RATINGS), make_rows, reading, name, form, ratings)
+    read_rows_of(_open(path, RATINGS), make_rows, reading, name, form, ratings)
+    reading.corpus = replace(reading.corpus, meta={**reading.corpus.meta, "recorded": {"gpt4o": "GPT-4o"}})
+    return reading
 
 
 def _find(path: Path, names: tuple[str, ...]) -> Path | None:
