@@ -318,10 +318,8 @@ def test_the_smallest_change_that_turns_a_verdict_round_comes_first(judge, plant
     found = [run_with_answers(partial(find_changes, judge, block)) for block in list(corpus.blocks())[:12]]
     turned = pd.concat(found)
     assert turned["turns_round"].any() and not turned["turns_round"].all()
-    bymeasure_reply = turned.groupby(TURN)["turns_round"]
-    assert (bymeasure_reply.apply(lambda own: own.is_monotonic_decreasing)).all(), (
-        "those that turn it round are named first"
-    )
+    by_reply = turned.groupby(TURN)["turns_round"]
+    assert (by_reply.apply(lambda own: own.is_monotonic_decreasing)).all(), "those that turn it round are named first"
     away = ~turned["turns_round"]
     nearer = (turned["new_score"] - 3.5).abs() < (turned["score"] - 3.5).abs()
     assert nearer[away].all()
