@@ -36,6 +36,7 @@ help: ## show this list
 report test: export PYTHONDONTWRITEBYTECODE :=
 
 report: $(READY) ## render the bundled studies into reports/ (ARGS="-b NAME": with a model)
+	@$(if $(ARGS),,$(RUN) -m perslib report --corpus people/cragc)
 	@$(RUN) -m perslib report $(ARGS)
 
 test: $(DEV) ## run the quick tests, in two processes; ARGS=--rest the others, --all every one; SYSTEM=deus its own

@@ -58,7 +58,7 @@ def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tup
     help="Exit with 1 if a judge is below, as in pearson=.4.",
 )
 @click.option("--out", type=FILE, metavar="FILE.html", help="Write a page, and the table beside it as CSV.")
-@click.option("--demo", is_flag=True, help="Show it on the bundled sample, without a model or data.")
+@click.option("--demo", is_flag=True, help="Show it on 211 people and GPT-4o's recorded verdicts; no model is asked.")
 def agree(
     verdicts: Path | None,
     labels: Path | None,
@@ -87,8 +87,14 @@ def agree(
         if out.suffix.lower() not in (".html", ".htm"):
             raise click.UsageError(f"--out is {out}, expected a page: FILE.html; the table is written beside it as CSV")
         refuse_to_overwrite([out, out.with_suffix(".csv")], [verdicts, labels])
-    given: Any = page.make_demo() if demo else verdicts
+    given: Any = verdicts
+    notes: list[str] = []
+    if demo:
+        from perslib.studies.choice_words import make_demo
+
+        given, notes = make_demo()
     result = compare_with_people(given, labels, **how)
+    result.notes.extend(notes)
     click.echo(escape_for_terminal("\n".join([result.answer, "", words.show_table(result).to_string(index=False), ""])))
     click.echo(escape_for_terminal("\n".join(result.notes)))
     if out:

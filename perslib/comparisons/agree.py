@@ -42,6 +42,7 @@ from perslib.corpus.any_file.ratings import find_scale_of, read_rating, turn_sca
 from perslib.errors import DataError, NotEnough, Problem, check_names
 from perslib.stats import Resamples, agreement, floats, holm
 from perslib.stats.agreement.for_whom import shrink_users
+from perslib.stats.agreement.raters import find_panels
 from perslib.stats.resample.leave_one_out import name_bounds, p_of_correlation
 
 
@@ -105,8 +106,15 @@ def agree(
     if is_of_two:
         cut = frame.assign(raw=np.where(frame["raw"] >= 3, 5.0, 1.0))
         parts_by_metric = [(frame, [metric for metric in METRICS if metric not in (*OF_CUT, "qwk")]), (cut, [*OF_CUT])]
+    panel_of = dict(zip(given["user"], find_panels(given["user"].to_numpy(object), pd.factorize(given["item"])[0])))
+    panels = len(set(panel_of.values()))
+    if panels < len(panel_of):
+        named.notes.append(f"intervals: over {panels} panels of people with items in common")
     measured = pd.concat(
-        [agreement(one, corpus, metrics=metrics, controls=CONTROLS) for one, metrics in parts_by_metric]
+        [
+            agreement(one, corpus, metrics=metrics, controls=CONTROLS, clusters=panel_of)
+            for one, metrics in parts_by_metric
+        ]
     )
     table = _lay_out(measured, everything)
     notes = [

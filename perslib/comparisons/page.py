@@ -1,14 +1,10 @@
-"""The page of `agree`, and the table that its demonstration reads."""
+"""The page of `agree`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
-
 from perslib.comparisons.words import CONTROLS, PEOPLE, Agreement, show_table
-from perslib.corpus import TURN
 from perslib.paths import write_csv
 
 #: So many judges, controls among them, fit side by side on a page.
@@ -36,19 +32,3 @@ def write_page(agreement: Agreement, path: Path) -> Path:
         shown if len(shown) > MOST_IN_COLUMNS else shown.set_index("judge").T.reset_index(names="quantity"),
         agreement.notes,
     )
-
-
-def make_demo() -> pd.DataFrame:
-    """Return labels of the bundled sample with two judges that ask no model, as a table of one's own would have them."""
-    from perslib.corpus import load
-    from perslib.judge import Nearest, evaluate
-
-    corpus = load("sample/en")
-    nearest = evaluate(Nearest(), corpus, progress=False)[[*TURN, "raw"]].rename(columns={"raw": "nearest_judge"})
-    turns = corpus.turns[[*TURN, "response", "score"]].merge(nearest, on=TURN).dropna(subset="score")
-    words = turns["response"].str.split().str.len()
-    item = turns[[*TURN]].astype(str).agg("/".join, axis=1)
-    return pd.DataFrame({
-        "item_id": item, "annotator": turns["user"], "human_rating": turns["score"].astype(int),
-        "nearest_judge": turns["nearest_judge"].astype(float).round(2), "length_judge": np.clip(1 + words // 100, 1, 5),
-    })  # fmt: skip

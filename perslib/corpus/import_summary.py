@@ -80,15 +80,16 @@ def list_account(corpus: Corpus) -> pd.DataFrame:
 def pages_fed(corpus: Corpus) -> Iterator[str]:
     """Yield which pages can use this corpus, and what it lacks for the others."""
     missing = list_missing(corpus)
-    fed = sorted(page for pages in _SAID["pages"] if pages not in missing for page in pages.split(", "))
-    yield f"pages it can feed: {', '.join(fed)}"
+    yield f"pages it can feed: {', '.join(list_fed_pages(corpus))}"
     yield from (f"not {pages}: {why}" for pages, why in missing.items())
 
 
 def list_missing(corpus: Corpus) -> dict[str, str]:
     """Return what the corpus lacks, by the pages that need it ("07, 08"); pages that it can feed are not there."""
     scored = bool(corpus.turns["score"].notna().any())
+    source = corpus.meta.get("without_texts")
     has = {
+        "texts": not source,
         "scores": scored,
         "ratings": scored or bool(corpus.sessions["satisfaction"].notna().any()),
         "histories": bool(corpus.block_ids()),
@@ -100,7 +101,14 @@ def list_missing(corpus: Corpus) -> dict[str, str]:
         "several replies": "utility" in corpus.extras.get("candidates", ()) or not compared_replies(corpus).empty,
     }
     lacking = {pages: [need for need in needs if not has[need]] for pages, needs in _SAID["pages"].items()}
-    return {pages: "; ".join(map(_SAID["lacking"].get, needs)) for pages, needs in lacking.items() if needs}
+    why = {**_SAID["lacking"], "texts": f"it holds numbers without their texts; {source}"}
+    return {pages: "; ".join(why[need] for need in needs) for pages, needs in lacking.items() if needs}
+
+
+def list_fed_pages(corpus: Corpus) -> list[str]:
+    """Return the numbers of the pages that this corpus can feed."""
+    missing = list_missing(corpus)
+    return sorted(page for pages in _SAID["pages"] if pages not in missing for page in pages.split(", "))
 
 
 def _figure(value: float) -> str:

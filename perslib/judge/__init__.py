@@ -27,6 +27,7 @@ from perslib.judge.history import (
 from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements, Preferences
 from perslib.judge.learned.supervised import Supervised
+from perslib.judge.recorded import Recorded, list_recorded
 from perslib.judge.registry import asks_model, judge, judge_choices, judge_names, make_judge, make_judges
 from perslib.judge.sessions import SessionJudge, arrange_by_rating_level, by_session, session_judges
 from perslib.judge.tuned.bert import Bert, Training
@@ -51,6 +52,7 @@ __all__ = [
     "PopulationStatistic",
     "Preferences",
     "Random",
+    "Recorded",
     "SessionJudge",
     "Spur",
     "Supervised",
@@ -73,6 +75,7 @@ __all__ = [
     "judge_names",
     "lend_history",
     "like_for_like",
+    "list_recorded",
     "make_judge",
     "make_judges",
     "nearest_baselines",

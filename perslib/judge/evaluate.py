@@ -19,6 +19,7 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.judge.base import Computed, Judge, Verdict, VerdictRows, make_verdict_frame
+from perslib.judge.recorded import Recorded
 from perslib.llm import Ask, Backbone, compute
 from perslib.llm.answerers.choice import is_dry_run, sample_units
 from perslib.llm.backbone import WorkOptions
@@ -50,12 +51,28 @@ def evaluate(
     Users without sessions in another scenario have no history and are not judged; where nobody has any, that is
     `NotEnough`. `corpus.with_history("none")` judges them too.
     """
+    require_texts(judge, corpus)
     if blocks is None and limit is None:
         return _judge_one_by_one(judge, corpus, backbone, _pairs(corpus, split, users), **work_options)
     if blocks is None:
         blocks = list(select_blocks(corpus, split=split, users=users, limit=limit, seed=seed))
     fit_judge(judge, corpus, blocks, backbone, **work_options)
     return make_verdict_frame(judge, corpus, backbone, blocks, judge_blocks(judge, blocks, backbone, **work_options))
+
+
+def require_texts(judge: Judge, corpus: Corpus) -> None:
+    """Raise NotEnough where a judge reads replies or tasks, and a corpus holds numbers without their texts."""
+    if (
+        (source := corpus.meta.get("without_texts"))
+        and (judge.inputs.reply or judge.inputs.task)
+        and not isinstance(judge, Recorded)
+    ):
+        raise NotEnough(
+            "{corpus} holds numbers of people without the texts that {judge} reads. The texts: {source}",
+            corpus=corpus.name,
+            judge=judge.name,
+            source=source,
+        )
 
 
 def _judge_one_by_one(
@@ -113,6 +130,7 @@ def fit_judge(
 def _learn(
     judge: Judge, corpus: Corpus, judged: set[str], backbone: Backbone | None, **work_options: Unpack[WorkOptions]
 ) -> None:
+    require_texts(judge, corpus)
     if not judge.inputs.train or (is_dry_run() and not judge.inputs.model):
         return
     train = [user for user in corpus.split().get("train", []) if user not in judged]

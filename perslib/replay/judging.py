@@ -22,7 +22,7 @@ from perslib.errors import DataError, PerslibError, Problem
 from perslib.judge import Judge, Personal
 from perslib.judge.base import make_judge_columns, make_verdict_frame
 from perslib.judge.evaluate import fit_judge as fit_judge
-from perslib.judge.evaluate import judge_blocks
+from perslib.judge.evaluate import judge_blocks, require_texts
 from perslib.llm import Backbone
 from perslib.llm.backbone import WorkOptions
 from perslib.replay.replies import KEY, ORIGINAL, blocks_of, check_single, is_among, known_turns
@@ -53,6 +53,7 @@ def judge_candidates(
             f"Judge {judge.name!r} changes its memory as it judges ({judge.update}), so a reply's score would depend "
             "on the replies before it; a replay needs update='fixed'."
         )
+    require_texts(judge, corpus)
     replies = coerce(replies, "replies")
     check_single(replies)
     known_turns(corpus, replies[TURN].drop_duplicates())

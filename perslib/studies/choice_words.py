@@ -8,15 +8,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perslib.corpus import load
 from perslib.judge.learned.choices import HABIT, LIKES, TASTES
-from perslib.report.show.claims import Estimate, choose
+from perslib.report.show.claims import Estimate, choose, list_on_side
 from perslib.report.show.tables import show_estimate
-from perslib.studies.choices import NEIGHBOUR, ForetoldChoices, add_recorded, count_circles, foretell_later_half
+from perslib.studies.choices import (
+    NEIGHBOUR,
+    PEER,
+    ForetoldChoices,
+    add_recorded,
+    compare_preferences,
+    count_circles,
+    foretell,
+    foretell_later_half,
+)
+from perslib.studies.people_compared import collect_rated_replies
+from perslib.text import translate
 
 #: Circular triads among choices at random.
 CIRCULAR_BY_CHANCE = 0.25
 #: A difference in r below this does not matter, however sure it is.
-LEAST = 0.005
+LEAST = 0.002
 
 
 def describe_foretold(table: pd.DataFrame) -> list[tuple[str, dict[str, Any]]]:
@@ -92,6 +104,36 @@ def describe_choosing(foretold: ForetoldChoices) -> list[tuple[str, dict[str, An
     return sentences
 
 
+def describe_preferences(preferences: pd.DataFrame, other: str) -> tuple[str, dict[str, Any]]:
+    """Return the wording and numbers of what a recorded judge chooses more, and less, often than people: see `compare_preferences`."""
+    rows = preferences[preferences["recorded_judge"] == other]
+    more, less = (list_on_side(rows, side, "gap", label="more_of") for side in ("above", "below"))
+    most = rows.iloc[0]
+    numbers = {
+        "judge": show_estimate(most, "judge_share", 2),
+        "people": show_estimate(most, "people", 2),
+        "what": most["more_of"],
+    }
+    return choose(
+        "open",
+        open="More often than people {other} chooses the reply that has more of: {more}; less often: {less}. They differ most in {what}: people "
+        "choose it in {people}, {other} in {judge}.",
+    ), {**numbers, "other": other, "more": more, "less": less}
+
+
+def make_demo() -> tuple[pd.DataFrame, list[str]]:
+    """Return people's choices with GPT-4o's recorded verdicts, as a table of one's own would have them, and what GPT-4o prefers."""
+    scored, rated, _ = collect_rated_replies(load("people/cragc"))
+    foretold = foretell(rated, scored)
+    frame, (other,) = foretold.frame, foretold.recorded
+    text, numbers = describe_preferences(compare_preferences(foretold), other)
+    table = pd.DataFrame({
+        "item_id": frame["one"].astype(str) + " or " + frame["two"].astype(str), "annotator": frame["user"],
+        "human_choice": np.where(frame["y"] > 0, "a", "b"), "gpt4o": frame["gpt4o"].replace("n", "tie"),
+    })  # fmt: skip
+    return table, [translate(text, **numbers)]
+
+
 def _word_own(ahead: Estimate) -> str:
     return choose(
         ahead,
@@ -120,6 +162,13 @@ def _word_neighbour(ahead: Estimate) -> str:
     )
 
 
+def _word_peer(_: Estimate) -> str:
+    return choose(
+        "open",
+        open="Another person's choice between the same two replies foretells it at r = {r}: so far people agree.",
+    )
+
+
 def _word_recorded(ahead: Estimate) -> str:
     return choose(
         ahead,
@@ -133,4 +182,4 @@ def _word_recorded(ahead: Estimate) -> str:
     )
 
 
-_WORDINGS = {HABIT: _word_own, NEIGHBOUR: _word_neighbour}
+_WORDINGS = {HABIT: _word_own, NEIGHBOUR: _word_neighbour, PEER: _word_peer}

@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from perslib.corpus import TURN, Corpus
 from perslib.errors import NotEnough
@@ -31,21 +29,20 @@ from perslib.judge.learned.choices import (
     Array,
     Choices,
     TasteModel,
-    measure_traits_of,
+    measure_replies,
 )
 from perslib.prompts import read_phrases
 from perslib.stats import SEED, floats
+from perslib.stats.agreement.raters import find_panels
 from perslib.stats.resample.leave_one_out import FEWEST_USERS, Resamples, name_bounds, pearson_from_moments
 from perslib.stats.resample.sign_flips import holm
 
 FOLDS = 5
 #: Choices of a person from which it is asked whether the first half of them foretells the second, or goes in circles.
 FEWEST_CHOICES = 4
-NEIGHBOUR = "neighbour's tastes"
+NEIGHBOUR, PEER = "neighbour's tastes", "another's choice"
 SIDED = "of side"
 """How much of what own tastes foretell is the side's."""
-MEASURED = "trait_"
-"""How columns of measured traits begin, in `candidates` of a corpus without texts."""
 VERDICTS = {"a": 1.0, "b": -1.0, "n": 0.0, "tie": 0.0}
 
 
@@ -80,7 +77,7 @@ def collect_choices(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, 
     if "side" in about:
         turned = rated["side"].map(VERDICTS).to_numpy(float)[one] == -y
         one, two, y = np.where(turned, two, one), np.where(turned, one, two), np.where(turned & (y != 0), -y, y)
-    x = _measure(rated)
+    x = measure_replies(rated)
     texts = rated["response"].to_numpy(object)
     replies = [
         (r, *sorted(pair)) for r, *pair in zip(rated["request"].astype(object).to_numpy()[one], texts[one], texts[two])
@@ -100,28 +97,6 @@ def collect_choices(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, 
         frame[name] = frame[column].map(VERDICTS).astype(float)
     choices = Choices(x[one] - x[two], y, frame["user"].to_numpy(object), frame["pair"].to_numpy())
     return frame, choices, tuple(recorded.values())
-
-
-def _measure(replies: pd.DataFrame) -> Array:
-    if all(MEASURED + name in replies for name in TRAITS):
-        return replies[[MEASURED + name for name in TRAITS]].to_numpy(float)
-    texts = pd.MultiIndex.from_arrays([replies["request"].fillna("").astype(str), replies["response"].astype(str)])
-    which, kinds = texts.factorize()
-    return np.array([measure_traits_of(*own) for own in kinds]).reshape(len(kinds), len(TRAITS))[which]
-
-
-def find_panels(user: Array, shared: Array) -> Array:
-    """Return the panel of each choice: people are in one who share a panel, or two replies, themselves or by way of others.
-
-    Where that leaves fewer panels than an interval needs, each person is one.
-    """
-    people, n = pd.factorize(user)[0], len(set(user))
-    size = n + int(shared.max(initial=-1)) + 1
-    _, label = connected_components(
-        coo_matrix((np.ones(len(people)), (people, n + shared)), shape=(size, size)), directed=False
-    )
-    panels = np.asarray(pd.factorize(label[people])[0])
-    return panels if panels.max(initial=0) + 1 >= FEWEST_USERS else people
 
 
 def foretell(rated: pd.DataFrame, corpus: Corpus, seed: int = SEED) -> ForetoldChoices:
@@ -180,21 +155,22 @@ def compare_foretold(foretold: ForetoldChoices) -> pd.DataFrame:
         rows.append(_measure_row(name, known, known[name]))
         if name == TASTES:
             lent = lend_predictions(frame)
-            if len(lent):
-                rows.append(_measure_row(NEIGHBOUR, lent, lent[NEIGHBOUR]))
+            rows += [_measure_row(other, lent, lent[other]) for other in (NEIGHBOUR, PEER) if len(lent)]
     table = pd.DataFrame(rows)
     return table.assign(own_ahead_p_holm=holm(floats(table["own_ahead_p"])))
 
 
 def lend_predictions(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return each choice once for every other person who compared the same two replies, foretold by that person's weights.
+    """Return each choice once for every other person who compared the same two replies, foretold by that person's weights, and by
+    that person's choice itself: how far people agree.
 
-    The habit of side remains the person's own: it is no taste.
+    Of weights the habit of side remains the person's own: it is no taste.
     """
-    both = frame.merge(frame[["pair", "user", "one", TASTES, SIDED]], on="pair", suffixes=("", "_of"))
+    both = frame.merge(frame[["pair", "user", "one", "y", TASTES, SIDED]], on="pair", suffixes=("", "_of"))
     both = both[both["user"] != both["user_of"]]
     turned = np.where(both["one"] == both["one_of"], 1.0, -1.0)
-    return both.assign(**{NEIGHBOUR: both[SIDED] + turned * (both[f"{TASTES}_of"] - both[f"{SIDED}_of"])})
+    own_side = both[SIDED] + turned * (both[f"{TASTES}_of"] - both[f"{SIDED}_of"])
+    return both.assign(**{NEIGHBOUR: own_side, PEER: turned * both["y_of"]})
 
 
 def _measure_row(name: str, frame: pd.DataFrame, foretold: pd.Series) -> dict[str, Any]:
@@ -208,7 +184,7 @@ def _measure_row(name: str, frame: pd.DataFrame, foretold: pd.Series) -> dict[st
         if name != TASTES
         else dict.fromkeys(name_bounds("own_ahead", p=True), np.nan)
     )
-    if name == NEIGHBOUR:
+    if name in (NEIGHBOUR, PEER):
         about["compared"] = len(frame[["user", "pair"]].drop_duplicates())
     return {
         "known": name,
@@ -285,4 +261,47 @@ def list_tastes(foretold: ForetoldChoices, language: str = "en") -> pd.DataFrame
     table["trait"] = table["trait"].map(named)
     return table.assign(weight_p_holm=holm(floats(table["weight_p"]))).sort_values(
         "weight", key=np.abs, ascending=False, kind="stable"
+    )
+
+
+def compare_preferences(foretold: ForetoldChoices, language: str = "en") -> pd.DataFrame:
+    """Return how often people and each recorded judge choose the reply that has more of a trait, on the choices that both made.
+
+    Words of models' names that several models share ("gpt-4o bullet", "gpt-4o essay") count as traits. Columns: recorded_judge (the
+    judge), more_of, people and judge (shares, with bounds over panels), gap (judge less people, with bounds and p_holm), compared.
+    """
+    named = {**read_phrases("traits", language), **read_phrases("choices", language)}
+    ahead = {named[name]: column for name, column in zip(TRAITS, foretold.choices.x.T)}
+    kinds = [foretold.frame[name].str.split() for name in ("kind_one", "kind_two")]
+    words = pd.Series(
+        [word for kind in set(map(tuple, pd.concat(kinds))) for word in set(kind)], dtype=object
+    ).value_counts()
+    for word in words.index[words > 1]:
+        one, two = (np.array([word in kind for kind in side], float) for side in kinds)
+        ahead[f"“{word}”"] = one - two
+    rows = []
+    for name in foretold.recorded:
+        for what, more in ahead.items():
+            verdict, y = foretold.frame[name].to_numpy(float), foretold.frame["y"].to_numpy()
+            judged = (more != 0) & np.isfinite(verdict)
+            panels = Resamples(foretold.frame["panel"][judged])
+            if len(panels) < 2:
+                continue
+            people, judge = (panels.mean((1 + np.sign(own * more)[judged]) / 2) for own in (y, verdict))
+            rows.append({
+                "recorded_judge": name, "more_of": what, "compared": int(judged.sum()),
+                **panels.estimate(people, "people", "share"), **panels.estimate(judge, "judge_share", "share"),
+                **panels.estimate(judge - people, "gap", p=True),
+            })  # fmt: skip
+    columns = [
+        "recorded_judge",
+        "more_of",
+        "compared",
+        *name_bounds("people"),
+        *name_bounds("judge_share"),
+        *name_bounds("gap", p=True),
+    ]
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(gap_p_holm=holm(floats(table["gap_p"]))).sort_values(
+        "gap", key=np.abs, ascending=False, kind="stable"
     )

@@ -9,6 +9,7 @@ import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus, by_reply
 from perslib.errors import NotEnough, PerslibError
+from perslib.judge import arrange_by_rating_level
 from perslib.paths import read_csv
 from perslib.report.page.markup import escape_markdown
 from perslib.stats import correlation, mean_by, of_turns
@@ -101,9 +102,15 @@ def count_low_reasons(corpus: Corpus) -> pd.DataFrame:
     return table.assign(share=table["turns"] / table["turns"].sum())
 
 
+def arrange_rated(corpus: Corpus) -> Corpus:
+    """Return the corpus; where people rated whole conversations and no reply, with a conversation an item."""
+    return corpus if corpus.turns["score"].notna().any() else arrange_by_rating_level(corpus)
+
+
 def measure_lengths(corpus: Corpus) -> pd.DataFrame:
-    """Return the characters of every request and reply: quantity ("requests" or "replies"), characters."""
-    texts = corpus.turns[["request", "response"]].set_axis(["requests", "replies"], axis=1)
+    """Return the characters of every request and reply, where texts are there: quantity ("requests" or "replies"), characters."""
+    shown = corpus.turns.iloc[:0] if "without_texts" in corpus.meta else corpus.turns
+    texts = shown[["request", "response"]].set_axis(["requests", "replies"], axis=1)
     long = texts.melt(var_name="quantity", value_name="characters").dropna(ignore_index=True)
     return long.assign(characters=long["characters"].str.len())
 

@@ -22,6 +22,11 @@ from perslib.stats import floats, of_turns
 TURNS = 150
 
 
+def choose_judge(name: str, corpus: Corpus) -> str:
+    """Return the name of the judge; of a corpus without texts, which a judge that learns would read, the user's mean."""
+    return "user mean" if name == "learned" and "without_texts" in corpus.meta else name
+
+
 def collect_ratings(
     corpus: Corpus, *, replies: str = "", labels: str = "", limit: int = TURNS, seed: int = stats.SEED
 ) -> pd.DataFrame:

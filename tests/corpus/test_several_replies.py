@@ -146,7 +146,7 @@ def test_an_import_says_what_it_is_and_feeds():
     several = [row for i in range(2) for row in rows(("q", "x", 20), ("q", "y", 90), session=str(i))]
     said = " ".join(describe_import(read_rows(several, "mine", scale=Scale(1, 100)), "table", missing=True))
     assert "rated on 1–100" in said and "other conversations of the user" in said
-    assert "feed: 00, 01, 02, 03, 04, 12, 13" in said and "not 05: it has no topics" in said
+    assert "feed: 00, 01, 02, 03, 04, 09, 12, 13" in said and "not 05: it has no topics" in said
 
 
 def test_conversations_are_judged_where_they_alone_are_rated():

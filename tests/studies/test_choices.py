@@ -104,6 +104,7 @@ def test_a_neighbour_who_saw_the_pair_the_other_way_round_is_turned():
             "user": ["u", "v"],
             "pair": [0, 0],
             "one": [1, 2],
+            "y": [1.0, 1.0],
             TASTES: [0.5, -0.4],
             study.SIDED: [0.1, 0.2],
             "panel": [0, 0],
@@ -111,6 +112,7 @@ def test_a_neighbour_who_saw_the_pair_the_other_way_round_is_turned():
     )
     lent = study.lend_predictions(frame)
     assert lent[study.NEIGHBOUR].tolist() == pytest.approx([0.1 + 0.6, 0.2 - 0.4])
+    assert lent[study.PEER].tolist() == [-1, -1]
 
 
 def test_a_recorded_judge_that_knows_the_choice_adds_and_dice_do_not():
@@ -194,4 +196,6 @@ def test_the_page_tells_whose_taste_it_is(chosen, capsys, tmp_path):
     assert "A person's own tastes foretell choices beyond what everybody likes" in said
     assert "The recorded verdicts of a constant do not differ" in said
     saved = pd.read_csv(tmp_path / "out/tables/choices.csv")
-    assert set(saved["known"]) >= {*KNOWN, "a model"}
+    assert set(saved["known"]) >= {LIKES, "… and own tastes", "a model"}
+    preferred = pd.read_csv(tmp_path / "out/tables/preferences.csv").set_index(["recorded_judge", "more_of"])
+    assert preferred.loc[("a model", "is a list"), "judge_share"] == 1

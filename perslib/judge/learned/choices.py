@@ -29,6 +29,8 @@ SIDE = "side"
 LIKES, HABIT, TASTES = "everybody's likes", "habit of side", "own tastes"
 _SENTENCE, _CITATION = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f\n]+"), re.compile(r"\[\d+(?:\s*[,–-]\s*\d+)*\]")
 STEPS, JITTER, CLIP = 60, 1e-9, 4.0
+MEASURED = "trait_"
+"""How columns of measured traits begin, in frames without texts."""
 #: Variances of tastes before the first step, beside noise of 1.
 START = 0.02
 
@@ -83,6 +85,15 @@ KNOWN: dict[str, Callable[[int], Array]] = {
 def measure_traits_of(request: str, reply: str) -> list[float]:
     """Return the traits of a reply, in the order of `TRAITS`."""
     return [measure(request, reply) for measure in TRAITS.values()]
+
+
+def measure_replies(replies: pd.DataFrame) -> Array:
+    """Return the traits of replies, a row a reply; those that were measured before, where texts are not there (`MEASURED`)."""
+    if all(MEASURED + name in replies for name in TRAITS):
+        return replies[[MEASURED + name for name in TRAITS]].to_numpy(float)
+    texts = pd.MultiIndex.from_arrays([replies["request"].fillna("").astype(str), replies["response"].astype(str)])
+    which, kinds = texts.factorize()
+    return np.array([measure_traits_of(*own) for own in kinds]).reshape(len(kinds), len(TRAITS))[which]
 
 
 @dataclass(frozen=True)

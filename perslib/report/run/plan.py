@@ -14,11 +14,12 @@ import hashlib
 import inspect
 import pkgutil
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perslib.errors import ReportError, UnknownName
 from perslib.extras import is_installed, require_extra
@@ -28,6 +29,9 @@ from perslib.registry import check_installed, find_systems
 from perslib.report.run.manifest import check_file, corpus_facts, pages_under
 from perslib.schemas import check, read_schema
 from perslib.text import LANGUAGES, check_language
+
+if TYPE_CHECKING:
+    from perslib.corpus import Corpus
 
 _NOTEBOOK = read_schema(__file__, "notebook.schema.toml", "notebook")
 #: The studies, by their number; other notebooks (an explorer, a launcher) run only when they are named.
@@ -300,6 +304,8 @@ def plan(
     if not names:
         raise ReportError("No backbone is given; `none` asks no model")
     data = load(corpus, language and check_language(language))
+    if source := data.meta.get("without_texts"):
+        studies = _select_fed(studies, data, source, are_named=notebooks is not None)
     spoken = language or (data.language if data.language in LANGUAGES else "en")
     root = Path(out).expanduser().resolve() if out else workspace() / "reports"
     address, label = _address_and_label(corpus, data.name)
@@ -322,6 +328,21 @@ def plan(
     for page in pages:
         page.parameters(page.folder)  # refuses a value of another type than the notebook declares
     return pages
+
+
+def _select_fed(studies: Sequence[Study], data: Corpus, source: str, are_named: bool) -> list[Study]:
+    """Return the studies that a corpus of numbers can feed, and say in a line where the texts are that the others read."""
+    from perslib.corpus.import_summary import list_fed_pages
+
+    fed = [study for study in studies if study.name[:2] in list_fed_pages(data)]
+    if len(fed) == len(studies):
+        return fed
+    others = ", ".join(study.name[:2] for study in studies if study not in fed)
+    why = f"{data.name} holds numbers without texts, so it does not feed {others}. The texts: {source}"
+    if are_named:
+        raise ReportError(why)
+    print(why, file=sys.stderr, flush=True)
+    return fed
 
 
 def _with_whole_paths(value: Any) -> Any:

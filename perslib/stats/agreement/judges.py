@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -32,11 +32,13 @@ def agreement(
     metrics: Sequence[str] = DEFAULT,
     controls: Sequence[str] = (),
     by: str | None = None,
+    clusters: Mapping[Any, Any] | None = None,
 ) -> pd.DataFrame:
     """Return the agreement of every judge with the users' own ratings, one row a judge, score column and metric.
 
     `scores` names columns of the verdicts (raw, expected, cdf, …), `metrics` entries of
-    `perslib.stats.METRICS`, `by` a column to stratify by (scenario, turn, assistant, …).
+    `perslib.stats.METRICS`, `by` a column to stratify by (scenario, turn, assistant, …). `clusters` says of
+    each user with whom a sample would have drawn them, such as a panel of people who judge the same items: intervals are over these.
 
     Columns: (by,) judge, backbone, score, metric, value, value_low, value_high (95 %, over users; missing where too few of them carry
     the value), turns and users (what the value rests on), unscored (rated turns without a score), coverage (turns / (turns + unscored)),
@@ -57,7 +59,7 @@ def agreement(
         {**group, "score": score, **row}
         for group, part in groups
         for score in scores
-        for row in _measure_judges(part, score, metrics, controls)
+        for row in _measure_judges(part, score, metrics, controls, clusters)
     ]
     columns = [] if by is None else [by]
     columns += [
@@ -88,7 +90,7 @@ def _count_carriers(gold: pd.Series, user: pd.Series, score: pd.Series) -> tuple
 
 
 def _measure_judges(
-    part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str]
+    part: pd.DataFrame, score: str, metrics: Sequence[str], controls: Sequence[str], clusters: Mapping[Any, Any] | None
 ) -> Iterator[dict[str, Any]]:
     """Yield one score column of all judges: a row a judge and metric, with the gain over the best control."""
     given = dict(of_judges(part.assign(score=floats(part[score]), gold=floats(part["gold"])).set_index("place")))
@@ -96,9 +98,11 @@ def _measure_judges(
 
     @cache
     def measure_judge(row: JudgeKey, places: tuple[int, ...]) -> dict[str, np.ndarray]:
-        """Return the metrics of a judge's scores on these turns, and those without each user."""
-        sums = AgreementSums.of(scored[row].loc[list(places)])
-        return measure_under(sums, metrics, leave_out(sums.users))
+        """Return the metrics of a judge's scores on these turns, and those without each user or cluster."""
+        sums = AgreementSums.of(own := scored[row].loc[list(places)])
+        users = pd.factorize(own["user"])[1]
+        unit = pd.factorize(users.map(clusters))[0] if clusters else np.arange(len(users))
+        return measure_under(sums, metrics, leave_out(int(unit.max(initial=-1)) + 1)[unit])
 
     alone = {row: measure_judge(row, tuple(own.index)) for row, own in scored.items()}
     for row, own in scored.items():

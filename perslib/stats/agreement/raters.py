@@ -15,10 +15,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import cohen_kappa_score
 
 from perslib.errors import DataError, Problem, check_names
-from perslib.stats.resample.leave_one_out import Floats, Resamples, floats, ratio
+from perslib.stats.resample.leave_one_out import FEWEST_USERS, Floats, Ints, Resamples, floats, ratio
 
 Level = Literal["nominal", "ordinal", "interval"]
 
@@ -132,3 +134,17 @@ def raters_agreement(ratings: pd.DataFrame) -> dict[str, float]:
         "ac1": gwet(table),
         "items": float((table.sum(axis=1) >= 2).sum()),
     }
+
+
+def find_panels(user: npt.NDArray[Any], shared: Ints) -> Ints:
+    """Return the panel of each choice: people are in one who share a panel, or two replies, themselves or by way of others.
+
+    Where that leaves fewer panels than an interval needs, each person is one.
+    """
+    people, n = pd.factorize(user)[0], len(set(user))
+    size = n + int(shared.max(initial=-1)) + 1
+    _, label = connected_components(
+        coo_matrix((np.ones(len(people)), (people, n + shared)), shape=(size, size)), directed=False
+    )
+    panels = np.asarray(pd.factorize(label[people])[0])
+    return panels if panels.max(initial=0) + 1 >= FEWEST_USERS else people

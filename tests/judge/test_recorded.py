@@ -1,0 +1,63 @@
+"""Verdicts that came with the data are a judge like any other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pages import run_cells
+
+from perslib.corpus import TURN, load, save
+from perslib.errors import DataError, UnknownName
+from perslib.judge import Recorded, evaluate, list_recorded
+from perslib.stats import agreement
+
+
+@pytest.fixture
+def corpus():
+    """The sample with a recorded judge that is near people's scores, and silent on each seventh reply."""
+    sample = load("sample/en")
+    draw = np.random.default_rng(0)
+    near = (sample.turns["score"].astype(float) + draw.normal(0, 0.8, len(sample.turns))).clip(1, 5).round(1)
+    turns = sample.turns.assign(gpt=near.mask(np.arange(len(near)) % 7 == 0), side="a")
+    return type(sample)(
+        sample.name,
+        sample.language,
+        sample.users,
+        sample.sessions,
+        turns,
+        meta={**sample.meta, "recorded": {"side": "pairs"}},
+    )
+
+
+def test_its_verdicts_are_those_of_the_column(corpus):
+    (judge,) = list_recorded(corpus, "gpt=GPT")
+    verdicts = evaluate(judge, corpus)
+    both = verdicts.merge(corpus.turns[[*TURN, "gpt"]], on=TURN)
+    silent = both["gpt"].isna()
+    assert (both["judge"] == "GPT").all() and both.loc[silent, "raw"].isna().all() and silent.any()
+    assert both.loc[~silent, "raw"].tolist() == both.loc[~silent, "gpt"].tolist()
+    assert both.loc[silent, "error"].eq("no score: no verdict is recorded").all()
+    assert agreement(verdicts, corpus, metrics=["pearson"])["value"].item() > 0.6
+
+
+def test_a_scale_that_is_not_peoples_is_refused_with_the_first_place(corpus):
+    off = corpus.turns.assign(gpt=corpus.turns["gpt"] * 20)
+    wide = type(corpus)(corpus.name, corpus.language, corpus.users, corpus.sessions, off)
+    with pytest.raises(DataError, match=r"u\d+ / .* gpt is \d+.*expected 1–5"):
+        Recorded(wide, "gpt", "GPT")
+    with pytest.raises(UnknownName, match="column of recorded verdicts"):
+        list_recorded(corpus, "gtp=GPT")
+
+
+def test_verdicts_on_pairs_are_no_scores(corpus):
+    assert list_recorded(corpus) == []
+
+
+def test_page_01_compares_it_with_the_controls(corpus, tmp_path, capsys):
+    save(corpus, tmp_path / "c")
+    run_cells("01_verification", corpus=str(tmp_path / "c"), recorded="gpt=GPT", out=str(tmp_path / "out"))
+    table = pd.read_csv(tmp_path / "out/tables/gains.csv")
+    assert "GPT" in set(table["judge"])
+    opening = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("On "))
+    assert "GPT" in opening
