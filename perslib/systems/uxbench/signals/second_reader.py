@@ -2,7 +2,7 @@
 
 People complain, thank and give up in more ways than any list of cues holds. This reader compares a message's embedding
 (multilingual-e5-small, on this machine) with those of written examples, `second/examples.jsonl`: a logistic regression for each of the
-three, whose weights lie beside them. It reads some five hundred messages a second on two cores, the rules a hundred times as
+three, whose weights lie beside them. It reads some twenty messages a second on two cores, each once, the rules a thousand times as
 many, so it is asked for:
 
     signals_of(corpus, SignalSettings(reader="embeddings"))
@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from perslib.errors import DataError
+from perslib.llm.embeddings import embedder
 from perslib.model_files import load_model, save_model
-from perslib.systems.uxbench.signals.fast_embeddings import encode_short
 
 FOLDER = Path(__file__).with_name("second")
 EXAMPLES = FOLDER / "examples.jsonl"
@@ -65,7 +65,7 @@ def read_again(texts: Iterable[str]) -> dict[str, MessageSignal]:
 
 def vectors(texts: list[str]) -> np.ndarray:
     """Return the embeddings of messages."""
-    return encode_short([text[:READ] for text in texts])
+    return embedder("embedded").embed([text[:READ] for text in texts], "query")
 
 
 def predict_signals(embedded: np.ndarray, weights: np.ndarray) -> np.ndarray:
