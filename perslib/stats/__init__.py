@@ -28,7 +28,7 @@ from perslib.stats.compare.best_reply import measure_best_replies
 from perslib.stats.compare.own_family import own_family_preference
 from perslib.stats.compare.paired import compare_paired, mcnemar
 from perslib.stats.compare.power import Components, estimate_components, power_of, users_needed
-from perslib.stats.compare.rank_sets import rank_sets, rank_sets_of_shares
+from perslib.stats.compare.rank_sets import rank_sets
 from perslib.stats.compare.user_preferences import compare_user_preferences
 from perslib.stats.ppi import (
     FEWEST_LABELLED,
@@ -117,7 +117,6 @@ __all__ = [
     "ppi_mean",
     "ppi_of_sums",
     "rank_sets",
-    "rank_sets_of_shares",
     "raters_agreement",
     "ratio",
     "reason_agreement",

@@ -1,7 +1,6 @@
 """The ranks that data leave open; rows, methods and units as of `perslib.stats.compare.paired`.
 
 rank_sets(scores, unit=users)                    # for each column the ranks that the data do not rule out
-rank_sets_of_shares(percents, n=500)             # the same where only percentages were published
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.stats.compare.paired import EXACT, compare_unpaired
+from perslib.stats.compare.paired import EXACT
 from perslib.stats.resample.leave_one_out import FEWEST_FLIPPED, FLIPS, LEVEL, SEED, Bools, Floats, floats, ratio
-from perslib.stats.resample.sign_flips import holm, joint_sign_flip
-from perslib.stats.resample.wilson import with_wilson
+from perslib.stats.resample.sign_flips import joint_sign_flip
 
 
 def rank_sets(
@@ -82,23 +80,3 @@ def ranks_left_open(means: pd.Series, better: Bools) -> pd.DataFrame:
     for name, ranks in (("best_rank", best), ("worst_rank", worst)):
         table[name] = pd.Series(ranks, means.index, dtype="Int64").where(ranked)
     return table.assign(tied_first=ranked & (best == 1))
-
-
-def rank_sets_of_shares(shares: pd.Series, n: int, level: float = LEVEL) -> pd.DataFrame:
-    """Return the ranks that published percentages leave open: model → share in percent of `n` cases.
-
-    All pairs are tested by `compare_unpaired` and corrected together (Holm). On the same cases the truth is likely paired,
-    with differences that are surer than these: the sets are on the wide side.
-
-    Columns: model, percent, percent_low, percent_high (Wilson), rank, best_rank, worst_rank, tied_first; best first.
-    """
-    known = shares.dropna().astype(float).sort_values(ascending=False, kind="stable")
-    counts, k = known.to_numpy() / 100 * n, len(known)
-    better = np.zeros((k, k), dtype=bool)
-    if k > 1:
-        one, other = np.array(list(combinations(range(k), 2))).T
-        p = compare_unpaired(counts[one], n, counts[other], n)[1]
-        better[one, other] = holm(p) <= 1 - level  # sorted: the first of a pair has the greater share
-    table = with_wilson(known.rename("percent").to_frame(), "percent", n, level)
-    table = table.join(ranks_left_open(known, better).drop(columns="mean"))
-    return table.rename_axis("model").reset_index()

@@ -116,7 +116,7 @@ def test_page_07_says_what_is_missing(home, capsys, tmp_path, corpus):
     "corpus", ["benchmark", "no-likes", "few-users", "three-users", "one-scenario", "answers-only"]
 )
 def test_page_08_says_what_is_missing(home, capsys, tmp_path, corpus):
-    said = said_on("08_judge_bias", capsys, tmp_path, "## Published", corpus=corpus)
+    said = said_on("08_judge_bias", capsys, tmp_path, "", corpus=corpus)
     if corpus == "three-users":
         assert "Judge 'supervised' learns from train users" in said and "user mean" in said
     elif corpus == "answers-only":
@@ -130,7 +130,7 @@ def test_page_08_says_what_is_missing(home, capsys, tmp_path, corpus):
 @pytest.mark.page
 def test_one_judge_that_cannot_learn_leaves_the_others(home, capsys, tmp_path):
     given = {"corpus": "three-users", "judges": "learned, nearest"}
-    said = said_on("08_judge_bias", capsys, tmp_path, "## Published", **given)
+    said = said_on("08_judge_bias", capsys, tmp_path, "", **given)
     assert "Judge 'learned' learns from train users" in said and "nearest" in said
     assert "The order of two replies sways" in said and not re.search(r"\bnan", said)
 
@@ -138,7 +138,7 @@ def test_one_judge_that_cannot_learn_leaves_the_others(home, capsys, tmp_path):
 @pytest.mark.page
 def test_judges_by_name_judge_a_benchmark_of_ones_own(home, capsys, tmp_path):
     given = {"corpus": "benchmark", "judges": "UX judge, zero-shot, learned"}
-    said = said_on("08_judge_bias", capsys, tmp_path, "## Published", **given)
+    said = said_on("08_judge_bias", capsys, tmp_path, "", **given)
     # The endpoint says good and gives no score: all cases are judged, and what cannot be read is wrong.
     quality = pd.read_csv(tmp_path / "tables" / "judges_and_baselines.csv").set_index("judge")
     assert "As given, the best baseline is" in said and "of these judges: *zero-shot* (100%)" in said
@@ -147,7 +147,7 @@ def test_judges_by_name_judge_a_benchmark_of_ones_own(home, capsys, tmp_path):
     assert "Judge 'learned' learns from users' scores" in said and "Not measured: length" in said
 
 
-@pytest.mark.parametrize("notebook, ends", [("07_ux_bench", ""), ("08_judge_bias", "## Published")])
+@pytest.mark.parametrize("notebook, ends", [("07_ux_bench", ""), ("08_judge_bias", "")])
 def test_the_sentences_are_in_the_language_of_the_page(home, capsys, tmp_path, notebook, ends):
     said = said_on(notebook, capsys, tmp_path, ends, corpus="answers-only", language="zh")
     missing = {

@@ -12,8 +12,8 @@ import pandas as pd
 from perslib.errors import UnknownName
 from perslib.paths import read_csv
 
-#: Cases behind the percentages: either side of UX Judge, UX Eval, UX Recovery, a pair of Table 10.
-CASES = {"good_acc": 1000, "bad_acc": 1000, "accuracy": 2000, "eval_good": 4900, "recovery_good": 500, "pair": 500}
+#: Cases behind the percentages: either side of UX Judge, UX Eval, UX Recovery.
+CASES = {"good_acc": 1000, "bad_acc": 1000, "accuracy": 2000, "eval_good": 4900, "recovery_good": 500}
 #: The judge that the paper trained; all other rows of Table 3 are zero-shot.
 REWARD_MODEL = "GRM"
 

@@ -1,26 +1,18 @@
-"""What judges of pairs choose: who is preferred, and what the order of showing does.
-
-    preferences(counts)                        # who wins pairs, ties and all (UXBench, Table 10)
-    order_effects(choices)                     # pairs that a judge saw in both orders
+"""What the order of showing does to judges of pairs: `order_effects`, of pairs that a judge saw in both orders.
 
 Choices are a frame, one row a judgment: judge, a, b (whose replies), case, first ("a" or "b": which was shown
-first), choice ("a", "b", "tie", or missing where the answer could not be read). Strengths: `perslib.systems.uxbench.statistics.bradley_terry`.
+first), choice ("a", "b", "tie", or missing where the answer could not be read).
 """
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
 from perslib.errors import DataError, Problem
 from perslib.stats.compare.paired import mcnemar
 from perslib.stats.resample.leave_one_out import Resamples, floats
-from perslib.stats.resample.sign_flips import holm
-from perslib.stats.resample.wilson import wilson
 
 CHOICES = ("a", "b", "tie")
-
-WINS = ["a_wins", "b_wins", "ties"]
 
 
 def check_choices(choices: pd.DataFrame) -> pd.DataFrame:
@@ -34,30 +26,6 @@ def check_choices(choices: pd.DataFrame) -> pd.DataFrame:
             problem = f"{column} is {choices[column].iloc[at]!r}, expected {', '.join(allowed)}"
             raise DataError(Problem(f"choices row {at}", problem))
     return choices
-
-
-def exact_test(a_wins: int, b_wins: int, ties: int = 0, *, split: bool = False) -> float:
-    """Return exact two-sided binomial p of "either is chosen as often"; ties left out, or given half to each.
-
-    Of an odd number of ties the last goes to the side that is behind.
-    """
-    less, more = sorted((a_wins, b_wins))
-    return mcnemar(less + (ties + 1) // 2, more + ties // 2) if split else mcnemar(less, more)
-
-
-def preferences(counts: pd.DataFrame) -> pd.DataFrame:
-    """Test a table of wins: one row a judge and pair with columns judge, a, b, a_wins, b_wins, ties (counts).
-
-    Adds share (of a, ties half), share_low and share_high (Wilson), share_p (`exact_test`, ties split), share_p_holm (over
-    the rows), and share_p_excluded (without ties).
-    """
-    table = counts.reset_index(drop=True)
-    n, half = table[WINS].sum(axis=1), table["a_wins"] + table["ties"] / 2
-    low, high = wilson(half, n)
-    rows = table[WINS].round().astype(int).to_numpy().tolist()
-    p = np.array([exact_test(*row, split=True) for row in rows])
-    table = table.assign(share=half / n.where(n > 0), share_low=low, share_high=high, share_p=p)
-    return table.assign(share_p_holm=holm(p), share_p_excluded=[exact_test(*row) for row in rows])
 
 
 def order_effects(choices: pd.DataFrame, *, unit: str = "case") -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The page on judge bias: an audit of judges on a corpus; `published_bias` reads the published tables."""
+"""The page on judge bias: an audit of judges on a corpus; what the paper's tables say is in docs/published.md."""
 
 from __future__ import annotations
 
