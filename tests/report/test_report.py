@@ -219,6 +219,7 @@ def test_a_page_opens_with_its_answer_and_the_figure_that_leads(reports):
     opening = html.split('<section class="opening">')[1].split("</section>")[0]
     assert opening.index("Found <strong>2</strong> bars.") < opening.index("It leads.") and "Two bars." not in opening
     assert html.count("Found <strong>2</strong> bars.") == 1
+    assert re.findall(r"<b>Figure (\d+)\.</b>", html) == ["1", "2"], "as they are shown: what leads is the first"
     assert entry["answer"] == ["Found **2** bars."] and list(entry["figures"]) == ["blank", "bars"]
     assert "Found <strong>2</strong> bars." in (reports[0] / "index.html").read_text("utf-8")
 
@@ -245,7 +246,7 @@ def test_narrative_and_labels_follow_the_language(reports):
     assert "In English." in english and "中文说明" not in english
     assert "中文说明" in chinese and "In English." not in chinese
     assert "Said in both" in english and "Said in both" in chinese
-    assert "<b>Figure 1.</b> Two bars." in english and "<b>图 1" in chinese and "两根柱" in chinese
+    assert "<b>Figure 2.</b> Two bars." in english and "<b>图 1" in chinese and "两根柱" in chinese
     assert ">语料<" in chinese and ">Corpus<" in english and 'lang="zh-Hans"' in chinese
     assert "<h1>一页能展示的一切</h1>" in chinese
 

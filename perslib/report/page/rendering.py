@@ -11,7 +11,7 @@ import copy
 import hashlib
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -206,9 +206,26 @@ def make_page_notebook(nb: Any) -> Any:
             if not titled and (heading := _H1.search(source)):
                 source, titled = source.replace(heading[0], "", 1), True
             cell.metadata["html"], stated = narrative(source), set()
+    renumber = _number_as_shown(nb)
+    for cell in nb.cells:
+        if "shown" in cell.metadata:
+            cell.metadata["shown"] = [renumber(piece) for piece in cell.metadata["shown"]]
     nb.cells = list(_without_silent_sections(nb, "missing" in kinds))
-    nb.metadata["opening"] = [*dict.fromkeys(answers), *leading]
+    nb.metadata["opening"] = [*dict.fromkeys(answers), *map(renumber, leading)]
     return nb
+
+
+def _number_as_shown(nb: Any) -> Callable[[str], str]:
+    """Return what numbers the figures of the page in the order in which it shows them: those that lead come first."""
+    saved = (_record(output) for cell in nb.cells for output in cell.get("outputs", []))
+    was = list(dict.fromkeys(record["name"] for record in saved if record.get("kind") == "figures"))
+    shown = list(dict.fromkeys(record["name"] for record in records_of(nb) if record["kind"] == "figures"))
+    labels = {
+        html.escape(translate("Figure {n}.", n=was.index(name) + 1)): html.escape(translate("Figure {n}.", n=n))
+        for n, name in enumerate(shown, 1)
+    }
+    caption = re.compile("|".join(rf"(?<=<b>){re.escape(label)}(?=</b>)" for label in labels) or r"(?!)")
+    return lambda piece: caption.sub(lambda found: labels[found[0]], piece, count=1)
 
 
 def records_of(nb: Any) -> list[Mapping[str, Any]]:
