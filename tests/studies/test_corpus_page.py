@@ -146,7 +146,10 @@ def dialogues() -> Corpus:
 CORPORA = {
     "tiny": tiny_corpus(),
     "no reasons": without(tiny_corpus(), reason=None),
-    "no scores": without(tiny_corpus(), score=None, reason=None),
+    "no scores": dataclasses.replace(
+        without(tiny_corpus(), score=None, reason=None), sessions=tiny_corpus().sessions.assign(satisfaction=None)
+    ),
+    "conversations rated": without(tiny_corpus(), score=None, reason=None),
     "no requests": without(tiny_corpus(), request=None, earlier=[()] * 5),
     "all fives": without(tiny_corpus(), score=5, reason=None),
     "one user": tiny_corpus().of_users(["bo"]),
