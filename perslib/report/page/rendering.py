@@ -218,14 +218,14 @@ def make_page_notebook(nb: Any) -> Any:
 def _number_as_shown(nb: Any) -> Callable[[str], str]:
     """Return what numbers the figures of the page in the order in which it shows them: those that lead come first."""
     saved = (_record(output) for cell in nb.cells for output in cell.get("outputs", []))
-    was = list(dict.fromkeys(record["name"] for record in saved if record.get("kind") == "figures"))
-    shown = list(dict.fromkeys(record["name"] for record in records_of(nb) if record["kind"] == "figures"))
+    was = list(dict.fromkeys(record.get("name") for record in saved if record.get("kind") == "figures"))
+    shown = list(dict.fromkeys(record.get("name") for record in records_of(nb) if record["kind"] == "figures"))
     labels = {
         html.escape(translate("Figure {n}.", n=was.index(name) + 1)): html.escape(translate("Figure {n}.", n=n))
         for n, name in enumerate(shown, 1)
     }
     caption = re.compile("|".join(rf"(?<=<b>){re.escape(label)}(?=</b>)" for label in labels) or r"(?!)")
-    return lambda piece: caption.sub(lambda found: labels[found[0]], piece, count=1)
+    return lambda piece: caption.sub(lambda match: labels[match[0]], piece, count=1)
 
 
 def records_of(nb: Any) -> list[Mapping[str, Any]]:
