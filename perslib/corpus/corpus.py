@@ -288,12 +288,14 @@ class Corpus:
         if isinstance(users, str):
             raise TypeError(f"of_users takes a list of users; for a single one write of_users([{users!r}])")
         keep = frozenset(users)
-        if keep not in self._parts:
+        part = self._parts.get(keep)
+        if part is None:
             for user in keep:
                 self.profile(user)
+            part = self._take_users(keep)
             self._parts.clear()  # one is kept: judges learn from the same users one after another
-            self._parts[keep] = self._take_users(keep)
-        return self._parts[keep]
+            self._parts[keep] = part
+        return part
 
     @cached_property
     def _parts(self) -> dict[frozenset[str], Corpus]:
