@@ -105,6 +105,11 @@ class Judge(ABC):
         """How often a model is asked about each reply."""
         return 1
 
+    @property
+    def reads_texts(self) -> bool:
+        """Whether it needs the texts of replies or tasks when it judges."""
+        return self.inputs.reply or self.inputs.task
+
     async def fit(self, train: Corpus, ask: Ask) -> None:  # noqa: B027 - most judges have nothing to learn
         """Learn from the labels of train users; the default has nothing to learn."""
 

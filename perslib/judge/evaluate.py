@@ -19,7 +19,6 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Block, Corpus
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.judge.base import Computed, Judge, Verdict, VerdictRows, make_verdict_frame
-from perslib.judge.recorded import Recorded
 from perslib.llm import Ask, Backbone, compute
 from perslib.llm.answerers.choice import is_dry_run, sample_units
 from perslib.llm.backbone import WorkOptions
@@ -51,7 +50,6 @@ def evaluate(
     Users without sessions in another scenario have no history and are not judged; where nobody has any, that is
     `NotEnough`. `corpus.with_history("none")` judges them too.
     """
-    require_texts(judge, corpus)
     if blocks is None and limit is None:
         return _judge_one_by_one(judge, corpus, backbone, _pairs(corpus, split, users), **work_options)
     if blocks is None:
@@ -62,11 +60,7 @@ def evaluate(
 
 def require_texts(judge: Judge, corpus: Corpus) -> None:
     """Raise NotEnough where a judge reads replies or tasks, and a corpus holds numbers without their texts."""
-    if (
-        (source := corpus.meta.get("without_texts"))
-        and (judge.inputs.reply or judge.inputs.task)
-        and not isinstance(judge, Recorded)
-    ):
+    if judge.reads_texts and (source := corpus.meta.get("without_texts")):
         raise NotEnough(
             "{corpus} holds numbers of people without the texts that {judge} reads. The texts: {source}",
             corpus=corpus.name,

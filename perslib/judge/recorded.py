@@ -23,6 +23,7 @@ class Recorded(Computed):
 
     inputs = JudgeInputs(reply=True)
     lack = "no verdict is recorded"
+    reads_texts = False
 
     def __init__(self, corpus: Corpus, column: str, name: str):
         if column not in corpus.turns:
