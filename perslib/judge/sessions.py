@@ -70,7 +70,11 @@ def arrange_by_rating_level(corpus: Corpus) -> Corpus:
     """Return the corpus as its people rated it: every reply where they rated several to a request, and by session where
     they rated whole conversations and no single reply.
     """
-    corpus = by_reply(corpus)
+    return arrange_conversations(by_reply(corpus))
+
+
+def arrange_conversations(corpus: Corpus) -> Corpus:
+    """Return the corpus; by session where people rated whole conversations and no single reply."""
     if corpus.turns["score"].notna().any() or corpus.sessions["satisfaction"].isna().all():
         return corpus
     whole = by_session(corpus)

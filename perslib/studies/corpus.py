@@ -9,7 +9,6 @@ import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus, by_reply
 from perslib.errors import NotEnough, PerslibError
-from perslib.judge import arrange_by_rating_level
 from perslib.paths import read_csv
 from perslib.report.page.markup import escape_markdown
 from perslib.stats import correlation, mean_by, of_turns
@@ -100,11 +99,6 @@ def count_low_reasons(corpus: Corpus) -> pd.DataFrame:
     low = corpus.turns[corpus.turns["score"] <= 3]
     table = low["reason"].value_counts().rename("turns").reset_index()
     return table.assign(share=table["turns"] / table["turns"].sum())
-
-
-def arrange_rated(corpus: Corpus) -> Corpus:
-    """Return the corpus; where people rated whole conversations and no reply, with a conversation an item."""
-    return corpus if corpus.turns["score"].notna().any() else arrange_by_rating_level(corpus)
 
 
 def measure_lengths(corpus: Corpus) -> pd.DataFrame:
