@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
@@ -80,7 +80,7 @@ def list_account(corpus: Corpus) -> pd.DataFrame:
 def pages_fed(corpus: Corpus) -> Iterator[str]:
     """Yield which pages can use this corpus, and what it lacks for the others."""
     missing = list_missing(corpus)
-    yield f"pages it can feed: {', '.join(list_fed_pages(corpus))}"
+    yield f"pages it can feed: {', '.join(list_fed_pages(missing))}"
     yield from (f"not {pages}: {why}" for pages, why in missing.items())
 
 
@@ -105,9 +105,8 @@ def list_missing(corpus: Corpus) -> dict[str, str]:
     return {pages: "; ".join(why[need] for need in needs) for pages, needs in lacking.items() if needs}
 
 
-def list_fed_pages(corpus: Corpus) -> list[str]:
-    """Return the numbers of the pages that this corpus can feed."""
-    missing = list_missing(corpus)
+def list_fed_pages(missing: Mapping[str, str]) -> list[str]:
+    """Return the numbers of the pages that a corpus can feed, of what it lacks for the others: see `list_missing`."""
     return sorted(page for pages in _SAID["pages"] if pages not in missing for page in pages.split(", "))
 
 

@@ -283,7 +283,7 @@ def plan(
 ) -> list[Planned]:
     """Return all pages to render; everything that can be wrong with what was asked for is found here."""
     from perslib.corpus import load
-    from perslib.corpus.import_summary import list_missing
+    from perslib.corpus.import_summary import list_fed_pages, list_missing
 
     studies = find_studies(notebooks)
     if further.get("limit", 0) is None:
@@ -304,15 +304,16 @@ def plan(
     if not names:
         raise ReportError("No backbone is given; `none` asks no model")
     data = load(corpus, language and check_language(language))
-    if source := data.meta.get("without_texts"):
-        studies = _select_fed(studies, data, source, are_named=notebooks is not None)
+    missing = list_missing(data)
+    if "without_texts" in data.meta:
+        studies = _select_fed(studies, data, list_fed_pages(missing), are_named=notebooks is not None)
     spoken = language or (data.language if data.language in LANGUAGES else "en")
     root = Path(out).expanduser().resolve() if out else workspace() / "reports"
     address, label = _address_and_label(corpus, data.name)
     shared = {**further, "corpus": address, "language": spoken, "seed": seed}
     facts = {"label": label, "given": str(corpus), **corpus_facts(data)}
     folder = corpus_folder(root, label)
-    lacks = {number: why for numbers, why in list_missing(data).items() for number in numbers.split(", ")}
+    lacks = {number: why for numbers, why in missing.items() for number in numbers.split(", ")}
     pages = [
         Planned(
             study,
@@ -330,15 +331,13 @@ def plan(
     return pages
 
 
-def _select_fed(studies: Sequence[Study], data: Corpus, source: str, are_named: bool) -> list[Study]:
-    """Return the studies that a corpus of numbers can feed, and say in a line where the texts are that the others read."""
-    from perslib.corpus.import_summary import list_fed_pages
-
-    fed = [study for study in studies if study.name[:2] in list_fed_pages(data)]
+def _select_fed(studies: Sequence[Study], data: Corpus, pages: Sequence[str], are_named: bool) -> list[Study]:
+    """Return the studies of these pages, which a corpus of numbers can feed; a line says where the texts are that the others read."""
+    fed = [study for study in studies if study.name[:2] in pages]
     if len(fed) == len(studies):
         return fed
     others = ", ".join(study.name[:2] for study in studies if study not in fed)
-    why = f"{data.name} holds numbers without texts, so it does not feed {others}. The texts: {source}"
+    why = f"{data.name} holds numbers without texts, so it does not feed {others}. The texts: {data.meta['without_texts']}"
     if are_named:
         raise ReportError(why)
     print(why, file=sys.stderr, flush=True)
