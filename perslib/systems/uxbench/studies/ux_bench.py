@@ -20,7 +20,7 @@ from perslib.llm.answerers.choice import is_dry_run
 from perslib.prompts import PromptSettings
 from perslib.report.show.claims import Estimate
 from perslib.report.show.tables import show_estimate
-from perslib.stats import SEED, Resamples, with_wilson
+from perslib.stats import SEED, Resamples
 from perslib.stats.agreement.metrics import measure_under
 from perslib.stats.resample.agreement_sums import AgreementSums
 from perslib.systems.uxbench import bench as ux
@@ -312,9 +312,10 @@ def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
     Columns: kind (the judge; baseline; published, zero-shot; published, trained), baseline (its name), criterion and
     d_prime; judges have bounds.
     """
-    published = measure_sensitivity()[["model", "criterion", "d_prime"]]
-    is_trained = published.pop("model") == ux.REWARD_MODEL
-    published["kind"] = np.where(is_trained, "published, trained", "published, zero-shot")
+    table, n_good, n_bad = ux.read_ux_table("table3"), ux.CASES["good_acc"], ux.CASES["bad_acc"]
+    told_apart = detection(table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good)
+    kind = np.where(table["model"] == ux.REWARD_MODEL, "published, trained", "published, zero-shot")
+    published = pd.DataFrame({"criterion": told_apart.criterion, "d_prime": told_apart.d_prime, "kind": kind})
     bounds = quality.filter(regex="^(criterion|d_prime)_").where(~quality["is_baseline"])
     placed = quality[["criterion", "d_prime"]].join(bounds)
     placed["kind"] = quality["judge"].mask(quality["is_baseline"], "baseline")
@@ -329,26 +330,3 @@ def allow_neutral(verdicts: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
         is_middle = scored["score"].between(2.5, 3.5, inclusive="left")
         parts.append(scored.assign(said=scored["said"].mask(is_middle, 0)))
     return pd.concat([part[["judge", "gold", "said"]] for part in parts]) if parts else pd.DataFrame()
-
-
-def measure_sensitivity() -> pd.DataFrame:
-    """Return Table 3 with intervals and signal detection: how mild each judge is, and how well it separates cases.
-
-    Columns: model, family, accuracy, accuracy_low, accuracy_high (Wilson), good_acc, bad_acc, positive_bias (all in
-    percent), d_prime, d_prime_low, d_prime_high, d_prime_se, criterion, at_best (accuracy at the best threshold,
-    percent).
-    """
-    columns = ["model", "family", "accuracy", "good_acc", "bad_acc"]
-    table = with_wilson(ux.read_ux_table("table3")[columns], "accuracy", ux.CASES["accuracy"])
-    n_good, n_bad = ux.CASES["good_acc"], ux.CASES["bad_acc"]
-    detected = detection(table["bad_acc"] / 100 * n_bad, n_bad, n_good - table["good_acc"] / 100 * n_good, n_good)
-    reach = 1.96 * detected.d_prime_se
-    return table.assign(
-        positive_bias=table["good_acc"] - table["bad_acc"],
-        d_prime=detected.d_prime,
-        d_prime_low=detected.d_prime - reach,
-        d_prime_high=detected.d_prime + reach,
-        d_prime_se=detected.d_prime_se,
-        criterion=detected.criterion,
-        at_best=100 * detected.at_best,
-    )
