@@ -14,7 +14,7 @@ import pandas as pd
 from perslib.comparisons.agree import agree
 from perslib.comparisons.logs import compare_logs
 from perslib.corpus import load
-from perslib.judge.learned.choices import HABIT, KNOWN, LIKES, Choices, TasteModel
+from perslib.judge.learned.choices import HABIT, LIKES, Choices, TasteModel
 from perslib.report.show.claims import Estimate
 from perslib.studies.choices import NEIGHBOUR, collect_choices, compare_foretold, foretell_choices
 from perslib.studies.people_compared import collect_rated_replies
@@ -79,7 +79,7 @@ def _read_pairs() -> tuple[pd.DataFrame, Choices, np.ndarray]:
     corpus, rated, _ = collect_rated_replies(load("people/cragc"))
     frame, choices, _ = collect_choices(rated, corpus)
     model = TasteModel.fit(choices)
-    x, weights = model.weigh(choices, KNOWN[LIKES](len(model.shared)))
+    x, weights = model.weigh(choices, LIKES)
     return frame, choices, (x * weights).sum(axis=1).clip(-1, 1)
 
 

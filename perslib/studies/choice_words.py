@@ -165,7 +165,7 @@ def _word_neighbour(ahead: Estimate) -> str:
 def _word_peer(_: Estimate) -> str:
     return choose(
         "open",
-        open="Another person's choice between the same two replies foretells it at r = {r}: so far people agree.",
+        open="Another person's choice between the same two replies foretells it at r = {r}: that is how far people agree.",
     )
 
 

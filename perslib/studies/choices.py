@@ -11,7 +11,7 @@ between other replies; the neighbour's from another person of the panel, for the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ from perslib.judge.learned.choices import (
 from perslib.prompts import read_phrases
 from perslib.stats import SEED, floats
 from perslib.stats.agreement.raters import find_panels
-from perslib.stats.resample.leave_one_out import FEWEST_USERS, Resamples, name_bounds, pearson_from_moments
+from perslib.stats.resample.leave_one_out import FEWEST_USERS, Resamples, name_bounds
 from perslib.stats.resample.sign_flips import holm
 
 FOLDS = 5
@@ -61,8 +61,7 @@ def collect_choices(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, 
     """Return every two replies to a request that a person compared, their traits, and the names of recorded judges.
 
     Columns: those of a turn, user, panel, pair, place (in the person's order), one, two (which texts they are), kind_one, kind_two (their
-    models), y (1 for the first,
-    −1 for the second, 0 for a tie), and a column for each recorded judge that `meta` names. The first is the one on the left, where `side`
+    models), y (1 for the first, −1 for the second, 0 for a tie), and a column for each recorded judge that `meta` names. The first is the one on the left, where `side`
     says where the preferred reply stood, otherwise the one that is listed first.
     """
     about = [
@@ -77,7 +76,7 @@ def collect_choices(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, 
     if "side" in about:
         turned = rated["side"].map(VERDICTS).to_numpy(float)[one] == -y
         one, two, y = np.where(turned, two, one), np.where(turned, one, two), np.where(turned & (y != 0), -y, y)
-    x = measure_replies(rated)
+    x = measure_replies(rated).to_numpy()
     texts = rated["response"].to_numpy(object)
     replies = [
         (r, *sorted(pair)) for r, *pair in zip(rated["request"].astype(object).to_numpy()[one], texts[one], texts[two])
@@ -120,13 +119,12 @@ def foretell_choices(
             most=int(frame["user"].value_counts().max()),
         )
     fold = np.random.default_rng(seed).permutation(panels.max() + 1)[panels] % FOLDS
-    known = {name: know(len(TRAITS) + 1) for name, know in KNOWN.items()}
-    foretold = cross_validate(choices, fold, known)
+    foretold = cross_validate(choices, fold, KNOWN)
     return ForetoldChoices(frame.assign(**foretold), choices, fold, recorded)
 
 
 def cross_validate(
-    choices: Choices, fold: Array, known: Mapping[str, Array], taught: Array | None = None
+    choices: Choices, fold: Array, known: Iterable[str], taught: Array | None = None
 ) -> dict[str, Array]:
     """Return the predictions for each fold by a model of the other folds, and what is the side's in the last of them (`SIDED`).
 
@@ -137,8 +135,8 @@ def cross_validate(
         here = fold == number
         if not here.all():
             model = TasteModel.fit(choices.take(~here))
-            for name, own in known.items():
-                x, weights = model.weigh(choices.take(here), own, None if taught is None else taught[here])
+            for name in known:
+                x, weights = model.weigh(choices.take(here), name, None if taught is None else taught[here])
                 foretold[name][here], foretold[SIDED][here] = (x * weights).sum(axis=1).clip(-1, 1), weights[:, 0]
     return foretold
 
@@ -176,7 +174,7 @@ def lend_predictions(frame: pd.DataFrame) -> pd.DataFrame:
 def _measure_row(name: str, frame: pd.DataFrame, foretold: pd.Series) -> dict[str, Any]:
     panels, y = Resamples(frame["panel"]), frame["y"].to_numpy()
     values, tastes = foretold.to_numpy(float), frame[TASTES].to_numpy(float)
-    r, own = (_correlate(panels, x, y) for x in (values, tastes))
+    r, own = (panels.correlate(x, y) for x in (values, tastes))
     right = np.where(y == 0, np.nan, (1 + np.sign(values) * y) / 2)
     about = {"compared": len(frame), "people": frame["user"].nunique(), "panels": len(panels)}
     gap = (
@@ -195,18 +193,13 @@ def _measure_row(name: str, frame: pd.DataFrame, foretold: pd.Series) -> dict[st
     }
 
 
-def _correlate(panels: Resamples, x: Array, y: Array) -> Array:
-    x, y = x - x.mean(), y - y.mean()
-    return pearson_from_moments(np.array([panels.total(part) for part in (np.ones(len(x)), x, y, x * x, y * y, x * y)]))
-
-
 def add_recorded(foretold: ForetoldChoices, name: str) -> dict[str, Any]:
-    """Return the row of the person's tastes beside tastes that have a recorded judge's verdict as one more trait (`ahead` is what it adds), on
+    """Return the row of the person's tastes beside tastes that have a recorded judge's verdict as one more trait (`own_ahead` is what it adds), on
     the choices that have one.
     """
     verdicts = foretold.frame[name].to_numpy(float)
     choices = foretold.choices.with_column(np.nan_to_num(verdicts))
-    together = cross_validate(choices, foretold.fold, {TASTES: KNOWN[TASTES](choices.x.shape[1] + 1)})
+    together = cross_validate(choices, foretold.fold, [TASTES])
     judged = foretold.frame.assign(alone=foretold.frame[TASTES], **together)[np.isfinite(verdicts)]
     return _measure_row("alone", judged, judged["alone"])
 
@@ -216,8 +209,7 @@ def foretell_later_half(foretold: ForetoldChoices) -> dict[str, Any]:
     frame = foretold.frame
     counts = frame.groupby("user")["place"].transform("max")
     later = (frame["place"] > counts / 2).to_numpy()
-    known = {name: KNOWN[name](len(TRAITS) + 1) for name in (HABIT, TASTES)}
-    first = frame.assign(**cross_validate(foretold.choices, foretold.fold, known, taught=~later))
+    first = frame.assign(**cross_validate(foretold.choices, foretold.fold, (HABIT, TASTES), taught=~later))
     judged = first[later & (counts >= FEWEST_CHOICES).to_numpy() & np.isfinite(first[TASTES])]
     return _measure_row(HABIT, judged, judged[HABIT])
 
@@ -240,6 +232,10 @@ def count_circles(frame: pd.DataFrame) -> dict[str, Any]:
     return {**panels.estimate(panels.mean(circular.astype(float)), "circular", "share"), "triads": len(triads)}
 
 
+def _read_trait_names(language: str) -> dict[str, str]:
+    return {**read_phrases("traits", language), **read_phrases("choices", language)}
+
+
 def list_tastes(foretold: ForetoldChoices, language: str = "en") -> pd.DataFrame:
     """Return what everybody likes, and how far people differ in it, a trait a row.
 
@@ -257,8 +253,8 @@ def list_tastes(foretold: ForetoldChoices, language: str = "en") -> pd.DataFrame
         alone = dict(zip(name_bounds("weight", p=True), [own[0], np.nan, np.nan, np.nan]))
         weight = panels.estimate(own, "weight", p=True) if without else alone
         rows.append({"trait": name, **weight, "differs": float(np.sqrt(variance))})
-    table, named = pd.DataFrame(rows), {**read_phrases("traits", language), **read_phrases("choices", language)}
-    table["trait"] = table["trait"].map(named)
+    table = pd.DataFrame(rows)
+    table["trait"] = table["trait"].map(_read_trait_names(language))
     return table.assign(weight_p_holm=holm(floats(table["weight_p"]))).sort_values(
         "weight", key=np.abs, ascending=False, kind="stable"
     )
@@ -268,9 +264,9 @@ def compare_preferences(foretold: ForetoldChoices, language: str = "en") -> pd.D
     """Return how often people and each recorded judge choose the reply that has more of a trait, on the choices that both made.
 
     Words of models' names that several models share ("gpt-4o bullet", "gpt-4o essay") count as traits. Columns: recorded_judge (the
-    judge), more_of, people and judge (shares, with bounds over panels), gap (judge less people, with bounds and p_holm), compared.
+    judge), more_of, people and judge_share (with bounds over panels), gap (judge less people, with bounds and p_holm), compared.
     """
-    named = {**read_phrases("traits", language), **read_phrases("choices", language)}
+    named = _read_trait_names(language)
     ahead = {named[name]: column for name, column in zip(TRAITS, foretold.choices.x.T)}
     kinds = [foretold.frame[name].str.split() for name in ("kind_one", "kind_two")]
     words = pd.Series(

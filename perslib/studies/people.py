@@ -15,7 +15,7 @@ import pandas as pd
 
 from perslib.corpus import SESSION, TURN, Corpus
 from perslib.errors import NotEnough
-from perslib.judge.learned.choices import KNOWN, MEASURED, TASTES, TRAITS, Choices, measure_replies
+from perslib.judge.learned.choices import KNOWN, MEASURED, TASTES, Choices, measure_replies
 from perslib.stats import SEED, floats
 from perslib.studies.choices import FOLDS, ForetoldChoices, compare_foretold, cross_validate, foretell
 from perslib.studies.people_compared import collect_rated_replies
@@ -48,32 +48,29 @@ def foretell_ratings(corpus: Corpus, seed: int = SEED) -> ForetoldChoices:
     known = np.column_stack(
         [*(rated["assistant"] == name for name in common), rated["turn"].clip(upper=5), rated["turn"] == 0]
     )
-    x = np.column_stack([known.astype(float), rated[[MEASURED + name for name in TRAITS]].to_numpy(float)])
+    x = np.column_stack([known.astype(float), rated[MEASURED].to_numpy(float)])
     y = (floats(rated["score"]) - 3) / 2
     session = rated.groupby(SESSION, sort=False).ngroup().to_numpy()
     frame = pd.DataFrame({"user": user, "panel": pd.factorize(user)[0], "pair": session, "one": 0, "y": y})
     fold = np.random.default_rng(seed).permutation(people)[frame["panel"]] % FOLDS
-    textless = cross_validate(
-        Choices(known.astype(float), y, user, session), fold, {TEXTLESS: KNOWN[TASTES](known.shape[1] + 1)}
-    )
+    textless = cross_validate(Choices(known.astype(float), y, user, session), fold, [TASTES])
     choices = Choices(x, y, user, session)
-    foretold = cross_validate(choices, fold, {name: know(x.shape[1] + 1) for name, know in KNOWN.items()})
-    return ForetoldChoices(frame.assign(**{TEXTLESS: textless[TEXTLESS], **foretold}), choices, fold, (TEXTLESS,))
+    foretold = cross_validate(choices, fold, KNOWN)
+    return ForetoldChoices(frame.assign(**{TEXTLESS: textless[TASTES], **foretold}), choices, fold, (TEXTLESS,))
 
 
 def _collect_ratings(corpus: Corpus) -> pd.DataFrame:
     """Return what people rated, a row a rating, with the traits of the reply or their means over the conversation."""
-    names = [MEASURED + name for name in TRAITS]
     turns, sessions = corpus.turns, corpus.sessions
-    if not set(names) <= {*turns, *sessions}:
-        turns = turns.assign(**dict(zip(names, measure_replies(turns).T)))
+    if not set(MEASURED) <= {*turns, *sessions}:
+        turns = turns.join(measure_replies(turns))
     if turns["score"].notna().any():
         rated = turns.dropna(subset="score").merge(sessions[[*SESSION, "assistant"]], on=SESSION, how="left")
-        return rated[[*TURN, "score", "assistant", *names]].fillna({"assistant": ""})
+        return rated[[*TURN, "score", "assistant", *MEASURED]].fillna({"assistant": ""})
     rated = sessions.rename(columns={"satisfaction": "score"}).dropna(subset="score")
-    if not set(names) <= set(rated):
-        rated = rated.merge(turns.groupby(SESSION)[names].mean().reset_index(), on=SESSION)
-    return rated.assign(turn=0).fillna({"assistant": ""})[[*TURN, "score", "assistant", *names]]
+    if not set(MEASURED) <= set(rated):
+        rated = rated.merge(turns.groupby(SESSION)[MEASURED].mean().reset_index(), on=SESSION)
+    return rated.assign(turn=0).fillna({"assistant": ""})[[*TURN, "score", "assistant", *MEASURED]]
 
 
 def list_numbers(table: pd.DataFrame) -> dict[str, Any]:

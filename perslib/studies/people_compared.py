@@ -13,7 +13,6 @@ from perslib.corpus.known_truth import rate
 from perslib.corpus.scale import gold_of
 from perslib.errors import NotEnough
 from perslib.judge import Judge
-from perslib.judge.learned.choices import MEASURED
 from perslib.llm import Backbone
 from perslib.replay import judge_candidates
 from perslib.stats import SEED, floats, measure_best_replies
@@ -86,7 +85,7 @@ def add_controls(rated: pd.DataFrame, corpus: Corpus) -> tuple[pd.DataFrame, int
         return np.asarray((total + weight * everyone) / (count + weight))
 
     best = min(WEIGHTS, key=lambda weight: float(((shrink_ratings(weight) - rated["liked"]) ** 2)[train].sum()))
-    lengths = rated.get(f"{MEASURED}length", rated["response"].str.len()).astype(float)
+    lengths = rated.get("trait_length", rated["response"].str.len()).astype(float)
     scores = (0.0, lengths, everyone, shrink_ratings(best))
     return rated.assign(**dict(zip(CONTROLS, scores))), best
 

@@ -9,7 +9,7 @@ from pages import run_cells
 
 from perslib.corpus import load, read_rows, save
 from perslib.errors import NotEnough
-from perslib.judge.learned.choices import HABIT, KNOWN, LIKES, TASTES, TRAITS, Choices, TasteModel, measure_traits_of
+from perslib.judge.learned.choices import HABIT, LIKES, TASTES, TRAITS, Choices, TasteModel, measure_traits_of
 from perslib.report.show.claims import Estimate
 from perslib.studies import choices as study
 from perslib.studies.people_compared import collect_rated_replies
@@ -58,7 +58,7 @@ def test_a_choice_is_foretold_without_it_and_without_others_of_the_same_pair():
     pair[1] = pair[0]
     choices = Choices(choices.x, choices.y, choices.user, pair)
     model = TasteModel.fit(choices)
-    foretold = model.predict(choices, KNOWN[TASTES](K))
+    foretold = model.predict(choices, TASTES)
     x = np.column_stack([np.ones(8), (choices.x[:8] / model.scale[1:]).clip(-4, 4)])
     rest = x[2:]
     gram = rest @ np.diag(model.own) @ rest.T + model.noise * np.eye(6)
@@ -66,7 +66,7 @@ def test_a_choice_is_foretold_without_it_and_without_others_of_the_same_pair():
     assert foretold[:2] == pytest.approx((x[:2] @ (model.shared + gamma)).clip(-1, 1))
     changed = choices.y.copy()
     changed[:2] *= -1
-    again = model.predict(Choices(choices.x, changed, choices.user, pair), KNOWN[TASTES](K))
+    again = model.predict(Choices(choices.x, changed, choices.user, pair), TASTES)
     assert again[:2] == pytest.approx(foretold[:2])
 
 
@@ -74,15 +74,15 @@ def test_an_explanation_adds_up_to_what_is_foretold():
     _, choices, *_ = make_choices(people=20)
     model = TasteModel.fit(choices)
     parts = model.explain(choices, [*TRAITS])
-    assert parts.sum(axis=1).clip(-1, 1).to_numpy() == pytest.approx(model.predict(choices, KNOWN[TASTES](K)))
+    assert parts.sum(axis=1).clip(-1, 1).to_numpy() == pytest.approx(model.predict(choices, TASTES))
 
 
 def test_everybodys_likes_know_nothing_of_the_person():
     _, choices, *_ = make_choices(people=20)
     model = TasteModel.fit(choices)
     turned = Choices(choices.x, -choices.y, choices.user, choices.pair)
-    assert (model.predict(choices, KNOWN[LIKES](K)) == model.predict(turned, KNOWN[LIKES](K))).all()
-    habit = model.weigh(choices, KNOWN[HABIT](K))[1] - model.shared
+    assert (model.predict(choices, LIKES) == model.predict(turned, LIKES)).all()
+    habit = model.weigh(choices, HABIT)[1] - model.shared
     assert np.abs(habit[:, 0]).max() > 0 and not habit[:, 1:].any()
 
 

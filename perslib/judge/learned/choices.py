@@ -1,7 +1,7 @@
 """Which of two replies a person will choose: what everybody likes, the person's habit of side, and the person's own tastes.
 
-    taste = TasteModel.fit(pairs)            # of other people
-    taste.predict(own, KNOWN[TASTES])      # of a person, each pair foretold from the person's other pairs
+    taste = TasteModel.fit(choices)     # of other people
+    taste.predict(own, TASTES)          # of a person, each pair foretold from the person's other pairs
 
 A choice y is 1 for the first reply, −1 for the second, 0 for a tie. With x the differences of both replies' traits, and 1 for the side,
 
@@ -29,8 +29,6 @@ SIDE = "side"
 LIKES, HABIT, TASTES = "everybody's likes", "habit of side", "own tastes"
 _SENTENCE, _CITATION = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f\n]+"), re.compile(r"\[\d+(?:\s*[,–-]\s*\d+)*\]")
 STEPS, JITTER, CLIP = 60, 1e-9, 4.0
-MEASURED = "trait_"
-"""How columns of measured traits begin, in frames without texts."""
 #: Variances of tastes before the first step, beside noise of 1.
 START = 0.02
 
@@ -74,12 +72,10 @@ TRAITS: dict[str, Callable[[str, str], float]] = {
     "request_words": _request_words,
     "citations": _citations,
 }
-#: What is known of a person at each step: β alone, and own weights of the side, then of everything.
-KNOWN: dict[str, Callable[[int], Array]] = {
-    LIKES: lambda k: np.zeros(k),
-    HABIT: lambda k: np.eye(1, k)[0],
-    TASTES: lambda k: np.ones(k),
-}
+#: The columns of measured traits, in the order of `TRAITS`; frames without texts bring them along.
+MEASURED = [f"trait_{name}" for name in TRAITS]
+#: Of which weights a person's own are known at each step: of none, of the side's, of all.
+KNOWN = {LIKES: slice(0), HABIT: slice(1), TASTES: slice(None)}
 
 
 def measure_traits_of(request: str, reply: str) -> list[float]:
@@ -87,13 +83,14 @@ def measure_traits_of(request: str, reply: str) -> list[float]:
     return [measure(request, reply) for measure in TRAITS.values()]
 
 
-def measure_replies(replies: pd.DataFrame) -> Array:
-    """Return the traits of replies, a row a reply; those that were measured before, where texts are not there (`MEASURED`)."""
-    if all(MEASURED + name in replies for name in TRAITS):
-        return replies[[MEASURED + name for name in TRAITS]].to_numpy(float)
+def measure_replies(replies: pd.DataFrame) -> pd.DataFrame:
+    """Return the traits of replies in `MEASURED` columns; those that were measured before, where texts are not there."""
+    if set(MEASURED) <= set(replies):
+        return replies[MEASURED].astype(float)
     texts = pd.MultiIndex.from_arrays([replies["request"].fillna("").astype(str), replies["response"].astype(str)])
     which, kinds = texts.factorize()
-    return np.array([measure_traits_of(*own) for own in kinds]).reshape(len(kinds), len(TRAITS))[which]
+    traits = np.array([measure_traits_of(*own) for own in kinds]).reshape(len(kinds), len(TRAITS))
+    return pd.DataFrame(traits[which], replies.index, MEASURED)
 
 
 @dataclass(frozen=True)
@@ -154,11 +151,11 @@ class TasteModel:
         return cls(scale, shared, own, noise)
 
     def weigh(
-        self, choices: Choices, known: Array, taught: Array | None = None, leave_out: bool = True
+        self, choices: Choices, known: str, taught: Array | None = None, leave_out: bool = True
     ) -> tuple[Array, Array]:
         """Return x, and for each choice β + γ of its person from that person's other choices, or with `leave_out=False` from all.
 
-        `known` says of which weights a person's own are known: see `KNOWN`; `taught` from which choices, if not all.
+        `known` is one of `KNOWN`, `taught` from which choices, if not all.
         """
         x = _scale(choices.x, self.scale)
         people = pd.factorize(choices.user)[0]
@@ -169,24 +166,25 @@ class TasteModel:
         if leave_out:
             again = pd.MultiIndex.from_arrays([people, choices.pair]).factorize()[0]
             all_xx, all_xy = all_xx - _sum_by(again, xx)[again], all_xy - _sum_by(again, xy)[again]
-        own = self.own * known
+        own = np.zeros_like(self.own)
+        own[KNOWN[known]] = self.own[KNOWN[known]]
         # (Ω⁻¹ + X'X/σ²)⁻¹ X'r/σ², written so that a variance of zero is no division by zero
         inner = np.eye(len(own)) + (own[:, None] * all_xx) / self.noise
         return x, self.shared + np.linalg.solve(inner, (own * all_xy / self.noise)[..., None])[..., 0]
 
-    def predict(self, choices: Choices, known: Array) -> Array:
+    def predict(self, choices: Choices, known: str) -> Array:
         """Return the expected choice of each pair, from −1 to 1, foretold from its person's other pairs."""
         x, weights = self.weigh(choices, known)
         return np.asarray((x * weights).sum(axis=1).clip(-1, 1))
 
     def explain(self, choices: Choices, names: Sequence[str]) -> pd.DataFrame:
         """Return what each trait adds to each expected choice: everybody's part and the person's own; the rows add up to it."""
-        x, weights = self.weigh(choices, KNOWN[TASTES](len(self.shared)))
+        x, weights = self.weigh(choices, TASTES)
         return pd.DataFrame(x * weights, columns=[SIDE, *names])
 
     def describe_person(self, choices: Choices, names: Sequence[str]) -> pd.DataFrame:
         """Return one person's weights beside everybody's, a trait a row: weight, everybody, own (the difference), own_sd."""
-        x, weights = self.weigh(choices, KNOWN[TASTES](len(self.shared)), leave_out=False)
+        x, weights = self.weigh(choices, TASTES, leave_out=False)
         spread = np.linalg.inv(np.diag(1 / (self.own + JITTER)) + x.T @ x / self.noise)
         about: dict[str, Any] = {"weight": weights[0], "everybody": self.shared, "own": weights[0] - self.shared}
         return pd.DataFrame({"trait": [SIDE, *names], **about, "own_sd": np.sqrt(np.diag(spread))})

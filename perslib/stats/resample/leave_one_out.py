@@ -193,6 +193,13 @@ class Resamples:
         were_there = (self.by_unit(is_known) > 0) @ (1 - self.weights) > 0
         return np.where(is_same & were_there & ~np.all(is_same), means + 1e-10 * np.maximum(1, np.abs(means)), means)
 
+    def correlate(self, x: Floats, y: Floats) -> Floats:
+        """Return Pearson's r of two columns without gaps, and that without each unit."""
+        a, b = x - x.mean(), y - y.mean()
+        return pearson_from_moments(
+            np.array([self.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)])
+        )
+
     def estimate(
         self, values: npt.ArrayLike, name: str = "value", scale: Scale = "plain", *, p: bool = False
     ) -> dict[str, float]:
@@ -256,9 +263,6 @@ def correlation(x: pd.Series, y: pd.Series, user: pd.Series) -> tuple[float, flo
     users = Resamples(pairs["user"])
     if len(users) < 2:
         return float("nan"), float("nan"), float("nan")
-    a, b = ((pairs[name] - pairs[name].mean()).to_numpy() for name in ("x", "y"))
-    values = pearson_from_moments(
-        np.array([users.total(part) for part in (np.ones(len(a)), a, b, a * a, b * b, a * b)])
-    )
+    values = users.correlate(pairs["x"].to_numpy(), pairs["y"].to_numpy())
     r, low, high = users.estimate(values, scale="correlation").values()
     return r, low, high

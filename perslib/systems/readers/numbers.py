@@ -18,7 +18,7 @@ import pandas as pd
 from perslib.corpus import SESSION, Corpus, save
 from perslib.corpus.files.reading import ImportResult
 from perslib.corpus.schema import SCHEMA
-from perslib.judge.learned.choices import MEASURED, TRAITS, measure_replies
+from perslib.judge.learned.choices import MEASURED, measure_replies
 from perslib.systems.readers.loaders import cragc, people
 
 #: Columns of texts that are left out.
@@ -50,7 +50,6 @@ def keep_numbers(corpus: Corpus, columns: tuple[str, ...], source: str) -> Corpu
     Traits are those of each of several replies to a request, otherwise means of a conversation.
     """
     requests, replies, names = _Numbers("request"), _Numbers("reply"), _Numbers("c")
-    traits = [MEASURED + name for name in TRAITS]
 
     def strip(frame: pd.DataFrame, kind: str, further: tuple[str, ...] = ()) -> pd.DataFrame:
         stay = [c for c in frame if (c in (*SCHEMA[kind], *further, "family")) and c not in _TEXTS.get(kind, ())]
@@ -65,15 +64,10 @@ def keep_numbers(corpus: Corpus, columns: tuple[str, ...], source: str) -> Corpu
     if "candidates" in corpus.extras:
         given = corpus.extras["candidates"]
         asked = given.merge(corpus.turns[[*SESSION, "turn", "request"]], on=[*SESSION, "turn"], how="left")
-        measured = given.assign(**dict(zip(traits, measure_replies(asked).round(4).T)))
-        extras["candidates"] = strip(measured, "candidates", tuple(traits))
+        measured = given.join(measure_replies(asked.set_axis(given.index)).round(4))
+        extras["candidates"] = strip(measured, "candidates", tuple(MEASURED))
     else:
-        means = (
-            corpus.turns[SESSION]
-            .assign(**dict(zip(traits, measure_replies(corpus.turns).T)))
-            .groupby(SESSION)[traits]
-            .mean()
-        )
+        means = corpus.turns[SESSION].join(measure_replies(corpus.turns)).groupby(SESSION).mean()
         sessions = sessions.merge(means.round(4).reset_index(), on=SESSION, how="left")
     users = corpus.users.assign(profile=[{}] * len(corpus.users))
     meta = {**{k: v for k, v in corpus.meta.items() if k != "scenarios"}, "without_texts": source}
@@ -82,7 +76,7 @@ def keep_numbers(corpus: Corpus, columns: tuple[str, ...], source: str) -> Corpu
         corpus.name,
         corpus.language,
         users,
-        strip(sessions, "sessions", (*columns, *traits)),
+        strip(sessions, "sessions", (*columns, *MEASURED)),
         turns,
         extras=extras,
         meta=meta,
