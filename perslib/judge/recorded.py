@@ -2,7 +2,8 @@
 
     list_recorded(corpus, "gpt_score=GPT-4")      the judge whose scores stand in the column `gpt_score` of the turns
 
-A corpus names its own (`meta["recorded"]`: column → name). Scores are on the scale of people's ratings.
+A corpus names its own (`meta["recorded"]`: column → name). Scores are on the scale of people's ratings. Reasons and
+rationales are read from columns that are named after the scores': `gpt_score_reason`, `gpt_score_rationale`.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ import pandas as pd
 from perslib.corpus import TURN, Block, Corpus
 from perslib.corpus.files.reading import number_in
 from perslib.errors import DataError, Problem, UnknownName
-from perslib.judge.base import Computed, JudgeInputs
+from perslib.judge.base import Judge, JudgeInputs, Verdict
+from perslib.llm import Ask
+
+#: What a verdict says beside its score, by the end of its column's name.
+WORDS = {"_reason": "reason", "_rationale": "rationale"}
+UNRECORDED = Verdict(mode="computed", error="no score: no verdict is recorded")
 
 
-class Recorded(Computed):
+class Recorded(Judge):
     """The verdicts in a column of a corpus's turns; what it was told when it gave them is not known."""
 
     inputs = JudgeInputs(reply=True)
-    lack = "no verdict is recorded"
     reads_texts = False
 
     def __init__(self, corpus: Corpus, column: str, name: str):
@@ -39,12 +44,25 @@ class Recorded(Computed):
                 Problem(place, f"{column} is {first[column]}, expected {scale}"),
                 "Recorded verdicts are on the scale of people's ratings; of verdicts on pairs, see page 13.",
             )
-        keys = given[TURN].itertuples(index=False, name=None)
-        self._scores = dict(zip(keys, scale.to_five(numbers.to_numpy(float))))
+        words = given.join(corpus.turns.filter(["response", *(f"{column}{end}" for end in WORDS)])).astype("object")
+        words = words.where(words.notna(), None)
+        rows = zip(words.to_dict("records"), scale.to_five(numbers.to_numpy(float)))
+        self._verdicts = {
+            tuple(row[key] for key in TURN): (
+                row.get("response"),
+                Verdict(float(score), mode="computed", **{WORDS[end]: row.get(f"{column}{end}") for end in WORDS}),
+            )
+            for row, score in rows
+        }
 
-    def scores(self, block: Block) -> Sequence[float | None]:
-        """Return the recorded score of each target, on 1–5."""
-        return [self._scores.get((block.user, block.scenario, target.session, target.turn)) for target in block]
+    async def judge(self, block: Block, ask: Ask) -> Sequence[Verdict]:
+        """Return the recorded verdict on each target; on another reply in its place there is none."""
+        verdicts = []
+        for target in block:
+            key = (block.user, block.scenario, target.session, target.turn)
+            reply, verdict = self._verdicts.get(key, (None, UNRECORDED))
+            verdicts.append(verdict if reply in (None, target.response) else UNRECORDED)
+        return verdicts
 
 
 def list_recorded(corpus: Corpus, names: str = "") -> list[Recorded]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -61,3 +64,27 @@ def test_page_01_compares_it_with_the_controls(corpus, tmp_path, capsys):
     assert "GPT" in set(table["judge"])
     opening = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("On "))
     assert "GPT" in opening
+
+
+def test_another_reply_has_no_recorded_verdict(corpus):
+    (judge,) = list_recorded(corpus, "gpt=GPT")
+    block = next(iter(corpus.blocks("test")))
+    edited = replace(block, targets=block.targets.assign(response="Something else."))
+    verdicts = asyncio.run(judge.judge(edited, None))
+    assert [verdict.raw for verdict in verdicts] == [None] * len(block)
+
+
+def test_page_03_reads_reasons_and_rationales_beside_the_scores(corpus, tmp_path):
+    satisfied = corpus.turns["gpt"] >= 3.5
+    words = {
+        "gpt_reason": corpus.turns["reason"].mask(satisfied),
+        "gpt_rationale": "The reply " + corpus.turns["response"].str[:60],
+    }
+    data = replace(corpus, turns=corpus.turns.assign(**words))
+    save(data, tmp_path / "c")
+    run_cells("03_rationales", corpus=str(tmp_path / "c"), recorded="gpt=GPT", out=str(tmp_path / "out"))
+    table = pd.read_csv(tmp_path / "out/tables/reason_agreement.csv")
+    own = table[table["judge"] == "GPT"]
+    assert own["reason_accuracy"].max() == 1
+    edits = pd.read_csv(tmp_path / "out/tables/edited_replies.csv")
+    assert "GPT" not in set(edits["judge"])

@@ -87,7 +87,9 @@ def begin(out: str | Path = "", language: str = "en", data: Corpus | None = None
             points=(data.scale.high - data.scale.low) / 4,
         )
     if data is not None and data.meta.get("judged") == "conversations":
-        say("People rated whole conversations: each is judged as one item.")
+        say(
+            "People rated whole conversations: what is called a reply below is a conversation, and a block is all of one user's in a scenario."
+        )
     if data is not None and data.evidence != "scenarios":
         say(
             "Of a user, judges know all conversations but the judged one."
