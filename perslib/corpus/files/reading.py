@@ -304,7 +304,7 @@ def parse_json(raw: bytes, place: str) -> Any | Problem:
     except UnicodeDecodeError as error:
         return not_utf8(raw, error, place)
     except json.JSONDecodeError as error:
-        at_end = error.pos >= len(error.doc.rstrip())
+        at_end = error.pos >= len(error.doc.rstrip()) or error.msg.startswith("Unterminated")
         what = "the JSON text ends too early" if at_end else f"is not JSON: {error.msg} (column {error.colno})"
         return Problem(f"{place}:{error.lineno}", what)
     except RecursionError:

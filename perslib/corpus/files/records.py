@@ -42,6 +42,9 @@ CELLS = 10_000_000
 """Cells that a file may have: what is read stands in memory."""
 _PART = 1 << 20
 
+#: What to do with a file that is cut off.
+AGAIN = "Download it once more."
+
 
 def check_regular(path: Path) -> None:
     """Raise DataError where a pipe, a socket or a device stands at a path or in a folder: reading it might never end."""
@@ -91,7 +94,7 @@ def read_unpacked(file: Path) -> bytes:
     try:
         return gzip.decompress(file.read_bytes())
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(Problem(file.name, f"cannot be unpacked: {error}"), "Download it once more.") from error
+        raise DataError(Problem(file.name, f"cannot be unpacked: {error}"), AGAIN) from error
 
 
 def check_lines(file: Path) -> None:

@@ -100,3 +100,18 @@ def test_what_is_missing_is_named_with_what_to_give(tmp_path):
     (tmp_path / "pass_free.json").write_text(json.dumps(chat), "utf-8")
     with pytest.raises(DataError, match=r"pass_free\.json\[0\] chat 0: raw scores\.fun is missing"):
         read_release(tmp_path / "pass_free.json", "ji")
+
+
+def test_a_file_that_need_not_be_there_is_said_to_be_missing_and_refused_where_it_is_cut_off(tmp_path):
+    folder = made(tmp_path, "cragc")
+    optional = [file for file in folder.iterdir() if file.name.split(".")[0] not in ("ratings", "replies")]
+    assert optional
+    for file in optional:
+        whole = file.read_bytes()
+        file.write_bytes(whole[: len(whole) - 5])
+        with pytest.raises(DataError, match=rf"{file.name}:\d+: the JSON text ends too early\nDownload it once more"):
+            read_release(folder, "cragc")
+        file.unlink()
+        missing = read_release(folder, "cragc").irregularities
+        assert any("files that are not there" in note and file.name in note for note in missing)
+        file.write_bytes(whole)

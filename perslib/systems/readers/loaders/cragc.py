@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.corpus.files.reading import ImportResult
-from perslib.corpus.files.records import Lines, json_lines, read_each, read_unpacked
+from perslib.corpus.files.records import AGAIN, Lines, json_lines, read_each, read_unpacked
 from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_rows_of
 from perslib.errors import DataError, Problem
@@ -46,6 +46,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "cragc", evidence: s
         )
     form = FORM.using(evidence=evidence)
     reading = form.begin(skip_bad)
+    for names in (QUERIES, VERDICTS, ORDER):
+        reading.note(f"files that are not there: {' or '.join(names)}", times=_find(path, names) is None)
     queries = {own["topic"]: own["query"] for own in _list(path, QUERIES)}
     replies: dict[str, Record] = {}
     schema = read_schema(__file__, "records.schema.toml", "cragc_reply")
@@ -91,8 +93,11 @@ def _open(path: Path, names: tuple[str, ...]) -> Lines:
 
 
 def _list(path: Path, names: tuple[str, ...]) -> Iterator[Record]:
-    """Yield the records of a file that need not be there."""
-    yield from (own for _, own, _ in _open(path, names) if isinstance(own, dict))
+    """Yield the records of a file that need not be there; where it is, each line is one."""
+    for place, own, _ in _open(path, names):
+        if not isinstance(own, dict):
+            raise DataError(own if isinstance(own, Problem) else Problem(place, "is no record"), AGAIN)
+        yield own
 
 
 def _name(reply: Record) -> str:

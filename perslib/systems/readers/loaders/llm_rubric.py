@@ -72,6 +72,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "llm-rubric", eviden
     read_each(json_items(folder / TEXTS), reading, _TEXT, keep)
     lines = csv_lines(read_bounded(folder / RATINGS), RATINGS, COLUMNS, "\t")
     read_rows_of(lines, make_row, reading, name, form, _RATED)
+    reading.note("conversations that nobody rated, left out", len(texts.keys() - seen))
+    reading.note(f"files that are not there: {JUDGED}", times=not (folder / JUDGED).is_file())
     _add_expected_answers(reading, folder / JUDGED)
     return reading
 

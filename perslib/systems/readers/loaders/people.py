@@ -106,6 +106,7 @@ class DataSet:
             raise DataError(
                 Problem(str(path), f"holds nothing of {form.kind}"), f"{form.remedy} Give its clone, or the file."
             )
+        reading.note("files read", len(files))
         people = People(reading)
         lines, name = self.open(files), name or form.kind
         return read_rows_of(lines, lambda own, at: [self.make_row(own, at, people)], reading, name, form, self.schema)

@@ -13,6 +13,7 @@ from perslib.corpus.files.reading import ImportResult, parse_json
 from perslib.corpus.files.records import Lines, json_lines, read_unpacked
 from perslib.corpus.loaders.form import Form
 from perslib.corpus.loaders.rows import read_rows_of
+from perslib.errors import DataError, Problem
 from perslib.schemas import read_schema
 
 #: Folders of the repository with a conversation a file, and a file with a conversation a line.
@@ -37,6 +38,8 @@ def read(path: Path, *, skip_bad: bool = False, name: str = "recllmsim", evidenc
     """Read the conversations; see `perslib import recllmsim`."""
     form = FORM.using(evidence=evidence)
     reading = form.begin(skip_bad)
+    if not looks_like(path):
+        raise DataError(Problem(str(path), "holds nothing of recllmsim"), f"{form.remedy} Give its clone, or the file.")
 
     def make_row(record: dict[str, Any], place: str) -> Iterator[dict[str, Any]]:
         user = f"simulated {record.get('preference_id', place)}"
