@@ -27,6 +27,7 @@ from perslib.paths import read_csv
 from perslib.report.show.claims import Estimate, choose
 from perslib.report.show.tables import format_number
 from perslib.report.show.words import name_of
+from perslib.stats.calibrate.of_person import calibrate_by_person, fit_person_prior
 from perslib.stats.resample.leave_one_out import name_bounds
 from perslib.studies.verification import CONTROLS, SHOWN_METRICS
 from perslib.studies.whose_memory import compare_owners, judge_with_memories_of
@@ -43,7 +44,7 @@ RANDOM_ORDERS = 10
 #: Score columns that `calibrate_each_way` makes, in the order of figures and tables.
 WAYS = (
     *("real", "mean_shift", "cdf", "cdf_shrunk", "ordinal", "isotonic", "tilted"),
-    *("thresholds", "ordinal_thresholds"),
+    *("by_person", "thresholds", "ordinal_thresholds"),
 )
 #: Stated coverages of the score sets.
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -194,6 +195,7 @@ def calibrate_each_way(verdicts: pd.DataFrame, train_verdicts: pd.DataFrame, cor
         lesson = train_verdicts[train_verdicts["judge"] == judge]
         part = stats.fit_ordinal(lesson, shrunk, score="real").transform(part, shrunk)
         part = stats.fit_isotonic(lesson, shrunk, score="real").transform(part, shrunk)
+        part = part.assign(by_person=calibrate_by_person(part, corpus, fit_person_prior(lesson, "real")))
         part = stats.fit_thresholds(lesson, "real").transform(part, "thresholds")
         part = stats.fit_thresholds(cross_calibrate(lesson, shrunk), "ordinal").transform(part, "ordinal_thresholds")
         if lesson[_P].notna().all(axis=1).any():
