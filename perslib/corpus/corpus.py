@@ -39,6 +39,8 @@ def group_shuffle_split(users: Iterable[str], train: float = 0.2, seed: int = 42
 
 
 FRAMES = ("users", "sessions", "turns", "events")
+#: With fewer users, and no split of its own, a corpus is cross-fitted: in so many parts up to twenty users, else in fewer.
+CROSSED_BELOW, MOST_FOLDS, FEWER_FOLDS = 50, 10, 5
 #: What a user must have to be judged, by name → sessions in other scenarios.
 HISTORY = {"needed": 1, "none": 0}
 #: What of a user may be known when a reply is judged, by name.
@@ -248,6 +250,32 @@ class Corpus:
         if shipped := self.meta.get("splits"):
             return {part: list(names) for part, names in shipped.items()}
         return group_shuffle_split({user for user, _ in self.block_ids()} or set(self.users["user"]))
+
+    def cross_fitted(self) -> Corpus:
+        """Return the corpus with every user among those to learn from and those to judge, if it has few and no split of its own.
+
+        A judge that learns is then taught for each of `folds` by the users of all others.
+        """
+        users = sorted({user for user, _ in self.block_ids()})
+        if self.meta.get("splits") or not 2 < len(users) < CROSSED_BELOW:
+            return self
+        return replace(self, meta={**self.meta, "splits": {"train": users, "test": users}, "crossed": True})
+
+    @property
+    def folds(self) -> list[list[str]]:
+        """The users to judge in parts, where each part is judged by what all others taught; none where the split is one of users."""
+        if not self.meta.get("crossed"):
+            return []
+        users = self.split()["test"]
+        order, most = np.random.default_rng(0).permutation(len(users)), MOST_FOLDS if len(users) <= 20 else FEWER_FOLDS
+        return [[users[i] for i in part] for part in np.array_split(order, min(len(users), most))]
+
+    @property
+    def lessons(self) -> list[tuple[list[str], list[str]]]:
+        """The users to learn from and those to judge by it: one pair, or one a fold."""
+        split = self.split()
+        train, test = split.get("train", []), split.get("test", list(self.users["user"]))
+        return [([user for user in train if user not in fold], fold) for fold in self.folds] or [(train, test)]
 
     def users_of(self, split: str | None) -> list[str] | None:
         """Return the users of a split, or None (all users) if no split is named."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TypeVar, Unpack
@@ -42,7 +43,8 @@ def evaluate(
 ) -> pd.DataFrame:
     """Return the judge's verdicts on the replies of a split (None for all users) or of the `users` named.
 
-    A judge that learns is fitted first, on the train users less those that are judged. With a `limit` that
+    A judge that learns is fitted first, on the train users less those that are judged; of a corpus that is `cross_fitted` a copy
+    of it for each fold. With a `limit` that
     many turns are drawn at random, as many of each user, the same for every judge. `blocks` are judged instead where they
     are given; cut them once with `targets` when several judges are to judge the same. `cap` bounds what the
     backbone may cost.
@@ -50,12 +52,32 @@ def evaluate(
     Users without sessions in another scenario have no history and are not judged; where nobody has any, that is
     `NotEnough`. `corpus.with_history("none")` judges them too.
     """
+    if judge.inputs.train and split == "test" and users is None and corpus.folds:
+        blocks = list(select_blocks(corpus, limit=limit, seed=seed)) if blocks is None else blocks
+        return _judge_by_folds(judge, corpus, backbone, blocks, **work_options)
     if blocks is None and limit is None:
         return _judge_one_by_one(judge, corpus, backbone, _pairs(corpus, split, users), **work_options)
     if blocks is None:
         blocks = list(select_blocks(corpus, split=split, users=users, limit=limit, seed=seed))
     fit_judge(judge, corpus, blocks, backbone, **work_options)
     return make_verdict_frame(judge, corpus, backbone, blocks, judge_blocks(judge, blocks, backbone, **work_options))
+
+
+def _judge_by_folds(
+    judge: Judge,
+    corpus: Corpus,
+    backbone: Backbone | None,
+    blocks: Sequence[Block],
+    **work_options: Unpack[WorkOptions],
+) -> pd.DataFrame:
+    """Return verdicts by copies of the judge, each taught by all users but those of a fold, which it judges."""
+    verdicts: dict[str, Sequence[Verdict]] = {}
+    for fold in corpus.folds:
+        own, taught = [block for block in blocks if block.user in fold], copy(judge)
+        if own:
+            _learn(taught, corpus, set(fold), backbone, **work_options)
+            verdicts |= zip((block.id for block in own), judge_blocks(taught, own, backbone, **work_options))
+    return make_verdict_frame(judge, corpus, backbone, blocks, [verdicts[block.id] for block in blocks])
 
 
 def require_texts(judge: Judge, corpus: Corpus) -> None:

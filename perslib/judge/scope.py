@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from perslib.corpus import Corpus
+from perslib.corpus.corpus import group_shuffle_split
 from perslib.errors import DataError, NoModel, NotEnough, Problem
 from perslib.judge import JudgeSettings, asks_model
 from perslib.judge.taught import LEARN_FROM
@@ -141,6 +142,16 @@ def sample_test_users(corpus: Corpus, limit: int = 0, seed: int = 42) -> tuple[C
     """
     split, notes = corpus.split(), list[str]()
     train, test = split.get("train", []), list(split.get("test", corpus.users["user"]))
+    if corpus.folds:
+        notes.append(
+            translate(
+                "The data have no split, and {users} users are few: judges that learn are taught {folds} times, and each user is judged by what "
+                "others taught. Pages that need one split learn from {train} of them and judge {test}.",
+                users=len(test),
+                folds=len(corpus.folds),
+                **{part: len(names) for part, names in group_shuffle_split(test).items()},
+            )
+        )
     if limit >= 0 and len(test) > MOST_TEST_USERS:
         drawn = set(np.random.default_rng(seed).choice(test, MOST_TEST_USERS, replace=False))
         notes.append(

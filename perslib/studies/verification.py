@@ -41,16 +41,7 @@ from perslib.memory import Structured
 from perslib.paths import read_csv
 from perslib.report.show.claims import Estimate, choose
 from perslib.report.show.tables import format_number, show_estimate
-from perslib.stats import (
-    Resamples,
-    agreement,
-    calibrate_verdicts,
-    fit_population,
-    fit_thresholds,
-    floats,
-    histories,
-    with_gold,
-)
+from perslib.stats import Resamples, agreement, calibrate_verdicts, fit_population, floats, histories, with_gold
 from perslib.stats.agreement.for_whom import measure_losses
 from perslib.stats.calibrate.tilt import P
 from perslib.stats.calibrate.user_scale import to_scale
@@ -236,44 +227,6 @@ def pivot_with_gold(verdicts: pd.DataFrame, corpus: Corpus, score: str = "real")
     return with_scores.pivot(index=[*TURN, "gold"], columns="judge", values=score).reset_index()
 
 
-#: The aims of the learned judge on unseen users of PersTurnBench, by metric and score column.
-AIMS = read_csv(__file__, "published/learned_aims.csv")
-
-
-def cut_whole_scores(verdicts: pd.DataFrame, learned: LearnedJudge, corpus: Corpus) -> pd.DataFrame:
-    """Return the verdicts of the learned judge (already fitted) and of the controls, with whole scores.
-
-    Thresholds come from train users: those of the learned judge from its held-out verdicts on them. A control learns at
-    most ten numbers, so its verdicts on the users from whom it learned are sufficient. The scores of the random judge
-    are already whole. A judge without a score of a train user has no thresholds and is left out.
-    """
-    train = {learned.name: learned.held_out} if hasattr(learned, "held_out") else {}
-    users = corpus.split().get("train", [])
-    blocks = list(select_blocks(corpus, split="train")) if users else []
-    for control in controls() if users else ():
-        train[control.name] = with_gold(_teach(control, corpus, users, blocks), corpus, ["raw"])
-    random = verdicts[verdicts["judge"] == "random"]
-    frames = [
-        fit_thresholds(train_verdicts, "raw").transform(verdicts[verdicts["judge"] == name], "whole")
-        for name, train_verdicts in train.items()
-        if name != "random" and train_verdicts[["raw", "gold"]].notna().all(axis=1).any()
-    ]
-    return pd.concat([*frames, random.assign(whole=random["raw"])], ignore_index=True)
-
-
-def compare_to_aims(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
-    """Return the agreement of the learned judge, compared with the best control, and on PersTurnBench with its aims.
-
-    Columns: those of `agreement`; there also aim, reached (by the estimate), surely (by the whole interval).
-    """
-    agreed = compare_judges(verdicts, corpus, scores=["real", "whole"], metrics=[*AIMS["metric"]])
-    learned = agreed[agreed["judge"] == LearnedJudge.name].merge(AIMS, on=["metric", "score"])
-    learned = learned.rename(columns={"score": "calibration"})
-    if corpus.meta.get("kind") != "persturnbench":
-        return learned.drop(columns="aim")
-    return learned.assign(reached=learned["value"] >= learned["aim"], surely=learned["value_low"] >= learned["aim"])
-
-
 def trace_knowledge(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Return the agreement of `KNOWLEDGE`, and what each adds to the one before it, paired on the same replies.
 
@@ -330,11 +283,15 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
     """
     learned = with_gold(verdicts[verdicts["judge"] == LearnedJudge.name], corpus, P).dropna(subset=["gold", *P])
     of_blinded = verdicts.loc[verdicts["judge"] == KNOWLEDGE[2], [*TURN, *P]]
-    train = corpus.of_users(corpus.split().get("train", []))
-    if learned.empty or train.turns["score"].isna().all():
-        return pd.DataFrame(columns=["judge", "log_loss", "rps", "gain"])
-    everybody, users = fit_population(train), Resamples(learned["user"])
-    shrunk = of_blocks(learned, everybody.shrink(histories(corpus)))
+    users, own = Resamples(learned["user"]), histories(corpus)
+    shrunk, shares = (np.full((len(learned), len(P)), np.nan) for _ in range(2))
+    for teaching, judged in corpus.lessons:
+        train = corpus.of_users(teaching)
+        if learned.empty or train.turns["score"].isna().all():
+            return pd.DataFrame(columns=["judge", "log_loss", "rps", "gain"])
+        rows, everybody = learned["user"].isin(judged).to_numpy(), fit_population(train)
+        shrunk[rows] = of_blocks(learned[rows], everybody.shrink(own))
+        shares[rows] = everybody.shares
     gold = to_scale(floats(learned["gold"]))
     history = shrunk / shrunk.sum(axis=1, keepdims=True)
     unread = learned[TURN].merge(of_blinded, "left", on=TURN)[P].to_numpy(float)
@@ -342,7 +299,7 @@ def measure_distributions(verdicts: pd.DataFrame, corpus: Corpus) -> pd.DataFram
         LearnedJudge.name: learned[P].to_numpy(float),
         **({KNOWLEDGE[2]: unread} if np.isfinite(unread).all() else {}),
         "history": history,
-        "population": np.tile(everybody.shares, (len(learned), 1)),
+        "population": shares,
     }
     loss, rps = ({name: measure_losses(p, gold)[i] for name, p in probabilities.items()} for i in (0, 1))
     rows = []
@@ -361,11 +318,11 @@ def trace_learning(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd
     """Return the agreement of the learned judge and of the control without text by their number of train users.
 
     `verdicts` has what they say after learning from all of them. Train users are drawn at random. The judges score replies of
-    at most `TRACED_USERS` test users. The frame is empty with fewer than eight train users.
+    at most `TRACED_USERS` test users. The frame is empty with fewer than eight train users, or where each fold has its own.
 
     Columns: train_users, and those of `agreement`.
     """
-    train = np.random.default_rng(seed).permutation(corpus.split().get("train", [])).tolist()
+    train = np.random.default_rng(seed).permutation([] if corpus.folds else corpus.split().get("train", [])).tolist()
     test = corpus.split().get("test", corpus.users["user"])
     traced = set(
         test if len(test) <= TRACED_USERS else np.random.default_rng(seed).choice(test, TRACED_USERS, replace=False)
@@ -375,14 +332,16 @@ def trace_learning(verdicts: pd.DataFrame, corpus: Corpus, seed: int = 42) -> pd
     for count in dict.fromkeys(len(train) * part // 4 for part in quarters if len(train) >= 8):
         for judge in (LearnedJudge(), NoTextControl()):
             known = verdicts[(verdicts["judge"] == judge.name) & verdicts["user"].isin(traced)]
-            taught = known if len(known) and count == len(train) else _teach(judge, corpus, train[:count], blocks)
+            taught = (
+                known if len(known) and count == len(train) else teach_and_judge(judge, corpus, train[:count], blocks)
+            )
             metrics = ["pearson", "wb_pearson"]
             agreed = compare_judges(taught, corpus, scores=["raw"], metrics=metrics, controls=())
             parts.append(agreed.assign(train_users=count))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
-def _teach(judge: Judge, corpus: Corpus, users: Sequence[str], blocks: Sequence[Block]) -> pd.DataFrame:
+def teach_and_judge(judge: Judge, corpus: Corpus, users: Sequence[str], blocks: Sequence[Block]) -> pd.DataFrame:
     """Return a judge's verdicts on these blocks after it has learned from these users."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FewTrainUsers)
