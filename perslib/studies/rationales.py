@@ -22,7 +22,8 @@ import pandas as pd
 from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import reason_labels
 from perslib.errors import NotEnough
-from perslib.judge import Judge, evaluate, select_blocks
+from perslib.judge import Judge, LearnedJudge, evaluate, select_blocks
+from perslib.judge.learned.reasons import count_reasons
 from perslib.judge.memory_records import Memories, collect_memories
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
@@ -238,6 +239,24 @@ def move_rationales(classified: pd.DataFrame, corpus: Corpus, seed: int = SEED) 
 #: The source of the reasons: the judge, or a control that reads nothing.
 ITSELF, OWN = "itself", "the user's own commonest"
 BLIND = ("always the commonest", "drawn as train users give them", OWN)
+
+
+def trace_reasons(judge: LearnedJudge, corpus: Corpus, verdicts: pd.DataFrame) -> dict[str, int]:
+    """Count on how many low verdicts the user's habit alone, the reply alone, either or neither would name the reason that is named."""
+    if (reasons := judge.reasons) is None:
+        return {"named": 0}
+    low = (verdicts["judge"] == judge.name) & verdicts["reason"].notna() & (verdicts["raw"].astype(float).round() <= 3)
+    parts = [pd.DataFrame({"habit": [], "reply": []}, dtype=bool)]
+    for key, own in verdicts[low].groupby(BLOCK, sort=False):
+        case = judge.read_case(corpus.block(*key))
+        given = np.tile(count_reasons(case.block.evidence, reasons.labels), (len(case.block), 1))
+        habit, reply = reasons.weigh(np.hstack(case.targets.numbers), given)
+        named = (habit + reply).argmax(axis=1)
+        alone = {"habit": habit.argmax(axis=1) == named, "reply": reply.argmax(axis=1) == named}
+        parts.append(own[TURN].merge(case.block.targets[TURN].assign(**alone), on=TURN)[[*alone]])
+    habit, reply = (pd.concat(parts)[name].astype(bool) for name in ("habit", "reply"))
+    counts = {"habit": habit & ~reply, "reply": reply & ~habit, "either": habit & reply, "neither": ~habit & ~reply}
+    return {"named": len(habit)} | {name: int(own.sum()) for name, own in counts.items()}
 
 
 def count_reasons_of_users(corpus: Corpus) -> pd.Series:

@@ -130,16 +130,26 @@ def test_a_low_score_has_a_reason_of_the_train_users(sample, users, block):
 
 def test_reasons_follow_the_reply_and_what_the_user_gave_elsewhere():
     rng = np.random.default_rng(0)
-    traits, labels = rng.normal(size=(400, 3)), ["detail", "price"]
-    own = np.where(rng.random(400) < 0.5, 8.0, 0.0)[:, None] * [[1.0, -1.0]] + [[0.0, 8.0]]
-    reasons = [labels[int(t > (1.5 if o > 4 else -1.5))] for t, o in zip(traits[:, 0], own[:, 0])]
-    model = ReasonModel(traits, own, reasons, labels)
+    traits, users = rng.normal(size=(400, 3)), np.repeat(np.arange(40), 10)
+    habit = rng.normal(0, 1.5, 40)[users]
+    reasons = np.where(traits[:, 0] + habit + rng.normal(0, 0.5, 400) > 0, "price", "detail")
+    model = ReasonModel(traits, reasons, users)
     assert model.predict(np.array([[4.0, 0, 0], [-4.0, 0, 0]]), np.full((2, 2), 4.0)) == ["price", "detail"]
     assert model.predict(np.zeros((2, 3)), np.array([[8.0, 0.0], [0.0, 8.0]])) == ["detail", "price"]
-    assert (
-        ReasonModel(traits[:5], own[:5], ["price"] * 3 + ["detail"] * 2, labels).predict(traits[:2], own[:2])
-        == ["price"] * 2
-    )
+    few = ["price"] * 3 + ["detail"] * 2
+    assert ReasonModel(traits[:5], few, users[:5]).predict(traits[:2], np.array([[9.0, 0]] * 2)) == ["price"] * 2
+
+
+def test_own_reasons_count_as_much_as_train_users_differ():
+    rng = np.random.default_rng(0)
+    traits, users = rng.normal(size=(400, 3)), np.repeat(np.arange(40), 10)
+    own = np.array([[6.0, 0.0]])
+    parts = {}
+    for name, share in (("habits", np.repeat(rng.random(40) < 0.5, 10) * 0.9 + 0.05), ("none", np.full(400, 0.5))):
+        model = ReasonModel(traits, np.where(rng.random(400) < share, "price", "detail"), users)
+        habit, _ = model.weigh(np.zeros((1, 3)), own)
+        parts[name] = habit[0, 0] - habit[0, 1]
+    assert parts["habits"] > 1.5 and parts["none"] < 0.3
 
 
 class Oracle(Judge):

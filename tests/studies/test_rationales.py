@@ -397,3 +397,16 @@ def test_what_the_learned_judge_measures_in_a_reply_is_near():
     assert found["rationale"].notna().all() and found["off_task"].mean() < 0.02
     named = verdicts.assign(backbone="a model")
     assert study.classify_rationales(named, corpus, {})["off_task"].mean() > 0.05
+
+
+def test_what_decides_a_reason_is_counted_once_each():
+    data = load("sample/en")
+    judge = LearnedJudge()
+    verdicts = evaluate(judge, data)
+    sources = study.trace_reasons(judge, data, verdicts)
+    low = (verdicts["raw"].astype(float).round() <= 3) & verdicts["reason"].notna()
+    assert sources["named"] == low.sum() == sum(own for name, own in sources.items() if name != "named")
+    assert sources["habit"] > 0 and sources["reply"] > 0
+    judge.reasons._weights[:] = 0
+    silent = study.trace_reasons(judge, data, verdicts)
+    assert silent["reply"] == silent["neither"] == 0

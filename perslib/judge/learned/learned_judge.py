@@ -120,7 +120,7 @@ class LearnedJudge(Judge):
         self._tilt = fit_tilt(shaped, past)
         self.held_out = _with_p(shaped, self._tilt.distribution(shaped, past))
         self._wording = Wording(train.language, self.reading.terms)
-        self._reasons = learn_reasons(train, merged, np.hstack(turns.numbers))
+        self.reasons = learn_reasons(train, merged, np.hstack(turns.numbers))
         if stored:
             stored.store()
 
@@ -203,10 +203,10 @@ class LearnedJudge(Judge):
 
     def _find_reasons(self, case: Case) -> list[str | None]:
         """Return the reason for each target, should its score be low; none where train users gave none."""
-        if self._reasons is None:
+        if self.reasons is None:
             return [None] * len(case.block)
-        own = count_reasons(case.block.evidence, self._reasons.labels)
-        return [*self._reasons.predict(np.hstack(case.targets.numbers), np.tile(own, (len(case.block), 1)))]
+        own = count_reasons(case.block.evidence, self.reasons.labels)
+        return [*self.reasons.predict(np.hstack(case.targets.numbers), np.tile(own, (len(case.block), 1)))]
 
     def _finish(self, case: Case, x: Array) -> tuple[Array, Array]:
         """Return the probabilities of 1–5 after the second and after the third stage."""

@@ -58,12 +58,17 @@ def fit_population(train: Corpus) -> HistoryPrior:
     # Every user weighs the same, however much they wrote; half a turn each keeps unused scores possible.
     smoothed = counts + 0.5 / len(counts)
     shares = (smoothed / smoothed.sum(axis=1, keepdims=True)).mean(axis=0)
+    return HistoryPrior(tuple(shares.tolist()), fit_strength(counts, shares))
+
+
+def fit_strength(counts: Floats, shares: Floats) -> float:
+    """Return how many imaginary turns of these shares users are worth whose counts these are; many where users are alike."""
     best = minimize_scalar(
         lambda log_strength: -log_likelihood(counts, shares, np.exp(log_strength)),
         bounds=(np.log(WEAKEST), np.log(STRONGEST)),
         method="bounded",
     )
-    return HistoryPrior(tuple(shares.tolist()), float(np.exp(best.x)))
+    return float(np.exp(best.x))
 
 
 def log_likelihood(counts: Floats, shares: Floats, strength: float) -> float:
