@@ -407,6 +407,6 @@ def test_what_decides_a_reason_is_counted_once_each():
     low = (verdicts["raw"].astype(float).round() <= 3) & verdicts["reason"].notna()
     assert sources["named"] == low.sum() == sum(own for name, own in sources.items() if name != "named")
     assert sources["habit"] > 0 and sources["reply"] > 0
-    judge.reasons._weights[:] = 0
+    judge.reasons._weights[:], judge.reasons._offsets[:] = 0, np.log(judge.reasons._shares)
     silent = study.trace_reasons(judge, data, verdicts)
     assert silent["reply"] == silent["neither"] == 0
