@@ -62,6 +62,8 @@ PROTOCOLS = ("", "published")
 MOST_CUT_TURNS = 30_000
 #: Number of test users on whom judges are measured while they learn from more and more train users.
 TRACED_USERS = 50
+#: From this r within blocks with what the learned judge misses on, another judge is worth its requests.
+WORTH_ASKING = 0.1
 #: Table 2 of PersTurnBench.
 PUBLISHED = read_csv(__file__, "published/persturnbench_table2.csv")
 
@@ -269,6 +271,46 @@ def phrase_knowledge(texts: Estimate) -> str:
         "{texts}; within blocks of {wb_pearson}. The user's mean alone gives {step0}.",
         unknown="The judge reaches r = {step3} with texts, {step2} without; the user's mean alone gives {step0}. With so few users, or scores "
         "that do not differ, the difference has no interval.",
+    )
+
+
+def measure_reading(verdicts: pd.DataFrame, corpus: Corpus, judges: Sequence[str]) -> pd.DataFrame:
+    """Return how far the scores of each judge follow what the learned judge misses of the labels, both less the mean of their block.
+
+    Columns: judge, rest (r) with bounds, turns, users.
+    """
+    own = with_gold(verdicts, corpus, ["real"]).dropna(subset=["gold", "real"])
+    own = own.assign(real=floats(own["real"]), missed=floats(own["gold"]) - floats(own["real"]))
+    missed = own.loc[own["judge"] == LearnedJudge.name, [*TURN, "missed"]]
+    rows = []
+    for judge in judges:
+        both = own[own["judge"] == judge].drop(columns="missed").merge(missed, on=TURN)
+        both = both[both.groupby(BLOCK)["real"].transform("size") > 1]
+        if len(both) >= FEWEST_REPLIES:
+            within = both[["real", "missed"]] - both.groupby(BLOCK)[["real", "missed"]].transform("mean")
+            users = Resamples(both["user"])
+            r = users.correlate(within["real"].to_numpy(), within["missed"].to_numpy())
+            rows.append(
+                {
+                    "judge": judge,
+                    **users.estimate(r, "rest", "correlation"),
+                    "turns": len(both),
+                    "users": both["user"].nunique(),
+                }
+            )
+    return pd.DataFrame(rows, columns=["judge", *name_bounds("rest"), "turns", "users"])
+
+
+def phrase_reading(row: Mapping[Any, Any]) -> str:
+    """Return the wording of what a judge adds to the learned one, for a row of `measure_reading`; it takes {judge} and {rest}."""
+    return choose(
+        Estimate.of(row, "rest", WORTH_ASKING),
+        above="**{judge} reads what the learned judge misses**: its scores follow that with r = {rest} within blocks.",
+        below="{judge} adds too little to the learned judge to be worth a request: what that misses it follows with r = {rest} within blocks, "
+        "less than {least}.",
+        open="Whether {judge} adds to the learned judge what is worth a request is open: what that misses it follows with r = {rest} within "
+        "blocks; worth it is {least}.",
+        unknown="What the learned judge misses, {judge} follows with r = {rest} within blocks; too few users for an interval.",
     )
 
 
