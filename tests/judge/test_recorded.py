@@ -62,7 +62,9 @@ def test_page_01_compares_it_with_the_controls(corpus, tmp_path, capsys):
     run_cells("01_verification", corpus=str(tmp_path / "c"), recorded="gpt=GPT", out=str(tmp_path / "out"))
     table = pd.read_csv(tmp_path / "out/tables/gains.csv")
     assert "GPT" in set(table["judge"])
-    assert pd.read_csv(tmp_path / "out/tables/reading.csv").loc[0, "rest_low"] > 0.1, "it knows the labels but for noise"
+    assert pd.read_csv(tmp_path / "out/tables/reading.csv").loc[0, "rest_low"] > 0.1, (
+        "it knows the labels but for noise"
+    )
     shown = capsys.readouterr().out.splitlines()
     assert "GPT" in next(line for line in shown if line.startswith("On "))
     assert any("GPT reads what the learned judge misses" in line for line in shown)

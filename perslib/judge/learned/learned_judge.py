@@ -359,13 +359,13 @@ class TurnEncoder:
         return vstack([self._counted[r] for r in replies], format="csr")
 
 
-def _terms(text: str) -> list[str]:
+def split_terms(text: str) -> list[str]:
     """Return tokens and neighbouring pairs of tokens."""
     words = tokens(text)
     return words + [f"{a} {b}" for a, b in pairwise(words)]
 
 
-_TEXTS: dict[str, Any] = {"analyzer": _terms, "sublinear_tf": True}
+_TEXTS: dict[str, Any] = {"analyzer": split_terms, "sublinear_tf": True}
 #: What a learned judge is made of, beside arrays and plain values.
 _MADE_OF = (MixedModel, EncodedTurns, Variances, TurnEncoder, HistoryPrior, Tilted, Wording, ReasonModel)
 

@@ -1,4 +1,4 @@
-"""Fine-tuning with transformers' Trainer: the one path of the BERT judge and of the reward model.
+"""Fine-tuning with transformers' Trainer: the path of the BERT judge.
 
 Needs torch and transformers (an extra); nothing of them is imported before a model is fine-tuned.
 """

@@ -11,9 +11,7 @@ read_ux_table("table3")                                           # the paper's 
 from perslib.corpus.schema import BAD, GOOD, NEUTRAL
 from perslib.judge.asking.labels import parse_verdict
 from perslib.systems.uxbench.published import CASES, REWARD_MODEL, families, read_ux_table
-from perslib.systems.uxbench.reward.linear import EmbeddingBackend, WordBackend
-from perslib.systems.uxbench.reward.lora import Lora, Tuning
-from perslib.systems.uxbench.reward.model import Reward, audit_swapped_replies
+from perslib.systems.uxbench.reward import Reward, audit_swapped_replies
 from perslib.systems.uxbench.tasks.answers import (
     SYSTEMS,
     VARIANTS,
@@ -80,17 +78,13 @@ __all__ = [
     "SYSTEMS",
     "VARIANTS",
     "Case",
-    "EmbeddingBackend",
     "Generation",
-    "Lora",
     "PairJudge",
     "Recovery",
     "Reward",
     "TaskReply",
-    "Tuning",
     "UXJudge",
     "WeightedCase",
-    "WordBackend",
     "audit_swapped_replies",
     "compare_with_baselines",
     "compare_with_best_baseline",

@@ -20,8 +20,7 @@ from perslib.corpus import load
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.judge import evaluate, make_judge
 from perslib.systems.uxbench.bench import good_share, judge_each_case, judge_task_replies
-from perslib.systems.uxbench.reward.linear import EmbeddingBackend, WordBackend
-from perslib.systems.uxbench.reward.model import Reward
+from perslib.systems.uxbench.reward import Reward
 from perslib.systems.uxbench.tasks.cases import WeightedCase, lessons_of
 
 
@@ -42,8 +41,8 @@ def test_verdicts_are_those_of_any_ux_judge(model):
     assert {"judge", "case", "gold", "said", "p_good", "error", "abstains", "sure"} <= set(found)
     assert found["error"].isna().all() and found["p_good"].between(0, 1).all()
     assert found["abstains"].mean() < 0.2, "cases this clear are seldom abstained from"
-    # Four held-out users cannot promise what holds nine times in ten.
-    assert model.verdicts(made(3, seed=5, prefix="new"))["abstains"].all()
+    few = Reward(alpha=0.05).learn(made(4)).verdicts(made(3, seed=5, prefix="new"))
+    assert few["abstains"].all(), "four users cannot promise what holds nineteen times in twenty"
 
 
 def test_what_it_went_by_is_told_in_words(model):
@@ -51,7 +50,7 @@ def test_what_it_went_by_is_told_in_words(model):
     by_name = told[told["part"] == "reply"].set_index("feature")["contribution"]
     assert by_name["steps"] > 0 and by_name["prices"] > 0
     case = WeightedCase("0", "how do I plan a trip", (), "clear steps and then prices")
-    inside = model.backend.intercept + told["contribution"].sum()
+    inside = model.intercept_ + told["contribution"].sum()
     assert inside == pytest.approx(model.logits([case])[0], abs=1e-6), "contributions add up to the log odds"
 
 
@@ -61,10 +60,8 @@ def test_the_same_after_saving_and_loading(model, tmp_path):
     again = Reward.load(folder)
     pd.testing.assert_frame_equal(again.verdicts(new), model.verdicts(new))
     card = json.loads((folder / "card.json").read_text("utf-8"))
-    assert card["learned_from"]["users"] + card["held_out"]["users"] == 20
-    assert card["learned_from"]["good"] == card["learned_from"]["bad"] == 64
+    assert card["learned_from"]["users"] == 20 and card["learned_from"]["good"] == card["learned_from"]["bad"] == 80
     assert set(card["files"]) == {"weights.npz"} and len(card["learned_from"]["sha256"]) == 64
-    assert card["numbers"]["auroc"] > 0.95
 
 
 def test_learning_twice_gives_the_same(model):
@@ -140,7 +137,7 @@ CARDS = {
     "link to a device": {"files": {"zero": "0"}},
     "NUL": {"files": {"\0": "0"}},
     "too large": {"files": {"sparse": "0"}},
-    "no list of words": {"backend": []},
+    "no list of words": {"learned": []},
     "another format": {"format": {}},
 }
 
@@ -172,35 +169,29 @@ def test_a_folder_that_is_broken_or_lies_is_refused_with_a_sentence(model, tmp_p
     assert caught.value.problems[0].place == str(folder) and most < 2**26
 
 
-def test_blind_to_length(model):
-    """Where only length tells good from bad, the one sees it, the other does not."""
+def test_what_is_known_of_the_user_counts():
+    """Where users differ in what they call good and replies do not, the level tells; nobody knows the level of a new user."""
     rng = np.random.default_rng(0)
     cases = []
-    for u in range(20):
+    for u in range(40):
+        strict = u % 2
         for i in range(8):
-            words = rng.choice(list("abcdefghij"), 40 if i % 2 else 8)
+            gold = 1 if rng.random() < (0.2 if strict else 0.8) else -1
             cases.append(
-                WeightedCase(f"{u}/{i}", "question", (), " ".join(words), gold=1 if i % 2 else -1, user=f"u{u}")
+                WeightedCase(f"{u}/{i}", "q", (), "the same", gold=gold, user=f"u{u}", past=(2 if strict else 8, 10))
             )
-    lengths = [Reward(WordBackend(views=(), length=length)).learn(cases) for length in (True, False)]
-    gap = [abs(m.backend.coef).max() for m in lengths]
-    assert len(lengths[0].backend.names) - len(lengths[1].backend.names) == 7
-    assert lengths[0].score((), "question", " ".join("abcdefghij" * 4)) > 0.9 and gap[1] > 0
+    model = Reward().learn(cases)
+    kind, strict, new = model.scores([replace(cases[0], past=past) for past in ((8, 10), (2, 10), (0, 0))])
+    assert kind > 0.65 and strict < 0.35 and strict < new < kind
 
 
-@pytest.mark.parametrize("kind", ["temperature", "isotonic", "none"])
-def test_other_calibrations_and_thresholds(kind, tmp_path):
-    model = Reward(calibration=kind, threshold="cost", cost=(5, 1)).learn(made(wrong=0.1))
-    again = Reward.load(model.save(tmp_path))
-    new = made(3, seed=5, prefix="new")
-    assert again.threshold == model.threshold and (again.scores(new) == model.scores(new)).all()
-    assert Reward(threshold=0.7).learn(made()).threshold == 0.7
-
-
-def test_a_costlier_pass_raises_the_threshold():
-    some = made(wrong=0.15)
-    careful, lax = (Reward(threshold="cost", cost=cost).learn(some).threshold for cost in ((9, 1), (1, 9)))
-    assert careful > lax
+def test_lessons_know_a_user_from_other_scenarios_alone():
+    lessons = lessons_of(load("sample/en"))
+    user = lessons[0].user
+    own = [c for c in lessons if c.user == user]
+    for case in own:
+        others = [c for c in own if c.scenario != case.scenario]
+        assert case.past == (sum(c.gold == 1 for c in others), len(others))
 
 
 def test_weights_count():
@@ -209,48 +200,28 @@ def test_weights_count():
     wrong = [replace(c, case=c.case + "x", gold=-c.gold) for c in made(seed=3)]
     for trusted, other, sign in ((right, wrong, 1), (wrong, right, -1)):
         cases = [WeightedCase(**vars(c) | {"weight": w}) for of, w in ((trusted, 1.0), (other, 0.05)) for c in of]
-        model = Reward(held=0, calibration="none").learn(cases)
+        model = Reward().learn(cases)
         good, bad = (
             model.score((), "how", reply) for reply in ("clear steps and then prices", "it depends on many things")
         )
-        assert sign * (good - bad) > 0.2
-
-
-def test_users_are_held_out_whole():
-    with pytest.raises(DataError, match="is among those that are learned from"):
-        Reward().learn(made(), held_out=made(2))
-    with pytest.raises(DataError, match="set held=0"):
-        Reward().learn(made(1))
-    fitted = Reward().learn(made(), held_out=made(6, prefix="other"))
-    assert fitted.card_["held_out"]["users"] == 6 and fitted.card_["learned_from"]["users"] == 20
+        assert sign * (good - bad) > 0.1
 
 
 @pytest.mark.sample
-def test_few_users_are_held_out_in_turn(tmp_path):
-    """All are learned from, all calibrate: ten users are enough for a promise that two of ten could not give."""
-    few = made(10)
-    model, split = Reward(folds=5).learn(few), Reward().learn(few)
-    assert model.abstention_.users == 10 and split.abstention_.users == 2
-    assert model.card_["learned_from"]["users"] == model.card_["held_out"]["users"] == 10
+def test_a_few_users_are_enough_for_a_promise():
+    model = Reward(alpha=0.2).learn(made(10))
+    assert model.abstention_.users == 10
     assert np.isfinite([model.abstention_.good_misfit, model.abstention_.bad_misfit]).all()
     new = made(3, seed=5, prefix="new")
-    again = Reward.load(model.save(tmp_path))
-    assert again.folds == 5 and (again.scores(new) == model.scores(new)).all()
     assert (model.verdicts(new)["said"] == [c.gold for c in new]).mean() > 0.9
 
 
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: Reward(held=1.5), "held"),
-        (lambda: Reward(folds=1), "2 or more"),
-        (lambda: Reward(threshold="best"), "balanced, cost"),
-        (lambda: Reward(threshold=2.0), "probability"),
-        (lambda: Reward(cost=(0, 0)), "cost"),
         (lambda: Reward(alpha=0).learn(made()), "alpha"),
-        (lambda: Reward(calibration="plat").learn(made()), "Did you mean platt"),
-        (lambda: Reward(WordBackend(views=("answer",))), "view of a case"),
         (lambda: Reward().learn([c for c in made() if c.gold == 1]), "0 bad"),
+        (lambda: Reward().learn(made(1)), "calibrated on users that it was not trained on"),
         (lambda: Reward().learn([]), "is trained on good and bad"),
         (lambda: Reward().score((), "a", "b"), "run its learn"),
         (lambda: Reward().save("x"), "run its learn"),
@@ -301,37 +272,6 @@ def test_it_scores_generated_replies():
     assert found["judge"].unique().tolist() == ["reward"]
 
 
-class Letters:
-    """An encoder without a model: how often each letter occurs."""
-
-    name = "letters"
-
-    def embed(self, texts, kind="passage"):
-        found = np.array([[t.count(chr(97 + i)) for i in range(26)] for t in texts], dtype=float)
-        return found / np.maximum(1, np.linalg.norm(found, axis=1, keepdims=True))
-
-
-def test_an_embedding_head_learns_too(tmp_path):
-    model = Reward(EmbeddingBackend(Letters())).learn(made())
-    new = made(4, seed=9, prefix="new")
-    assert (model.verdicts(new)["said"] == [c.gold for c in new]).mean() > 0.9
-    told = model.explain((), "how do I save money", "clear steps")
-    case = WeightedCase("0", "how do I save money", (), "clear steps")
-    assert model.backend.intercept + told["contribution"].sum() == pytest.approx(model.logits([case])[0])
-    with pytest.raises(PerslibError, match="cannot be found again by its name"):
-        model.save(tmp_path)
-    named = Reward(EmbeddingBackend("tfidf"))
-    assert named.backend.settings()["encoder"] == "tfidf"
-
-
-def test_the_encoder_of_the_workbench(tmp_path, monkeypatch):
-    """By name it is found again, so that what rests on it can be loaded."""
-    monkeypatch.setattr("perslib.systems.uxbench.reward.linear.embedder", lambda name, **more: Letters())
-    model = Reward(EmbeddingBackend("embedded")).learn(made(8))
-    new = made(2, seed=9, prefix="new")
-    assert (Reward.load(model.save(tmp_path)).scores(new) == model.scores(new)).all()
-
-
 @pytest.mark.sample
 def test_it_judges_a_corpus_by_its_name():
     """Learned from train users, it judges test users' replies as any judge does; cases get the same verdicts either way."""
@@ -339,7 +279,7 @@ def test_it_judges_a_corpus_by_its_name():
     judge = make_judge("reward model")
     found = evaluate(judge, corpus, limit=30, progress=False)
     assert found["raw"].isin([1, 5]).all() and found["expected"].between(1, 5).all()
-    some = [case for case in lessons_of(corpus) if case.user in set(found["user"])][:5]
+    some = [replace(case, past=(0, 0)) for case in lessons_of(corpus) if case.user in set(found["user"])][:5]
     one, whole = judge_each_case(judge, some, progress=False), judge.verdicts(some)
     assert one["p_good"].to_numpy(float) == pytest.approx(whole["p_good"].to_numpy(float))
     assert one["said"].equals(whole["said"]) and one["judge"].equals(whole["judge"])

@@ -13,13 +13,10 @@ from sklearn.metrics import roc_auc_score
 from perslib.errors import DataError
 from perslib.stats import resample_users
 from perslib.stats.agreement.auroc import auroc_under
-from perslib.systems.uxbench.reward.features import BucketWeights, count_buckets
-from perslib.systems.uxbench.reward.linear import WordBackend
-from perslib.systems.uxbench.reward.model import Reward, audit_swapped_replies
+from perslib.systems.uxbench.reward import Reward, audit_swapped_replies
 from perslib.systems.uxbench.statistics import compare_auroc, reward_numbers, selective_risk
 from perslib.systems.uxbench.statistics.abstention import Abstention, fit_abstention
 from perslib.systems.uxbench.statistics.calibration import fit_calibration
-from perslib.systems.uxbench.statistics.thresholds import cheapest_threshold
 from perslib.systems.uxbench.tasks.baselines import judge_with_baselines, out_of_fold
 
 
@@ -34,40 +31,6 @@ def frame(gold, p, said=None, user=None, judge="reward"):
     )
 
 
-# -- runs of tokens -------------------------------------------------------------------------------------------------
-
-
-def test_runs_are_counted_as_by_hand():
-    counts = count_buckets(["list of prices", "价格表", "list of list of", ""])
-    # three words and two pairs; three characters, two pairs, one triple; 2 list, 2 of, 2 "list of", 1 "of list"
-    assert counts.toarray().sum(axis=1).tolist() == [5, 6, 7, 0]
-    assert sorted(counts[2].toarray().ravel()[counts[2].toarray().ravel() > 0]) == [1, 2, 2, 2]
-    assert (count_buckets(["LIST of prices"]) != counts[[0]]).nnz == 0
-
-
-def test_runs_do_not_reach_into_the_next_text():
-    apart, joint = count_buckets(["one two", "three four"]).sum(), count_buckets(["one two three four"]).sum()
-    assert (apart, joint) == (6, 7)
-
-
-def test_weights_by_hand():
-    """idf = 1 + ln (1 + 2) / (1 + df); tf counts as 1 + ln tf; rows have length one."""
-    counts = count_buckets(["a a b", "b"])
-    weighted = BucketWeights.fit(counts, 100)
-    row = weighted(counts).toarray()
-    names = {v: k for k, v in weighted.name_buckets("a a b").items()}
-    a, b = names["a"], names["b"]
-    assert row[0, a] / row[0, b] == pytest.approx((1 + np.log(2)) * (1 + np.log(3 / 2)) / 1.0, rel=1e-5)
-    assert np.linalg.norm(row, axis=1) == pytest.approx([1, 1], rel=1e-5) and row[1, b] == pytest.approx(1)
-
-
-def test_long_texts_keep_both_ends():
-    text = " ".join(f"w{i}" for i in range(5_000))
-    named = BucketWeights.fit(count_buckets([text]), 10**6).name_buckets(text)
-    said = {run for names in named.values() for run in names.split(" / ")}
-    assert {"w", "0", "4999"} <= said and "2500" not in said
-
-
 # -- calibration ----------------------------------------------------------------------------------------------------
 
 
@@ -79,30 +42,14 @@ def drawn(n=20_000, a=0.5, b=-1.0, seed=0):
 
 def test_platt_finds_slope_and_shift():
     s, good = drawn()
-    found = fit_calibration("platt", s, good)
+    found = fit_calibration(s, good)
     assert (found.a, found.b) == (pytest.approx(0.5, abs=0.02), pytest.approx(-1.0, abs=0.06))
     assert found(np.array([0.0])) == pytest.approx(1 / (1 + np.e), abs=0.02)
 
 
-def test_temperature_and_isotonic():
-    s, good = drawn(b=0.0)
-    assert fit_calibration("temperature", s, good).a == pytest.approx(0.5, abs=0.02)
-    curve = fit_calibration("isotonic", s, good)
-    at = np.array([-4.0, 0.0, 4.0])
-    assert curve(at) == pytest.approx(1 / (1 + np.exp(-0.5 * at)), abs=0.05)
-    assert np.isnan(curve(np.array([np.nan]))).all() and (np.diff(curve(np.linspace(-9, 9, 50))) >= 0).all()
-
-
 def test_a_model_that_has_it_backwards_is_levelled_not_turned():
     s, good = drawn(a=-0.5, b=0.0)
-    assert fit_calibration("platt", s, good).a == 0
-
-
-def test_cheapest_threshold_by_hand():
-    good, p = np.array([0, 1, 0, 1], bool), np.array([0.2, 0.4, 0.6, 0.8])
-    assert cheapest_threshold(good, p, (10, 1)) == pytest.approx(0.7), "a bad one passed costs most: only .8"
-    assert cheapest_threshold(good, p, (1, 10)) == pytest.approx(0.3)
-    assert cheapest_threshold(np.array([True]), np.array([0.3]), (1, 1)) <= 0.3
+    assert fit_calibration(s, good).a == 0
 
 
 # -- abstention -----------------------------------------------------------------------------------------------------
@@ -203,8 +150,9 @@ def test_a_swap_of_replies_changes_scores():
     cases = made()
     found = audit_swapped_replies(Reward().learn(cases), cases)
     assert found["changed"] > 0.8 and found["own_preferred"] > 0.65 and found["gap"] > 0.2
-    blind = Reward(WordBackend(views=("query",), length=False)).learn(cases)
-    blind.backend.coef[-len(blind.backend.names) :] = 0  # and no numbers of the reply
+    blind = Reward().learn(cases)
+    queries = len(blind.words_["query"].vocabulary_)
+    blind.coef_[queries:] = 0
     assert audit_swapped_replies(blind, cases)["changed"] == 0
     with pytest.raises(DataError, match="only one reply"):
         audit_swapped_replies(blind, [replace(c, reply="same") for c in cases])

@@ -48,34 +48,20 @@ def at_learned_threshold(
 
 
 def best_threshold(good: Bools, p: Floats) -> float:
-    """Return the p from which on to say good, for the greatest balanced accuracy; halfway between neighbouring values."""
+    """Return the p from which on to say good, for the greatest balanced accuracy; halfway between neighbouring values, of equally good
+    places the one nearest to one half.
+    """
     if not 0 < good.sum() < len(good):
         return USUAL
-    ends = float(p.min()), float(np.nextafter(p.max(), np.inf))
-    return _threshold(good, p, (1 / (~good).sum(), 1 / good.sum()), USUAL, ends)
-
-
-def cheapest_threshold(good: Bools, p: Floats, cost: tuple[float, float]) -> float:
-    """Return the p from which on to say good so that errors cost least.
-
-    `cost` is what a bad reply called good costs, and a good one called bad. Of equal thresholds the one that is nearest to
-    passed / (passed + refused), where calibrated probabilities would have it.
-    """
-    known = ~np.isnan(p)
-    return _threshold(good[known], p[known], cost, cost[0] / sum(cost), (0.0, float(np.nextafter(1.0, 2.0))))
-
-
-def _threshold(good: Bools, p: Floats, cost: tuple[float, float], usual: float, ends: tuple[float, float]) -> float:
-    """Return the cheapest of the places that do not part equal values; of equally cheap ones the nearest to the usual."""
     order = np.argsort(p, kind="stable")
     q, y = p[order], good[order]
     # With the first i cases called bad: their good ones are refused, the bad ones of the rest are passed.
     passed, refused = (~y).sum() - np.r_[0, np.cumsum(~y)], np.r_[0, np.cumsum(y)]
-    paid = cost[0] * passed + cost[1] * refused
+    wrong = passed / (~y).sum() + refused / y.sum()
     between = np.r_[True, q[1:] > q[:-1], True]
-    places = np.r_[ends[0], (q[1:] + q[:-1]) / 2, ends[1]]
-    best = np.flatnonzero(between & (paid <= paid[between].min() + 1e-12))
-    return float(places[best[np.argmin(np.abs(places[best] - usual))]])
+    places = np.r_[q[0], (q[1:] + q[:-1]) / 2, np.nextafter(q[-1], np.inf)]
+    best = np.flatnonzero(between & (wrong <= wrong[between].min() + 1e-12))
+    return float(places[best[np.argmin(np.abs(places[best] - USUAL))]])
 
 
 def verdict_of(p_good: npt.ArrayLike, threshold: float = 0.5) -> Floats:

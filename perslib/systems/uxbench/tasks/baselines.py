@@ -23,10 +23,10 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import NotEnough
 from perslib.stats import SEED, compare_paired
-from perslib.systems.uxbench.reward.model import Reward
+from perslib.systems.uxbench.reward import Reward
 from perslib.systems.uxbench.statistics import at_learned_threshold, measure_verdicts
 from perslib.systems.uxbench.statistics.thresholds import verdict_of
-from perslib.systems.uxbench.tasks.cases import Case, goods, owners
+from perslib.systems.uxbench.tasks.cases import Case, WeightedCase, case_weights, goods, owners
 
 FOLDS = 5
 MOST_CHARACTERS = 4_000
@@ -94,11 +94,18 @@ def judge_with_baselines(
 def out_of_fold(reward: Reward, cases: Sequence[Case], *, seed: int = SEED) -> pd.DataFrame:
     """Return verdicts on all labelled cases, each by a model like `reward` that has not seen its user: as
     `Reward.verdicts`, with logit and fold.
+
+    What is learned from is weighed to the share of good ones in all cases. Without its fold's good cases a share is lower: of few
+    cases, probabilities would rise where the labels fall.
     """
     own, parts = _folds(cases, seed)
-    tables = []
+    share, tables = goods(own).mean(), []
     for fold, (train, test) in enumerate(parts):
-        model, unseen = reward.copy_unfitted().learn([own[i] for i in train]), [own[i] for i in test]
+        lessons, unseen = [own[i] for i in train], [own[i] for i in test]
+        here = goods(lessons).mean()
+        weights = case_weights(lessons) * np.where(goods(lessons), share / here, (1 - share) / (1 - here))
+        known = [WeightedCase(**{**vars(case), "weight": float(weight)}) for case, weight in zip(lessons, weights)]
+        model = reward.copy_unfitted().learn(known)
         verdicts = model.verdicts(unseen).assign(logit=model.logits(unseen), fold=fold)
         tables.append(verdicts.set_axis(test))
     return pd.concat(tables).sort_index()

@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from perslib.corpus import SCHEMA, SESSION, TURN, Block, Corpus, Target, coerce
+from perslib.corpus import BLOCK, SCHEMA, SESSION, TURN, Block, Corpus, Target, coerce
 from perslib.corpus.schema import BAD, GOOD
 from perslib.errors import DataError, NotEnough, Problem
 from perslib.llm.request import Message
-from perslib.stats import SEED
+from perslib.stats import SEED, histories
+from perslib.stats.calibrate.verdicts import COUNTS
 
 Floats = npt.NDArray[np.float64]
 
@@ -51,6 +52,8 @@ class Case:
     scenario: str = ""
     dimension: str = ""
     """Of failure or success, where it was annotated."""
+    past: tuple[int, int] = (0, 0)
+    """How many of the user's scored replies in other scenarios were good, and of how many; none where nothing is known."""
 
     def __post_init__(self) -> None:
         if self.gold not in (GOOD, BAD, None):
@@ -104,6 +107,8 @@ def make_cases(frame: pd.DataFrame, place: str = "cases") -> list[Case]:
 def _cell(name: str, value: Any) -> Any:
     if name == "history":
         return tuple({"role": m["role"], "content": m["content"]} for m in value)
+    if name == "past":
+        return tuple(map(int, value))
     missing = value is None or pd.isna(value)
     if name == "gold":
         return None if missing else int(value)
@@ -202,7 +207,7 @@ def _draw_cases(gold: pd.Series, limit: int | None, rng: np.random.Generator) ->
 
 def _of_turns(corpus: Corpus, gold: pd.Series) -> list[Case]:
     """Return turns as cases, in their order; what was said before each is its history."""
-    rows = corpus.turns.to_dict("records")
+    rows, past = corpus.turns.to_dict("records"), _count_past(corpus)
     sessions: dict[tuple[Any, ...], list[int]] = {}
     for place, row in enumerate(rows):
         sessions.setdefault(tuple(row[c] for c in SESSION), []).append(place)
@@ -213,6 +218,7 @@ def _of_turns(corpus: Corpus, gold: pd.Series) -> list[Case]:
         history = [m for earlier in sorted(before, key=lambda r: r["turn"]) for m in _messages(earlier)]
         history += [{"role": "user", "content": text} for text in row["earlier"]]
         about = {"user": row["user"], "scenario": row["scenario"], "gold": int(label)}
+        about["past"] = past[row["user"], row["scenario"]]
         cases.append(
             Case("/".join(str(row[c]) for c in TURN), row["request"], tuple(history), row["response"], **about)
         )
@@ -248,7 +254,7 @@ def lessons_of(corpus: Corpus) -> list[WeightedCase]:
     weights are theirs, and the source is the signal that spoke loudest. Without a score one of `LABELS` decides.
     """
     cases: list[WeightedCase] = []
-    weak = "weak_weight" in corpus.turns
+    weak, past = "weak_weight" in corpus.turns, _count_past(corpus)
     columns = [*TURN, "request", "earlier", "response", "score", *(_WEAK if weak else ())]
     rows = corpus.turns[columns].astype({"score": "Float64"}).assign(label=_labels(corpus)).to_dict("records")
     for (user, scenario, _), own in corpus.turns.groupby(SESSION, sort=False).indices.items():
@@ -262,13 +268,21 @@ def lessons_of(corpus: Corpus) -> list[WeightedCase]:
                 cases.append(
                     WeightedCase(
                         name, request, tuple(messages), row["response"], gold=gold, user=str(user),
-                        scenario=str(scenario), weight=weight, source=source,
+                        scenario=str(scenario), weight=weight, source=source, past=past[user, scenario],
                     )
                 )  # fmt: skip
             if isinstance(request, str):
                 messages.append({"role": "user", "content": request})
             messages.append({"role": "assistant", "content": row["response"]})
     return cases
+
+
+def _count_past(corpus: Corpus) -> dict[tuple[Any, Any], tuple[int, int]]:
+    """Return by user and scenario how many of the user's scored replies elsewhere are good, and of how many."""
+    given = histories(corpus)
+    counts = given[COUNTS].to_numpy(int)
+    keys = given[BLOCK].itertuples(index=False, name=None)
+    return {key: (int(own[SATISFIED - 1 :].sum()), int(own.sum())) for key, own in zip(keys, counts)}
 
 
 def _label(row: Mapping[Any, Any], weak: bool) -> tuple[int, str, float]:

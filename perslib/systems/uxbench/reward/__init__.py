@@ -1,1 +1,0 @@
-"""Reward models: how likely a user likes this reply to this request."""
