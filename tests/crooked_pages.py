@@ -29,7 +29,6 @@ PAGES: dict[str, dict[str, object]] = {
     "08_judge_bias": {"damaged": 30},
     "09_memories_as_evidence": {},
     "10_patience_and_satisfaction": {},
-    "11_labels_or_behaviour": {},
     "12_how_many_labels": {"draws": 60},
     "13_people_compared": {},
 }

@@ -46,7 +46,6 @@ PAGES: dict[str, list[str]] = {
     "08": ["--limit", "60", "-p", "asks=true"],
     "09": ["--limit", "6", "-p", "memories=structured, measured, MemoryBank"],
     "10": [],
-    "11": ["--limit", "60", "-p", "judges=user mean, learned, zero-shot"],
     "12": ["-p", "draws=60"],
     "13": ["--limit", "60"],
 }  # fmt: skip

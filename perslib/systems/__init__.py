@@ -52,6 +52,6 @@ UXBENCH = System(
             "Read completed review SHEETS (CSV) of the construction in FOLDER.",
         ),
     },
-    pages=("07", "08", "11"),
+    pages=("07", "08"),
     extra="uxbench",
 )

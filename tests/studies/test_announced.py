@@ -28,7 +28,6 @@ PAGES = {
     "07": {"answers": True, "builds": True, "limit": 6, "cases": 40},
     "08": {"asks": True, "limit": 6},
     "09": {"memories": "structured", "limit": 2},
-    "11": {"judges": "user mean, zero-shot", "limit": 6},
     "12": {"judge": "zero-shot", "draws": 20, "limit": 6},
 }
 #: A page whose questions follow from answers (which memories merge, which cases are kept) asks somewhat fewer, hardly more.
