@@ -73,6 +73,41 @@ def test_each_system_is_read_in_its_own_form(tmp_path):
     ]
 
 
+def test_a_text_is_known_from_its_last_writing_and_until_it_expired(tmp_path):
+    day = "2025-0{}-01T00:00:00Z".format
+    rewritten = {"memory": "Likes coffee now", "user_id": "ada", "created_at": day(1), "updated_at": day(6)}
+    learned_late = {
+        "fact": "Moved",
+        "user_id": "ada",
+        "valid_at": day(1),
+        "created_at": day(4),
+        "expired_at": day(8),
+        "invalid_at": day(2),
+    }
+    true_only = {"fact": "Sings", "user_id": "ada", "valid_at": day(2)}
+    notes = brief(read_notes(written(tmp_path / "all.json", [rewritten, learned_late, true_only])))
+    assert [(at[:7], until[:7]) for _, _, at, until in notes] == [
+        ("2025-06", ""),
+        ("2025-04", "2025-08"),
+        ("2025-02", ""),
+    ]
+
+
+def test_agents_stores_and_graphs_are_read_and_the_assistants_persona_is_not(tmp_path):
+    blocks = [{"label": "persona", "value": "I am kind"}, {"label": "human", "value": "Ada is a nurse"}]
+    with pytest.warns(UserWarning, match="1 texts describe the assistant"):
+        agent = read_notes(written(tmp_path / "one.af", {"agents": [{"id": "ada", "memory": {"blocks": blocks}}]}))
+    assert brief(agent) == [("ada", "Ada is a nurse", "", "")]
+    store = [
+        {"namespace": ["memories", "ada"], "key": "k", "value": {"text": "Rides"}, "updated_at": "2025-03-01T00:00:00Z"}
+    ]
+    assert brief(read_notes(written(tmp_path / "store.json", store))) == [("ada", "Rides", "2025-03-01 00:00:00", "")]
+    graph = {"results": [], "relations": [{"source": "ada", "relationship": "owns", "target": "dog", "user_id": "ada"}]}
+    assert brief(read_notes(written(tmp_path / "graph.json", graph))) == [("ada", "ada owns dog", "", "")]
+    with pytest.raises(DataError, match=r"nodes\[0\]: has no user under any of"):
+        read_notes(written(tmp_path / "zep.json", {"nodes": [{"summary": "A city"}]}))
+
+
 def test_a_folder_holds_a_file_or_a_folder_per_user(tmp_path):
     written(tmp_path / "notes/ada/2025-03-04.md", "# Tea\n\nGreen, no sugar.\n")
     written(tmp_path / "notes/ben.txt", "Plays chess")

@@ -5,8 +5,9 @@
 
 mem0, Zep, Letta and their like name the same things differently; `exported.toml` has the names. What they wrote about a user is
 handed over as they wrote it: for a question, texts of that user that were there before the session, the nearest first. A
-text whose time is not given counts as known from the beginning, one that was replaced only until then. Whether a text
-rests on what is asked for, only those can know who ran the system: export before the sessions that are judged.
+text is there from when it was last written (an update is another wording), not from when it became true, and until it expired. One
+whose time is not given counts as known from the beginning. Whether a text rests on what is asked for, only those can know who ran
+the system: export before the sessions that are judged. What describes the assistant (Letta's persona) is left out.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ from perslib.paths import read_toml
 from perslib.systems.mem_pal.memory.long_term import MemoryPiece, MemorySession, PromptedMemory, Purpose, Store
 
 _NAMES: dict[str, list[str]] = read_toml(__file__, "exported.toml")
-KINDS = (".md", ".txt", ".csv", ".jsonl", ".ndjson", ".json")
-TIMES = ("at", "until")
+KINDS = (".md", ".txt", ".csv", ".jsonl", ".ndjson", ".json", ".af")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 REMEDY = "Each record needs a text and a user; docs/extend.md lists the names that are known."
 
@@ -67,19 +67,30 @@ def read_notes(path: Path | str, dates: str | None = None) -> list[Note]:
     problems = [one for one in read if isinstance(one, Problem)]
     raw = [one for one in read if isinstance(one, dict)]
     placed = [(str(row["id"]), row) for row in raw]
+    times = [name for row in raw for name in row if name not in ("id", "user", "text")]
     for _, row in placed:
-        row |= {name: _read_plain_time(row[name]) for name in TIMES}
-    of_days = [row for row in placed if any(isinstance(row[1][name], str) for name in TIMES)]
-    problems += read_times(of_days, TIMES, dates)[1]
+        row |= {name: _read_plain_time(row.get(name)) for name in times}
+    of_days = [row for row in placed if any(isinstance(row[1][name], str) for name in times)]
+    problems += read_times(of_days, list(dict.fromkeys(times)), dates)[1]
     problems += [
         Problem(place, f"has a time that cannot be read: {row[name]!r}")
         for place, row in placed
-        for name in TIMES
+        for name in dict.fromkeys(times)
         if isinstance(row[name], str) and not is_time(row[name]) and not problems
     ]
     if problems or not raw:
         raise DataError(problems or [Problem(str(path), "holds no text about anybody")], REMEDY)
-    return [Note(**{k: _spell_time(v) if k in TIMES else v for k, v in row.items()}) for row in raw]
+    return [_date_note(row) for row in raw]
+
+
+def _date_note(row: Mapping[str, Any]) -> Note:
+    """Return the note of a row, which is there from its last writing, or else from when it became true, and until the first end that is named."""
+    spelled = {
+        what: [_spell_time(row[name]) for name in _NAMES[what] if row.get(name) is not None]
+        for what in ("at", "true", "until")
+    }
+    at, until = max(spelled["at"] or spelled["true"], default=""), next(iter(spelled["until"]), "")
+    return Note(row["id"], row["user"], row["text"], at, until)
 
 
 def _read_plain_time(value: Any) -> Any:
@@ -119,7 +130,7 @@ def _read_file(file: Path, root: Path) -> Iterator[dict[str, Any] | Problem]:
             return
         day = _DAY.search(file.stem)
         for n, part in enumerate(filter(None, map(str.strip, re.split(r"\n\s*\n", text))), 1):
-            yield {"id": f"{place}:{n}", "user": user, "text": part, "at": day[0] if day else None, "until": None}
+            yield {"id": f"{place}:{n}", "user": user, "text": part, "at": day[0] if day else None}
     elif kind == ".csv":
         csv.field_size_limit(LONGEST)
         for n, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), 2):
@@ -129,28 +140,39 @@ def _read_file(file: Path, root: Path) -> Iterator[dict[str, Any] | Problem]:
             if line.strip():
                 parsed = parse_json(line.encode(), f"{place}:{n}")
                 yield parsed if isinstance(parsed, Problem) else _make_note(parsed, f"{place}:{n}", user)
-    elif kind == ".json":
+    elif kind in (".json", ".af"):
         parsed = parse_json(raw, place)
         if isinstance(parsed, Problem):
             yield parsed
             return
-        for row, own in _find_rows(parsed, place, user):
-            yield _make_note(row, own, user)
+        rows = list(_find_rows(parsed, place, user))
+        of_user = [
+            (row, own) for row, own in rows if not (isinstance(row, dict) and row.get("label") in _NAMES["assistant"])
+        ]
+        if len(of_user) < len(rows):
+            warnings.warn(
+                f"{place}: {len(rows) - len(of_user)} texts describe the assistant, and are left out", stacklevel=2
+            )
+        yield from (_make_note(row, own, user) for row, own in of_user)
 
 
 def _find_rows(data: Any, place: str, user: str) -> Iterator[tuple[Any, str]]:
     """Yield the records of a JSON text: a list, or the lists in it, by names of lists or of users."""
     if isinstance(data, list):
         for i, row in enumerate(data):
-            yield row, f"{place}[{i}]"
+            if isinstance(row, dict) and isinstance(row.get("memory"), dict):
+                yield from _find_rows(row, f"{place}[{i}]", user)
+            else:
+                yield ({"text": row} if isinstance(row, str) else row), f"{place}[{i}]"
+    elif isinstance(data, dict) and isinstance(memory := data.get("memory"), dict):  # an agent of Letta
+        owner = next((data[name] for name in ("user_id", "id", "name") if data.get(name)), user)
+        yield from _find_rows({owner: memory.get("blocks", [])}, f"{place}.memory", user)
     elif isinstance(data, dict) and not any(name in data for name in _NAMES["text"]):
         for name, rows in data.items():
             if isinstance(rows, list):
-                is_user = name not in _NAMES["lists"]
                 for row, own in _find_rows(rows, f"{place}.{name}", user):
-                    if isinstance(row, str):
-                        row = {"text": row}
-                    yield ({"user": name, **row} if is_user and isinstance(row, dict) else row), own
+                    is_owned = name not in _NAMES["lists"] and isinstance(row, dict)
+                    yield ({"user": name, **row} if is_owned else row), own
     else:
         yield data, place
 
@@ -158,6 +180,12 @@ def _find_rows(data: Any, place: str, user: str) -> Iterator[tuple[Any, str]]:
 def _make_note(row: Any, place: str, user: str) -> dict[str, Any] | Problem:
     if not isinstance(row, Mapping):
         return Problem(place, f"is {json.dumps(row, ensure_ascii=False)[:60]}, expected a record")
+    if isinstance(space := row.get("namespace"), list) and space:  # LangGraph's store: (…, user) → value
+        row = {**row, "user": space[-1]}
+    if isinstance(value := row.get("value"), Mapping):
+        row = {**value, **{name: own for name, own in row.items() if name != "value"}}
+    if {"source", "relationship"} <= row.keys():  # mem0's graph
+        row = {**row, "text": " ".join(str(row.get(name, "")) for name in ("source", "relationship", "target"))}
     text, owner = _pick(row, "text"), _pick(row, "user") or user
     if not isinstance(text, str) or not text.strip():
         return Problem(
@@ -167,7 +195,9 @@ def _make_note(row: Any, place: str, user: str) -> dict[str, Any] | Problem:
         return Problem(
             place, f"has no user under any of {', '.join(_NAMES['user'])}; it has {', '.join(map(str, row))}"
         )
-    return {"id": place, "user": str(owner), "text": text.strip(), **{name: _pick(row, name) for name in TIMES}}
+    return {"id": place, "user": str(owner), "text": text.strip()} | {
+        name: row[name] for what in ("at", "true", "until") for name in _NAMES[what] if row.get(name) not in (None, "")
+    }
 
 
 def _pick(row: Mapping[Any, Any], what: str) -> Any:
