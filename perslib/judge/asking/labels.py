@@ -60,9 +60,9 @@ _WORDS = {
 }
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)(?:```|\Z)", re.S)
 _OBJECT = {"type": "object", "anyOf": [{"required": [key]} for key in KEYS]}
-_STATED, _PERHAPS = (
-    re.compile(_LABELS["stated"].replace("{keys}", "|".join(sorted(keys, key=len, reverse=True))), re.I)
-    for keys in (KEYS, _LABELS["perhaps"])
+_STATED, _PERHAPS, _IS = (
+    re.compile(_LABELS[form].replace("{keys}", "|".join(sorted(map(re.escape, keys), key=len, reverse=True))), re.I)
+    for form, keys in (("stated", KEYS), ("stated", _LABELS["perhaps"]), ("is", KEYS))
 )
 
 
@@ -74,8 +74,8 @@ class ParsedLabel(NamedTuple):
 
 
 def parse_verdict(text: str, *, neutral: bool = False) -> ParsedLabel:
-    """Return the verdict in a text: good (1) or bad (-1), with `neutral` also 0; what else numbers mean is never
-    guessed.
+    """Return the verdict in a text: good (1) or bad (−1, and 0 as UXBench writes it), with `neutral` 0 is neutral; what else numbers
+    mean is never guessed.
     """
     answer_text = unicodedata.normalize("NFKC", split_reasoning(text[:LONGEST])[0]).strip()
     if not answer_text:
@@ -88,8 +88,9 @@ def parse_verdict(text: str, *, neutral: bool = False) -> ParsedLabel:
         return ParsedLabel(_label(stated[-1]["said"], neutral), "stated")
     if (label := _label(inner, neutral)) is not None:
         return ParsedLabel(label, "alone")
-    if perhaps := [label for m in _PERHAPS.finditer(inner) if (label := _label(m["said"], neutral)) is not None]:
-        return ParsedLabel(perhaps[-1], "stated")
+    for form in (_PERHAPS, _IS):
+        if labels := [label for m in form.finditer(inner) if (label := _label(m["said"], neutral)) is not None]:
+            return ParsedLabel(labels[-1], "stated")
     lines = inner.splitlines()
     for rule, line in (("last line", lines[-1]), ("first line", lines[0])):
         if (label := _label(line, neutral)) is not None:
@@ -115,5 +116,4 @@ def _label(value: Any, neutral: bool) -> int | None:
 
 
 def _make_label(value: float, neutral: bool) -> int | None:
-    known = {1.0: GOOD, -1.0: BAD} | ({0.0: NEUTRAL} if neutral else {})
-    return known.get(value)
+    return {1.0: GOOD, -1.0: BAD, 0.0: NEUTRAL if neutral else BAD}.get(value)
