@@ -55,7 +55,7 @@ def judge_so_far(
 def compare_so_far(live: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
     """Compare each judge with itself once it knows the ratings so far; all rated replies, and those with a rating before them.
 
-    Columns: judge, replies (all rated, rated before), metric, value (as judged), live, gain with bounds and p, turns, users.
+    Columns: judge, replies (all rated, rated before), metric, as_judged, live, gain with bounds and p, turns, users.
     """
     parts = []
     for judge, own in live.groupby("judge", sort=False):
@@ -63,9 +63,10 @@ def compare_so_far(live: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:
             both = pd.concat([rows.assign(score=rows["real"]), rows.assign(score=rows["so_far"], judge="live")])
             table = agreement(both, corpus, scores=["score"], metrics=METRICS, controls=[str(judge)])
             mine = table[table["judge"] == "live"].rename(columns={"value": "live"})
-            mine = mine.merge(table.loc[table["judge"] == judge, ["metric", "value"]], on="metric")
+            before = table.loc[table["judge"] == judge, ["metric", "value"]].rename(columns={"value": "as_judged"})
+            mine = mine.merge(before, on="metric")
             parts.append(mine.assign(judge=judge, replies=replies))
-    columns = ["judge", "replies", "metric", "value", "live", *name_bounds("gain", p=True), "turns", "users"]
+    columns = ["judge", "replies", "metric", "as_judged", "live", *name_bounds("gain", p=True), "turns", "users"]
     return pd.concat(parts, ignore_index=True)[columns]
 
 
@@ -73,7 +74,7 @@ def describe_so_far(compared: pd.DataFrame, judge: str) -> tuple[str, dict[str, 
     """Return the wording and the numbers of what the ratings so far add to a judge's r."""
     rows = compared[(compared["judge"] == judge) & (compared["replies"] == "all rated")].set_index("metric")
     r, error = rows.loc["pearson"], rows.loc["mae"]
-    gain = Estimate.of(r, "gain").between(r["live"], r["value"])
+    gain = Estimate.of(r, "gain").between(r["live"], r["as_judged"])
     return choose(
         gain,
         above="**Live: with the ratings that the user has given in the same conversation so far**, r rises from {before} to {after}, by {gain}; "
@@ -83,10 +84,10 @@ def describe_so_far(compared: pd.DataFrame, judge: str) -> tuple[str, dict[str, 
         unknown="Live: with the ratings that the user has given in the same conversation so far, r is {after} instead of {before}. Intervals "
         "need ten users.",
     ), {
-        "before": format_number(r["value"]),
+        "before": format_number(r["as_judged"]),
         "after": format_number(r["live"]),
         "gain": gain,
-        "error_before": format_number(error["value"]),
+        "error_before": format_number(error["as_judged"]),
         "error": format_number(error["live"]),
     }
 
@@ -94,7 +95,7 @@ def describe_so_far(compared: pd.DataFrame, judge: str) -> tuple[str, dict[str, 
 def count_so_far(live: pd.DataFrame) -> pd.DataFrame:
     """Return by how many points scores miss labels, as judged and live, by the number of earlier ratings.
 
-    Columns: judge, ratings, turns, users, missed_by, missed_by_live, less (the first less the second) with bounds.
+    Columns: judge, ratings, turns, users, missed_by, missed_by_live, mended (the first less the second) with bounds.
     """
     starts = list(RATINGS.values())
     group = pd.cut(live["ratings_so_far"], [*starts, np.inf], right=False, labels=list(RATINGS))
@@ -104,7 +105,7 @@ def count_so_far(live: pd.DataFrame) -> pd.DataFrame:
         users = Resamples(own["user"])
         about = {"judge": judge, "ratings": ratings, "turns": len(own), "users": own["user"].nunique()}
         about |= {"missed_by": before.mean(), "missed_by_live": after.mean()}
-        rows.append(about | users.estimate(users.mean(before - after), "less"))
+        rows.append(about | users.estimate(users.mean(before - after), "mended"))
     order = {name: place for place, name in enumerate(RATINGS)}
     return pd.DataFrame(rows).sort_values("ratings", key=lambda c: c.astype(str).map(order), kind="stable")
 

@@ -127,6 +127,6 @@ def test_the_gain_of_ratings_so_far_is_said_where_it_is_there_and_counted_by_rat
     assert wording.startswith("**Live") and numbers["gain"].low > 0
     by_count = own_ratings.count_so_far(live).set_index("ratings")
     assert by_count.loc["0", "missed_by"] == by_count.loc["0", "missed_by_live"]
-    assert by_count.loc["1", "less_low"] > 0 and by_count["turns"].sum() == len(live)
+    assert by_count.loc["1", "mended_low"] > 0 and by_count["turns"].sum() == len(live)
     with pytest.raises(NotEnough, match="No conversation"):
         own_ratings.judge_so_far(verdicts[verdicts["turn"] == 0], data, ["user mean"])
