@@ -67,15 +67,15 @@ def read_notes(path: Path | str, dates: str | None = None) -> list[Note]:
     problems = [one for one in read if isinstance(one, Problem)]
     raw = [one for one in read if isinstance(one, dict)]
     placed = [(str(row["id"]), row) for row in raw]
-    times = [name for row in raw for name in row if name not in ("id", "user", "text")]
+    times = list(dict.fromkeys(name for row in raw for name in row if name not in ("id", "user", "text")))
     for _, row in placed:
         row |= {name: _read_plain_time(row.get(name)) for name in times}
     of_days = [row for row in placed if any(isinstance(row[1][name], str) for name in times)]
-    problems += read_times(of_days, list(dict.fromkeys(times)), dates)[1]
+    problems += read_times(of_days, times, dates)[1]
     problems += [
         Problem(place, f"has a time that cannot be read: {row[name]!r}")
         for place, row in placed
-        for name in dict.fromkeys(times)
+        for name in times
         if isinstance(row[name], str) and not is_time(row[name]) and not problems
     ]
     if problems or not raw:
