@@ -242,7 +242,7 @@ class Corpus:
             yield self.block(user, scenario)
 
     def split(self) -> dict[str, list[str]]:
-        """Return the users to learn from and the users to judge; no user is in both.
+        """Return the users to learn from and the users to judge; no user is in both, but of a corpus that is `cross_fitted` all are.
 
         The split of the data set is used if it has one. Otherwise users that have a block are split at random
         (`group_shuffle_split`).

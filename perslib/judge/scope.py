@@ -136,7 +136,7 @@ def whole_numbers(text: str, parameter: str, remedy: str = "") -> list[int]:
 
 
 def sample_test_users(corpus: Corpus, limit: int = 0, seed: int = 42) -> tuple[Corpus, list[str]]:
-    """Return the corpus with at most `MOST_TEST_USERS` test users, drawn at random, and sentences on what was drawn.
+    """Return the corpus with at most `MOST_TEST_USERS` test users, drawn at random, and sentences on what was drawn and on cross-fitting.
 
     A negative `limit` keeps all of them.
     """

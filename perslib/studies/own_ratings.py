@@ -106,8 +106,7 @@ def count_so_far(live: pd.DataFrame) -> pd.DataFrame:
         about = {"judge": judge, "ratings": ratings, "turns": len(own), "users": own["user"].nunique()}
         about |= {"missed_by": before.mean(), "missed_by_live": after.mean()}
         rows.append(about | users.estimate(users.mean(before - after), "mended"))
-    order = {name: place for place, name in enumerate(RATINGS)}
-    return pd.DataFrame(rows).sort_values("ratings", key=lambda c: c.astype(str).map(order), kind="stable")
+    return pd.DataFrame(rows).sort_values("ratings", key=pd.Index(RATINGS).get_indexer, kind="stable")
 
 
 def trace_own_ratings(verdicts: pd.DataFrame, taught: pd.DataFrame, corpus: Corpus) -> pd.DataFrame:

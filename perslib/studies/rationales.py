@@ -23,7 +23,7 @@ from perslib.corpus import BLOCK, TURN, Corpus
 from perslib.corpus.schema import reason_labels
 from perslib.errors import NotEnough
 from perslib.judge import Judge, LearnedJudge, evaluate, select_blocks
-from perslib.judge.learned.reasons import count_reasons
+from perslib.judge.learned.reasons import read_reasons
 from perslib.judge.memory_records import Memories, collect_memories
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.llm import Backbone
@@ -249,8 +249,7 @@ def trace_reasons(judge: LearnedJudge, corpus: Corpus, verdicts: pd.DataFrame) -
     parts = [pd.DataFrame({"habit": [], "reply": []}, dtype=bool)]
     for key, own in verdicts[low].groupby(BLOCK, sort=False):
         case = judge.read_case(corpus.block(*key))
-        given = np.tile(count_reasons(case.block.evidence, reasons.labels), (len(case.block), 1))
-        habit, reply = reasons.weigh(np.hstack(case.targets.numbers), given)
+        habit, reply = reasons.weigh(*read_reasons(case, reasons))
         named = (habit + reply).argmax(axis=1)
         alone = {"habit": habit.argmax(axis=1) == named, "reply": reply.argmax(axis=1) == named}
         parts.append(own[TURN].merge(case.block.targets[TURN].assign(**alone), on=TURN)[[*alone]])

@@ -37,7 +37,7 @@ from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
 from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error, sum_spent
 from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
 from perslib.judge.learned.mixed import EncodedTurns, MixedModel, Parts, Variances, estimate_variances
-from perslib.judge.learned.reasons import ReasonModel, count_reasons, learn_reasons
+from perslib.judge.learned.reasons import ReasonModel, learn_reasons, read_reasons
 from perslib.judge.taught import Kept, sample_teachers
 from perslib.llm import Ask
 from perslib.memory import features
@@ -205,8 +205,7 @@ class LearnedJudge(Judge):
         """Return the reason for each target, should its score be low; none where train users gave none."""
         if self.reasons is None:
             return [None] * len(case.block)
-        own = count_reasons(case.block.evidence, self.reasons.labels)
-        return [*self.reasons.predict(np.hstack(case.targets.numbers), np.tile(own, (len(case.block), 1)))]
+        return [*self.reasons.predict(*read_reasons(case, self.reasons))]
 
     def _finish(self, case: Case, x: Array) -> tuple[Array, Array]:
         """Return the probabilities of 1–5 after the second and after the third stage."""

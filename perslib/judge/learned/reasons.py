@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 
 from perslib.corpus import TURN, Corpus
+from perslib.judge.learned.explanation import Case
 from perslib.judge.learned.mixed import Array
 from perslib.stats import floats
 from perslib.stats.calibrate.short_histories import STRONGEST, fit_strength
@@ -47,7 +48,7 @@ class ReasonModel:
             self._offsets = np.r_[-model.intercept_, model.intercept_] / 2 if both else model.intercept_
 
     def weigh(self, traits: Array, own: Array) -> tuple[Array, Array]:
-        """Return what the habit and what the reply say for each reason, in log odds; `own` are counts a reply, by label."""
+        """Return what the habit and what the reply say for each reason, in log odds; `own` are counts by label, a row a reply or one for all."""
         counts = own + self._imaginary * self._shares
         fit = traits @ self._weights.T + self._offsets
         by_reply = fit - logsumexp(fit, axis=1, keepdims=True) - np.log(self._shares)
@@ -64,6 +65,11 @@ def count_reasons(turns: pd.DataFrame, labels: Iterable[str]) -> Array:
     low = floats(turns["score"]) <= 3
     counts = Counter(turns["reason"].to_numpy(object)[low])
     return np.array([counts[label] for label in labels], float)
+
+
+def read_reasons(case: Case, model: ReasonModel) -> tuple[Array, Array]:
+    """Return what the model reads of the targets of a case: their traits, and the user's reasons elsewhere."""
+    return np.hstack(case.targets.numbers), count_reasons(case.block.evidence, model.labels)[None]
 
 
 def learn_reasons(train: Corpus, predicted: pd.DataFrame, traits: Array) -> ReasonModel | None:

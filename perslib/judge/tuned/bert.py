@@ -9,7 +9,6 @@ its left.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from perslib.extras import import_extra
 from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error
 from perslib.judge.history import NO_HISTORY, Scores, history_scores, list_training_blocks
 from perslib.judge.learned.supervised import distribution, no_lessons
-from perslib.judge.tuned.training import FineTuning, fine_tune, pad_batch, predict, validation_users
+from perslib.judge.tuned.training import Training, fine_tune, pad_batch, predict, validation_users
 from perslib.llm import Ask
 from perslib.memory import score_counts
 from perslib.prompts import read_phrases
@@ -28,15 +27,6 @@ from perslib.prompts import read_phrases
 MESSAGES = 12
 #: The encoder that is fine-tuned, by language.
 ENCODERS = {"zh": "bert-base-chinese", "en": "bert-base-uncased"}
-
-
-@dataclass(frozen=True)
-class Training(FineTuning):
-    """How a model is fine-tuned; the defaults are the paper's."""
-
-    dsat_weight: float = 1.0
-    """weight of turns with a score ≤ 3 (the authors' result files are named after 3)"""
-    seed: int = 42
 
 
 class Bert(Judge):
@@ -56,9 +46,9 @@ class Bert(Judge):
         model: str = "",
         *,
         length: int = 512,
-        training: Training = Training(),
+        training: Training | None = None,
     ):
-        self.head, self.model, self.length, self.training = head, model, length, training
+        self.head, self.model, self.length, self.training = head, model, length, training or Training()
         self.name = ("BERT" if head == "classes" else "BERT ordinal") + f": {model}" * bool(model)
         self._net: Any = None
 

@@ -20,8 +20,8 @@ from perslib.stats import Floats
 
 
 @dataclass(frozen=True)
-class FineTuning:
-    """How a model is fine-tuned."""
+class Training:
+    """How a model is fine-tuned; the defaults are the paper's."""
 
     epochs: int = 5
     batch: int = 16
@@ -30,16 +30,15 @@ class FineTuning:
     rate: float = 2e-5
     """highest learning rate: reached after `warmup` of the steps, then falling"""
     warmup: float = 0.06
-    floor: float | None = None
-    """share of the rate that a cosine falls to; None: a straight line to 0"""
     decay: float = 0.01
     dropout: float = 0.1
     clip: float = 1.0
     """longest gradient"""
     validation: float = 0.2
     """share of the users that choose which weights are kept: those with the least error"""
-    every: int = 0
-    """validated after so many steps, and at the end; 0: after every epoch"""
+    dsat_weight: float = 1.0
+    """weight of turns with a score ≤ 3 (the authors' result files are named after 3)"""
+    seed: int = 42
 
 
 def validation_users(users: Iterable[str], share: float, seed: int) -> set[str]:
@@ -64,7 +63,7 @@ def fine_tune(
     rows: Sequence[tuple[list[int], float, float]],
     loss: Callable[[list[list[int]], Any], Any],
     error: Callable[[], float] | None,
-    how: FineTuning,
+    how: Training,
     seed: int,
 ) -> list[dict[str, float]]:
     """Train `net` in place and keep the weights with the least validation error.
@@ -72,7 +71,7 @@ def fine_tune(
     Parameters
     ----------
     net
-        A model of transformers, or of peft around one.
+        A model of transformers.
     rows
         Tokens, target and weight of each text to learn from.
     loss
@@ -130,22 +129,18 @@ def fine_tune(
     return history
 
 
-def _arguments(how: FineTuning, rows: int, validates: bool, folder: str, seed: int) -> Any:
+def _arguments(how: Training, rows: int, validates: bool, folder: str, seed: int) -> Any:
     """Return settings of the Trainer for so many rows."""
     torch, transformers, _ = import_extra("bert", "Fine-tuning")
     at_once = min(how.at_once, how.batch)
     steps = how.epochs * -(-rows // how.batch)
-    schedule: dict[str, Any] = {"lr_scheduler_type": "linear"}
-    if how.floor is not None:
-        schedule = {"lr_scheduler_type": "cosine_with_min_lr", "lr_scheduler_kwargs": {"min_lr_rate": how.floor}}
-    when = "steps" if how.every else "epoch"
     return transformers.TrainingArguments(
         output_dir=folder, num_train_epochs=how.epochs, per_device_train_batch_size=at_once,
         gradient_accumulation_steps=how.batch // at_once, learning_rate=how.rate,
         warmup_steps=round(how.warmup * steps), weight_decay=how.decay, max_grad_norm=how.clip,
-        eval_strategy=when if validates else "no", eval_steps=how.every or None, save_strategy="no",
+        eval_strategy="epoch" if validates else "no", save_strategy="no", lr_scheduler_type="linear",
         logging_strategy="no", report_to="none", disable_tqdm=True, remove_unused_columns=False,
-        dataloader_pin_memory=False, use_cpu=not torch.cuda.is_available(), seed=seed, **schedule,
+        dataloader_pin_memory=False, use_cpu=not torch.cuda.is_available(), seed=seed,
     )  # fmt: skip
 
 
