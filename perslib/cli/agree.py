@@ -57,6 +57,11 @@ def _read_bound(_: click.Context, __: click.Parameter, value: str | None) -> tup
     callback=_read_bound,
     help="Exit with 1 if a judge is below, as in pearson=.4.",
 )
+@click.option(
+    "--history",
+    is_flag=True,
+    help="Also: what 1, 2, 5, 10 and 20 of the user's own ratings add to each judge's scores.",
+)
 @click.option("--out", type=FILE, metavar="FILE.html", help="Write a page, and the table beside it as CSV.")
 @click.option("--demo", is_flag=True, help="Show it on 211 people and GPT-4o's recorded verdicts; no model is asked.")
 def agree(
@@ -76,17 +81,19 @@ def agree(
     \b
     perslib agree --demo
     perslib agree ratings.csv --out agreement.html
+    perslib agree ratings.csv --history
     perslib agree verdicts.jsonl labels.xlsx --at-least pearson=.4
     """
     from perslib.comparisons import page, words
     from perslib.comparisons.agree import agree as compare_with_people
+    from perslib.comparisons.history import show_history
 
     if demo == (verdicts is not None):
         raise click.UsageError("give a file of verdicts, or --demo")
     if out:
         if out.suffix.lower() not in (".html", ".htm"):
             raise click.UsageError(f"--out is {out}, expected a page: FILE.html; the table is written beside it as CSV")
-        refuse_to_overwrite([out, out.with_suffix(".csv")], [verdicts, labels])
+        refuse_to_overwrite([out, out.with_suffix(".csv"), page.name_history(out)], [verdicts, labels])
     given: Any = verdicts
     notes: list[str] = []
     if demo:
@@ -96,6 +103,8 @@ def agree(
     result = compare_with_people(given, labels, **how)
     result.notes.extend(notes)
     click.echo(escape_for_terminal("\n".join([result.answer, "", words.show_table(result).to_string(index=False), ""])))
+    if result.history is not None:
+        click.echo(escape_for_terminal(show_history(result.history).to_string(index=False) + "\n"))
     click.echo(escape_for_terminal("\n".join(result.notes)))
     if out:
         click.echo(f"Written to {page.write_page(result, out)}")

@@ -20,6 +20,7 @@ import pandas as pd
 from scipy.stats import norm, ttest_1samp
 
 from perslib.comparisons.columns import Columns, Table, are_choices, read_choice, read_flat
+from perslib.comparisons.history import describe_history, trace_history
 from perslib.comparisons.words import (
     ANNOTATORS,
     COMMONEST,
@@ -58,8 +59,11 @@ def agree(
     time: str | None = None,
     repeats: str | None = None,
     encoding: str | None = None,
+    history: bool = False,
 ) -> Agreement:
     """Compare judges with people; the names of columns are recognised where they are not given.
+
+    With `history` also: what the user's own ratings of other items add to each judge's scores (`trace_history`).
 
     Raise NotEnough with fewer than `FEWEST` labelled and judged items, and DataError where it is not plain which column is which.
     """
@@ -123,7 +127,11 @@ def agree(
         f"scale: people's labels are on {scale}, and compared on 1–5",
         *describe_people(given, table),
     ]
-    return Agreement(answer_first(table), table, [*notes, *describe_open(table)], everything)
+    notes += describe_open(table)
+    own = everything[~everything["judge"].isin((*CONTROLS, PEOPLE))]
+    traced = trace_history(own, corpus, panel_of) if history else None
+    notes += [] if traced is None else describe_history(traced)
+    return Agreement(answer_first(table), table, notes, everything, traced)
 
 
 # -- numbers -------------------------------------------------------------------------------------------------------

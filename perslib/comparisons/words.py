@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from perslib.report.show.tables import format_number, show_estimate
+from perslib.report.show.tables import format_number, show_estimate, write_p
 from perslib.stats import FEWEST_USERS, SEED, krippendorff
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER
 from perslib.stats.agreement.raters import Level
@@ -43,6 +43,8 @@ class Agreement:
     notes: list[str] = field(default_factory=list)
     verdicts: pd.DataFrame = field(default_factory=pd.DataFrame)
     """user, item, judge, raw (on 1–5), gold."""
+    history: pd.DataFrame | None = None
+    """What the user's own ratings add, where it was asked for: `perslib.comparisons.history.trace_history`."""
 
 
 def _cell(row: pd.Series, name: str, digits: int = 2) -> str:
@@ -158,7 +160,7 @@ def show_table(agreement: Agreement) -> pd.DataFrame:
     }
     digits |= {"gain": "gain in r", "gain_p_holm": "p (Holm)", "worse": "own mean closer for", "drift": "drift"}
     columns |= {
-        head: table[name].map(format_number) if name == "gain_p_holm" else table.apply(_cell, axis=1, name=name)
+        head: table[name].map(write_p) if name == "gain_p_holm" else table.apply(_cell, axis=1, name=name)
         for name, head in digits.items()
         if table[name].notna().any()
     }

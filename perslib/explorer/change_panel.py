@@ -205,7 +205,7 @@ class StatementRow(widgets.VBox):
         self._shown: tuple[object, ...] = ()
         self.on = make_field(widgets.Checkbox, width="5.2em", indent=False, tooltip=translate("on or off"))
         self.text = make_field(widgets.Textarea, width="100%", continuous_update=False)
-        self.points = make_field(widgets.FloatSlider, "Points", width="22em", min=-2.0, max=2.0, step=STEP)
+        self.points = make_field(widgets.FloatSlider, "Points, about", width="22em", min=-2.0, max=2.0, step=STEP)
         watch(state, self.points, self._weigh)
         up = button(state, "", lambda: change(lambda d: d.move(self._id, -1)), "arrow-up", "up")
         down = button(state, "", lambda: change(lambda d: d.move(self._id, 1)), "arrow-down", "down")

@@ -24,7 +24,7 @@ from sklearn.decomposition import TruncatedSVD
 from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
 from perslib.judge.base import Judge, OnAnotherJudge, Verdict
-from perslib.judge.broken import MARKED, Wholeness, grow_trees
+from perslib.judge.broken import MARKED, Spelling, Wholeness, grow_trees, name_stub
 from perslib.llm import Ask
 from perslib.memory.ngrams import COLUMNS, count_ngrams, weigh_ngrams
 from perslib.memory.retrieval import weigh_rows
@@ -176,7 +176,9 @@ class Answering:
         own = [model.chances(_Read(other.own_replies)) for model, other in unseen]
         self.limit = float(np.quantile(np.concatenate(own), MARKED)) if own else 0.0
         replies = [[exchange.reply for exchange in own.own_replies] for own in teach]
-        self._wholeness = Wholeness().fit(replies, _PHRASES.get(corpus.language, []), seed)
+        phrases = _PHRASES.get(corpus.language, [])
+        self._wholeness = Wholeness().fit(replies, phrases, seed)
+        self._spelling = Spelling().fit(replies, phrases, seed)
         return self
 
     def chances(self, exchanges: Sequence[Exchange]) -> Floats:
@@ -188,8 +190,10 @@ class Answering:
         return chances
 
     def find_broken(self, exchanges: Sequence[Exchange]) -> Bools:
-        """Tell which replies are not whole: cut off, or out of order."""
-        return self._wholeness.find_broken([exchange.reply for exchange in exchanges])
+        """Tell which replies are not whole, or no replies: cut off, out of order, an error message, a heading, nonsense."""
+        replies = [exchange.reply for exchange in exchanges]
+        stubs = np.array([bool(name_stub(reply)) for reply in replies], bool)
+        return stubs | self._wholeness.find_broken(replies) | self._spelling.find_nonsense(replies)
 
 
 class Guarded(OnAnotherJudge):
@@ -214,7 +218,7 @@ class Guarded(OnAnotherJudge):
         exchanges = [read_exchange(target) for target in block]
         astray, broken = self._guard.chances(exchanges) < self._guard.limit, self._guard.find_broken(exchanges)
         low = Verdict(raw=lowest, mode="computed", rationale=translate("The reply does not answer the request."))
-        cut = replace(low, rationale=translate("The reply is broken: cut off, or out of order."))
+        cut = replace(low, rationale=translate("The reply is broken: cut off, out of order, or no reply at all."))
         return [
             v if v.score is None else low if is_astray else cut if is_broken else v
             for v, is_astray, is_broken in zip(verdicts, astray, broken)

@@ -1,26 +1,34 @@
-"""Is this reply whole? It is not where it breaks off, or where its sentences stand out of order.
+"""Is this reply whole, and is it a reply? It is not where it breaks off, is out of order, an error message or no language.
 
     Wholeness().fit(halves)         taught by recorded replies, and by the same replies broken on purpose; no label is read
     .find_broken(replies)           which replies are broken
+    Spelling().fit(halves)          taught by which characters follow each other in recorded replies
+    .find_nonsense(replies)         which replies are letters that make no words
+    name_stub(reply)                "error message", "lone heading" or "", by words and marks alone; nothing is learned
 
-Only what belongs to no style is read: how lines and the last one end, brackets and quotes that stay open, numbers of a list that
-go back or leave one out. A reply without its lists and line breaks is as whole as it was.
+Of what is whole only what belongs to no style is read: how lines and the last one end, brackets and quotes that stay open, numbers
+of a list that go back or leave one out. A reply without its lists and line breaks is as whole as it was.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from perslib.paths import read_toml
+from perslib.stats import Floats
 from perslib.stats.resample.leave_one_out import Bools
 
 #: Share of recorded replies that are marked by mistake, and trees that are grown.
 MARKED, TREES = 0.005, 150
+#: Windows of unseen replies that tell what is usual, their length, the share that is marked, and the fewest pairs that are read.
+WINDOWS, WINDOW, NONSENSE_MARKED, FEWEST_PAIRS, OFTEN, MARGIN = 4000, 20, 0.001, 6, 20, 0.2
 _NUMBER = re.compile(r"^\s*(?:\*\*)?(\d{1,2})[.)\u3001\uff09]", re.M)
 _ITEM = re.compile(r"(?:\*\*)?\d+[.)\u3001]|[-*•]")
 _MARKS = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)\u3001])\s*|\*\*|`", re.M)
@@ -28,6 +36,62 @@ _SENTENCE = re.compile(r"[^.!?\u3002\uff01\uff1f\n]+[.!?\u3002\uff01\uff1f\n]*")
 _PAUSES = tuple(",;-\uff0c\u3001\uff1b")
 _COLONS = (":", "\uff1a")
 _PAIRS = (("(", ")"), ("\uff08", "\uff09"), ("\u201c", "\u201d"))
+_WORDS = read_toml(__file__, "answering.toml")
+_ERRORS, _AROUND = (re.compile(words, re.IGNORECASE) for words in ("|".join(_WORDS["errors"]), _WORDS["around"]))
+#: An error message is so short, and has so few bytes of letters beside its cue; so long is a heading.
+ERROR_LENGTH, ERROR_REST, HEADING_LENGTH = 240, 24, 120
+_HEADING = re.compile(r"#+\s.*|\*\*[^*]+\*\*\W*|.*[:\uff1a]\W*|[.\u2026*#_\s-]+")
+
+
+def name_stub(reply: str) -> str:
+    """Return what stands where a reply should: "error message" or "lone heading"; "" for a reply."""
+    text = reply.strip()
+    if len(text) <= ERROR_LENGTH and _ERRORS.search(text):
+        rest = re.sub(r"[\W\d_]", "", _AROUND.sub("", _ERRORS.sub("", text)))
+        if len(rest.encode()) <= ERROR_REST:
+            return "error message"
+    return "lone heading" if len(text) <= HEADING_LENGTH and _HEADING.fullmatch(text) else ""
+
+
+class Spelling:
+    """How usual it is, in recorded replies, that these characters follow each other."""
+
+    limit = -np.inf
+    """The mean log chance below which a reply is nonsense: so low is one window of unseen replies in a thousand."""
+
+    def fit(self, halves: Sequence[Sequence[str]], phrases: Sequence[str], seed: int) -> Spelling:
+        """Learn which letters follow each other; windows of the second half, and `phrases`, say what the first half has to take."""
+        rng = np.random.default_rng(seed)
+        self._count(halves[0])
+        unseen = [text for half in halves[1:] for text in half if len(text) >= WINDOW]
+        if unseen:
+            drawn = [unseen[i] for i in rng.integers(0, len(unseen), WINDOWS)]
+            starts = [int(rng.integers(0, len(text) - WINDOW + 1)) for text in drawn]
+            usual = np.quantile(self.measure([t[i : i + WINDOW] for t, i in zip(drawn, starts)]), NONSENSE_MARKED)
+            self.limit = float(min(usual, *self.measure([*phrases, ""]) - MARGIN))
+        self._count([text for half in halves for text in half])
+        return self
+
+    def _count(self, texts: Iterable[str]) -> None:
+        self._pairs = Counter(pair for text in texts for pair in pairwise(text.lower()) if all(map(str.isalpha, pair)))
+        self._first: Counter[str] = Counter()
+        for (first, _), n in self._pairs.items():
+            self._first[first] += n
+        self._known = {letter for letter, n in self._first.items() if n >= OFTEN}
+
+    def measure(self, texts: Sequence[str]) -> Floats:
+        """Return the mean log chance of each character after the one before; 0 where fewer than six pairs are of known ones."""
+        return np.array([self._measure_one(text.lower()) for text in texts])
+
+    def _measure_one(self, text: str) -> float:
+        pairs = [pair for pair in pairwise(text) if pair[0] in self._known and pair[1] in self._known]
+        size = len(self._known)
+        chances = [np.log((self._pairs[pair] + 0.5) / (self._first[pair[0]] + 0.5 * size)) for pair in pairs]
+        return float(np.mean(chances)) if len(pairs) >= FEWEST_PAIRS else 0.0
+
+    def find_nonsense(self, replies: Sequence[str]) -> Bools:
+        """Tell which replies are letters that make no words."""
+        return np.asarray(self.measure(replies) < self.limit)
 
 
 class Wholeness:

@@ -80,6 +80,11 @@ def _share(part: frozenset[int], whole: frozenset[int]) -> float:
     return len(part & whole) / len(part) if part else 0.0
 
 
+def _drop_open_bold(text: str) -> str:
+    """Return a text without the asterisks at its end that begin bold type which never ends."""
+    return text.rstrip().removesuffix("**") if text.count("**") % 2 else text
+
+
 @lru_cache(maxsize=KEPT)
 def measure_reply(text: str) -> dict[str, float]:
     """Return what a reply alone shows, by trait."""
@@ -100,7 +105,7 @@ def measure_reply(text: str) -> dict[str, float]:
         "apology": _has(_IN_REPLY["apology"], text[:200]),
         "refusal": _has(_IN_REPLY["refusal"], text),
         "hedges": _times(_IN_REPLY["hedge"], text),
-        "cut_off": 1 - _has(_END, text[-5:]),
+        "cut_off": 1 - _has(_END, _drop_open_bold(text)[-5:]),
     }
 
 

@@ -12,7 +12,9 @@ from click.testing import CliRunner
 import perslib
 from perslib.cli import main
 from perslib.comparisons.agree import agree
+from perslib.comparisons.history import map_apart
 from perslib.comparisons.words import COMMONEST, PEOPLE, USER_MEAN, find_below
+from perslib.corpus import TURN
 from perslib.errors import DataError, NotEnough
 
 
@@ -302,3 +304,55 @@ def test_labels_whose_direction_nothing_says_are_asked_about(name):
     table = pd.DataFrame({"item": range(60), "user": np.arange(60) % 12, "gpt": np.arange(60) % 5 + 1})
     turned = agree(table.assign(**{name: 6 - table["gpt"]}), label=name, scale="5-1")
     assert turned.table.set_index("judge").loc["gpt", "pearson"] == pytest.approx(1)
+
+
+def test_own_ratings_mend_a_judge_that_does_not_know_the_level_and_no_other():
+    found = agree(make_labels(users=30, noise=0.3), judges=["quality_judge", "personal_judge"], history=True)
+    traced = found.history.set_index(["judge", "ratings"])
+    mended = traced.loc["quality_judge", "mended"].drop("0")
+    assert mended["20"] > mended["5"] > mended["1"] > 0 and traced.loc[("quality_judge", "20"), "mended_low"] > 0
+    assert traced.loc[("personal_judge", "20"), "mended"] < 0.25 * mended["20"], "what knows the level gains little"
+    assert traced.loc[("quality_judge", "0"), "pearson"] < traced.loc[("quality_judge", "20"), "pearson"]
+    assert any("quality_judge: with" in note for note in found.notes)
+
+
+def test_own_ratings_mend_nothing_where_people_are_shuffled():
+    labels = make_labels(users=30, seed=3)
+    labels["annotator"] = np.random.default_rng(0).permutation(labels["annotator"].to_numpy())
+    labels = labels.drop_duplicates(["item_id", "annotator"])
+    found = agree(labels, judges=["quality_judge"], history=True)
+    assert not (found.history["mended_low"] > 0).any()
+    assert any("are not shown to bring" in note for note in found.notes)
+
+
+def test_a_label_moves_the_scores_of_other_items_and_not_that_of_its_own():
+    rows = [
+        {"user": f"u{u}", "session": f"i{i}", "request": "q", "response": "r", "score": 1 + (u * i) % 5}
+        for u in range(12)
+        for i in range(9)
+    ]
+    before, after = (
+        perslib.corpus.read_rows([rows[0] | {"score": score}, *rows[1:]], "labels").corpus for score in (1, 5)
+    )
+    found = []
+    for corpus in (before, after):
+        own = corpus.turns[[*TURN]].assign(
+            judge="j", backbone=None, raw=np.arange(len(rows)) % 4 + 1.0, gold=corpus.gold.to_numpy(float)
+        )
+        found.append(pd.Series(map_apart(own, own["user"], corpus, 20)))
+    is_other = ~np.isclose(*found)
+    assert not is_other[0] and is_other[before.turns["user"].eq("u0")].sum() == 8
+
+
+def test_history_is_a_table_of_its_own_in_the_terminal_and_beside_the_page(tmp_path):
+    make_labels(users=12, each=12).drop(columns=["blind_judge", "personal_judge"]).to_csv(
+        tmp_path / "mine.csv", index=False
+    )
+    done = CliRunner().invoke(
+        main, ["agree", str(tmp_path / "mine.csv"), "--history", "--out", str(tmp_path / "page.html")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "own ratings known" in done.output and "earlier" in done.output
+    assert len(pd.read_csv(tmp_path / "page_history.csv")) == 7
+    few = CliRunner().invoke(main, ["agree", str(tmp_path / "few.csv"), "--history"])
+    assert few.exit_code

@@ -18,7 +18,7 @@ from perslib.judge.learned.reasons import ReasonModel
 from perslib.llm import run_with_answers
 from perslib.memory.features import NAMES
 
-STAGES = ["panel", "own shape"]
+STAGES = ["panel", "own shape", "no reply"]
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,17 @@ def test_a_block_without_history_has_no_side_of_its_own(judge, block):
     found = run_with_answers(partial(judge.explain, replace(block, evidence=block.evidence.iloc[:0])))
     assert not found.parts.query("side in ['this user', 'level']")["points"].any()
     assert found.turns["evidence"].eq("").all()
+
+
+@pytest.mark.parametrize("stub", ["502 Bad Gateway", "## Three ideas", "系统繁忙，请稍后再试"])
+def test_what_is_no_reply_is_capped_and_the_explanation_says_so(judge, block, stub):
+    given = replace(block, targets=block.targets.assign(response=[stub, *block.targets["response"][1:]]))
+    first, second = (run_with_answers(partial(judge.judge, b))[:2] for b in (given, block))
+    assert first[0].raw <= 1.5 < second[0].raw and first[0].rationale.startswith("This is a")
+    assert sum(first[0].p) == pytest.approx(1)
+    assert second[0].rationale.startswith("This is a") is False
+    assert_adds_up(judge, given)
+    assert "no reply" in set(run_with_answers(partial(judge.explain, given)).parts["side"])
 
 
 def test_each_part_stands_once_and_values_beside_the_usual_ones(judge, block):

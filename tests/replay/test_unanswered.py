@@ -11,7 +11,8 @@ from perslib.corpus import TURN, Corpus, load
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge import UserMean
 from perslib.judge.answering import ANY, MARKED, SWAPS, Answering, read_exchange, swap_replies
-from perslib.judge.broken import read_form
+from perslib.judge.broken import name_stub, read_form
+from perslib.memory.features import measure_reply
 from perslib.replay import (
     ORIGINAL,
     calibrate_on_reference,
@@ -82,6 +83,53 @@ def test_replies_that_break_off_are_found_and_those_of_another_style_are_not(par
     )
     marks = mark_unanswered(part, many.assign(response=[t.response[: len(t.response) // 2] for t in targets]), guard)
     assert marks["broken"].mean() > 0.5 and (marks["unanswered"] >= marks["broken"]).all()
+
+
+@pytest.mark.sample
+def test_letters_that_make_no_words_are_found_and_usual_windows_are_not(part, guard):
+    own = [read_exchange(target) for pair in part.block_ids(part.split()["test"])[:8] for target in part.block(*pair)]
+    own = [exchange for exchange in own if len(exchange.reply) > 80]
+    rng = np.random.default_rng(0)
+    shuffled = [one.with_reply("".join(rng.permutation(list(one.reply[:60])))) for one in own]
+    assert guard.find_broken(shuffled).mean() > 0.9
+    assert (
+        guard.find_broken(
+            [own[0].with_reply("Je ne peux pas le faire sans votre accord."), own[0].with_reply("42")]
+        ).sum()
+        == 0
+    )
+
+
+@pytest.mark.parametrize(
+    "text, kind",
+    [
+        ("Internal server error", "error message"),
+        ("Error 500: internal server error.", "error message"),
+        ('{"error": {"message": "Rate limit exceeded"}}', "error message"),
+        ("Sorry, something went wrong. Please try again later.", "error message"),
+        ("null", "error message"),
+        ("系统繁忙，请稍后再试。", "error message"),
+        ("The error was in line 3: you forgot a colon.", ""),
+        ("404 is the code for a page that was not found.", ""),
+        ("A 502 bad gateway means that one server got no valid answer from another one.", ""),
+        ("## Gift ideas", "lone heading"),
+        ("**Plan**", "lone heading"),
+        ("以下是建议：", "lone heading"),
+        ("**Plan**\nTake the train at nine.", ""),
+        ("Which one: red or blue?", ""),
+        ("42", ""),
+        ("Paris", ""),
+        ("", ""),
+    ],
+)
+def test_error_messages_and_lone_headings_are_no_replies(text, kind):
+    assert name_stub(text) == kind
+
+
+def test_bold_type_that_never_ends_closes_nothing():
+    assert [
+        measure_reply(text)["cut_off"] for text in ("Take the **", "Take the **train**", "Take it. **", "Take it")
+    ] == [1, 0, 0, 1]
 
 
 def test_a_list_that_goes_back_is_read_as_out_of_order():

@@ -17,12 +17,14 @@ import numpy as np
 import pandas as pd
 
 from perslib.corpus import TURN, Block
+from perslib.judge.broken import name_stub
 from perslib.judge.learned.mixed import Array, EncodedTurns, Parts
 from perslib.memory.features import FEATURES, KINDS, NAMES, TurnContext, measure_traits
 from perslib.memory.measured import split_scores
 from perslib.memory.preferences import show_value
 from perslib.memory.retrieval import turn_id
 from perslib.prompts import read_phrases
+from perslib.stats.calibrate.user_scale import SCORES
 
 #: Group → traits, as the mixed model has them: numbers first, then two names and the words of the reply.
 GROUPS: dict[str, list[str]] = {group: list(traits) for group, traits in FEATURES.items()}
@@ -57,8 +59,9 @@ class Explanation:
     `parts` has for each target a row a part, in points of score; together they are the verdict's expected score.
     Columns: user, scenario, session, turn, group, trait, side, points, value, usual_high, usual_low. Side is
     `everybody` (their mean, and what each trait of the reply adds for everybody), `this user` (what it adds or takes
-    away for this user alone), `level` (how much higher or lower this user scores any reply), `session`, and two stages
-    that follow: `panel` (what other judges add) and `own shape` (the shape of the user's own scores). What is no trait of a
+    away for this user alone), `level` (how much higher or lower this user scores any reply), `session`, and stages that
+    follow: `panel` (what other judges add), `own shape` (the shape of the user's own scores), and where there is an error
+    message or a lone heading `no reply` (what such a text is capped by). What is no trait of a
     group is a group by itself: mean, level, session, and the stages. The value of a trait stands beside its mean in replies
     that the user scored high and low; names and words have none.
 
@@ -69,6 +72,16 @@ class Explanation:
 
     parts: pd.DataFrame
     turns: pd.DataFrame
+
+
+#: The chances of 1 to 5 of an error message or a lone heading: at most 1.5. No such reply teaches anything by it.
+STUB_CHANCES = np.array([0.5, 0.5, 0, 0, 0])
+
+
+def cap_stubs(case: Case, p: Array) -> Array:
+    """Return the chances of 1 to 5, those of what is no reply replaced where they are better."""
+    is_stub = np.array([bool(name_stub(turn.reply)) for turn in case.replies], bool)
+    return np.where((is_stub & (p @ SCORES > STUB_CHANCES @ SCORES))[:, None], STUB_CHANCES, p)
 
 
 def explain_case(case: Case, parts: Parts, stages: Mapping[str, Array]) -> Explanation:
@@ -131,7 +144,9 @@ class Wording:
                 ]
                 words += [self._phrases[side].format(parts=self._phrases["join"].join(texts))] if texts else []
             text = self._phrases["both"].join(words)
+            stub = name_stub(case.replies[i].reply)
             sentences = [
+                self._phrases["stubs"][stub] if stub else "",
                 self._describe_user(case, parts, i),
                 self._phrases["sentence"].format(text=text[:1].upper() + text[1:]) if text else "",
                 rests,

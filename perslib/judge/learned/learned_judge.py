@@ -35,7 +35,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from perslib.corpus import TURN, Block, Corpus
 from perslib.errors import FEW_TRAIN_USERS, FewTrainUsers, NotEnough
 from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error, sum_spent
-from perslib.judge.learned.explanation import Case, Explanation, Wording, explain_case
+from perslib.judge.learned.explanation import Case, Explanation, Wording, cap_stubs, explain_case
 from perslib.judge.learned.mixed import EncodedTurns, MixedModel, Parts, Variances, estimate_variances
 from perslib.judge.learned.reasons import ReasonModel, learn_reasons, read_reasons
 from perslib.judge.taught import Kept, sample_teachers
@@ -136,7 +136,7 @@ class LearnedJudge(Judge):
         case = self.read_case(block)
         answers, given = await self.ask_panel(block, ask)
         parts = await self.take_apart(case, ask)
-        p = self._finish(case, self._with_panel(parts.prediction, given))[1]
+        p = cap_stubs(case, self._finish(case, self._with_panel(parts.prediction, given))[1])
         parts = self._in_points_of_score(parts)
         why = zip(self._wording.rationales(case, parts), self._find_reasons(case))
         return [
@@ -152,10 +152,12 @@ class LearnedJudge(Judge):
         case = self.read_case(block)
         parts = await self.take_apart(case, ask)
         _, given = await self.ask_panel(block, ask)
-        shaped, final = (p @ SCORES for p in self._finish(case, self._with_panel(parts.prediction, given)))
+        shapes = self._finish(case, self._with_panel(parts.prediction, given))
+        shaped, final, capped = (p @ SCORES for p in (*shapes, cap_stubs(case, shapes[1])))
         parts = self._in_points_of_score(parts)
         stages = {"panel": shaped - parts.prediction} if self.panel else {}
-        return explain_case(case, parts, {**stages, "own shape": final - shaped})
+        no_reply = {"no reply": capped - final} if (capped < final).any() else {}
+        return explain_case(case, parts, {**stages, "own shape": final - shaped, **no_reply})
 
     async def list_parts(self, block: Block, ask: Ask) -> Parts:
         """Return what the verdicts on a block are made of before the panel and the user's own shape, in points of

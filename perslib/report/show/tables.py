@@ -116,10 +116,11 @@ def format_as(form: str, value: str = "") -> Form:
 
 def p_value(value: str = "") -> Form:
     """Return a p-value, `0.012` or `< 0.001`."""
-    return _by_row(lambda p: FormattedCell(_write_p(p), p), value)
+    return _by_row(lambda p: FormattedCell(write_p(p), p), value)
 
 
-def _write_p(p: float) -> str:
+def write_p(p: float) -> str:
+    """Return a p-value for a cell: `0.012`, `< 0.001`, or `–` where there is none."""
     return "< 0.001" if p < 0.001 else format_number(p)
 
 
@@ -229,7 +230,7 @@ def show_range(values: pd.Series, digits: int = 2) -> str:
 
 def show_p(p: float) -> str:
     """Return a p-value for a sentence: `p = 0.012` or `p < 0.001`."""
-    return f"p {_write_p(p)}" if p < 0.001 else f"p = {_write_p(p)}"
+    return f"p {write_p(p)}" if p < 0.001 else f"p = {write_p(p)}"
 
 
 def format_number(value: float, digits: int = 3) -> str:

@@ -75,21 +75,30 @@ def fit_person_prior(rated: pd.DataFrame, score: str = "raw") -> PersonPrior:
 
 
 def calibrate_by_person(
-    verdicts: pd.DataFrame, corpus: Corpus, prior: PersonPrior, score: str = "real", *, most: int | None = None
+    verdicts: pd.DataFrame,
+    corpus: Corpus,
+    prior: PersonPrior,
+    score: str = "real",
+    *,
+    most: int | None = None,
+    of_other: str = "scenario",
+    evidence: str | None = None,
 ) -> pd.Series:
     """Return each score as this person is expected to give it, from at most `most` of the person's ratings in other scenarios.
 
-    Where only earlier conversations are evidence, later scenarios are none.
+    Where only earlier conversations are evidence, later scenarios are none. With `of_other="session"` the ratings are those of other
+    conversations, of any scenario.
     """
     frame = with_gold(verdicts, corpus, [score]).set_axis(verdicts.index)
-    order = {key: i for i, key in enumerate(dict.fromkeys(corpus.sessions["scenario"]))}
+    order = {key: i for i, key in enumerate(dict.fromkeys(corpus.sessions[of_other]))}
+    is_earlier = (evidence or corpus.evidence) == "earlier"
     out = pd.Series(np.nan, frame.index)
     for _, own in frame.groupby([*(name for name in JUDGED_BY if name in frame), "user"], dropna=False, sort=False):
-        place = own["scenario"].map(order).to_numpy()
+        place = own[of_other].map(order).to_numpy()
         known = own[["gold", score]].notna().all(axis=1).to_numpy()
         values, gold = floats(own[score]), floats(own["gold"])
         for at in np.unique(place):
-            past = np.flatnonzero(known & (place < at if corpus.evidence == "earlier" else place != at))[:most]
+            past = np.flatnonzero(known & (place < at if is_earlier else place != at))[:most]
             line, _ = prior.draw_line(values[past], gold[past])
             here = place == at
             out.loc[own.index[here]] = prior.expect(line, values[here])
