@@ -45,12 +45,11 @@ def trace_history(verdicts: pd.DataFrame, corpus: Corpus, clusters: Mapping[str,
                 users=groups.nunique(),
                 judge=judge,
             )
-        users, before = Resamples(groups), np.empty(0)
-        for ratings in (*TRIED, EARLIER):
-            mapped = map_apart(own, groups, corpus, ratings)
+        users, scores = Resamples(groups), map_apart(own, groups, corpus)
+        before = np.abs(scores["0"] - own["gold"].to_numpy(float))
+        for ratings, mapped in scores.items():
             missed = np.abs(mapped - own["gold"].to_numpy(float))
-            before = before if len(before) else missed
-            row = {"judge": judge, "ratings": str(ratings), "users": own["user"].nunique(), "items": len(own)}
+            row = {"judge": judge, "ratings": ratings, "users": own["user"].nunique(), "items": len(own)}
             row |= {
                 "missed_by": missed.mean(),
                 "pearson": np.corrcoef(mapped, own["gold"])[0, 1] if mapped.std() else np.nan,
@@ -62,15 +61,18 @@ def trace_history(verdicts: pd.DataFrame, corpus: Corpus, clusters: Mapping[str,
     return table
 
 
-def map_apart(own: pd.DataFrame, groups: pd.Series, corpus: Corpus, ratings: int | str) -> np.ndarray:
-    """Return each score by the user's line, whose prior none of the user's own ratings taught."""
+def map_apart(own: pd.DataFrame, groups: pd.Series, corpus: Corpus) -> dict[str, np.ndarray]:
+    """Return by number of ratings each score by the user's line, whose prior none of the user's own ratings taught."""
     places = pd.factorize(groups, sort=True)[0]
-    mapped = np.full(len(own), np.nan)
-    how = {"evidence": EARLIER} if ratings == EARLIER else {"most": int(ratings)}
+    mapped = {str(ratings): np.full(len(own), np.nan) for ratings in (*TRIED, EARLIER)}
     for part in range(FOLDS):
         is_here = places % FOLDS == part
         prior = fit_person_prior(own[~is_here])
-        mapped[is_here] = calibrate_by_person(own[is_here], corpus, prior, "raw", of_other="session", **how)
+        for ratings, scores in mapped.items():
+            most, evidence = (None, EARLIER) if ratings == EARLIER else (int(ratings), None)
+            scores[is_here] = calibrate_by_person(
+                own[is_here], corpus, prior, "raw", most=most, of_other="session", evidence=evidence
+            )
     return mapped
 
 

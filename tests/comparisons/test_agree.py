@@ -339,7 +339,7 @@ def test_a_label_moves_the_scores_of_other_items_and_not_that_of_its_own():
         own = corpus.turns[[*TURN]].assign(
             judge="j", backbone=None, raw=np.arange(len(rows)) % 4 + 1.0, gold=corpus.gold.to_numpy(float)
         )
-        found.append(pd.Series(map_apart(own, own["user"], corpus, 20)))
+        found.append(pd.Series(map_apart(own, own["user"], corpus)["20"]))
     is_other = ~np.isclose(*found)
     assert not is_other[0] and is_other[before.turns["user"].eq("u0")].sum() == 8
 

@@ -16,6 +16,7 @@ train users' scores worse, there are more, up to so many that nothing is correct
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -42,9 +43,13 @@ class PersonPrior:
     def draw_line(self, score: Floats, gold: Floats) -> tuple[Floats, Floats]:
         """Return the posterior mean and covariance of (α, β) of a person with these ratings; there may be none."""
         x = np.column_stack([np.ones(len(score)), score - self.centre])
-        inverse = np.linalg.pinv(self.covariance)
-        covariance = np.linalg.inv(x.T @ x / self.noise + inverse)
-        return covariance @ (x.T @ gold / self.noise + inverse @ self.mean), covariance
+        covariance: Floats = np.linalg.inv(x.T @ x / self.noise + self.precision).astype(float)
+        return covariance @ (x.T @ gold / self.noise + self.precision @ self.mean), covariance
+
+    @cached_property
+    def precision(self) -> Floats:
+        """The inverse of the covariance."""
+        return np.asarray(np.linalg.pinv(self.covariance), float)
 
     def expect(self, line: Floats, score: Floats) -> Floats:
         """Return what a person with this line is expected to give, on 1–5."""
@@ -59,16 +64,18 @@ def fit_person_prior(rated: pd.DataFrame, score: str = "raw") -> PersonPrior:
     centre = float(values.mean())
     slope = np.cov(values, gold)[0, 1] / max(values.var(), 1e-6)
     prior = PersonPrior(np.array([gold.mean(), slope]), np.diag([0.25, 0.05]), max(float(gold.var()), 0.05), centre)
+    rows = [np.column_stack([np.ones(len(own)), own - centre]) for own, _ in groups]
+    squares = np.array([x.T @ x for x in rows])
+    products = np.array([x.T @ given for x, (_, given) in zip(rows, groups)])
     for _ in range(ROUNDS):
-        lines = [prior.draw_line(*group) for group in groups]
-        means, spread = np.array([line for line, _ in lines]), sum(covariance for _, covariance in lines)
-        mean, left = means.mean(axis=0), 0.0
-        for (own, given), (line, covariance) in zip(groups, lines):
-            x = np.column_stack([np.ones(len(own)), own - centre])
-            left += ((given - x @ line) ** 2).sum() + np.trace(x @ covariance @ x.T)
-        covariance = (spread + (means - mean).T @ (means - mean)) / len(groups) + 1e-6 * np.eye(2)
+        spread = np.linalg.inv(squares / prior.noise + prior.precision)
+        lines = np.einsum("uij,uj->ui", spread, products / prior.noise + prior.precision @ prior.mean)
+        mean = lines.mean(axis=0)
+        covariance = (spread.sum(axis=0) + (lines - mean).T @ (lines - mean)) / len(groups) + 1e-6 * np.eye(2)
+        second = spread + lines[:, :, None] * lines[:, None, :]
+        left = gold @ gold - 2 * (lines * products).sum() + (second * squares).sum()
         moved = np.abs(covariance - prior.covariance).max() + np.abs(mean - prior.mean).max()
-        prior = PersonPrior(mean, covariance, max(left / len(gold), 1e-3), centre)
+        prior = PersonPrior(mean, covariance, max(float(left) / len(gold), 1e-3), centre)
         if moved < 1e-5:
             break
     return prior
