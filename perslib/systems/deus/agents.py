@@ -26,7 +26,7 @@ import numpy as np
 from perslib.errors import DataError, Problem
 from perslib.model_files import load_model, save_model
 from perslib.systems.deus.estimator import PatienceModel
-from perslib.systems.deus.networks import features
+from perslib.systems.deus.features import features
 from perslib.systems.deus.policies import KINDS, Policy, is_asked_often, moment, run_task_dialogue
 from perslib.systems.deus.world.actions import action_list
 from perslib.systems.deus.world.goals import Goal, sample_goal
@@ -111,9 +111,9 @@ def estimate_belief(model: PatienceModel, dialogues: Dialogues) -> Belief:
     seen = features(dialogues, actions=model.actions)
     turns, actions = seen.by_turn["turns"], getattr(dialogues.action_list, model.actions)
     states = turns[:: max(1, len(turns) // STATES), : len(dialogues.state_names)]
-    costs = [-model.values("f", np.hstack([states, np.tile(own, (len(states), 1))])).mean() for own in actions]
+    costs = [-model.f_(np.hstack([states, np.tile(own, (len(states), 1))])).mean() for own in actions]
     goals = np.hstack([seen.goals, np.ones((len(dialogues), 1), np.float32)])
-    worth = np.linalg.lstsq(goals, model.values("h", seen.goals), rcond=None)[0]
+    worth = np.linalg.lstsq(goals, model.h_(seen.goals), rcond=None)[0]
     scale = abs(model.v_b)
     return Belief(np.maximum(np.array(costs) / scale, LEAST_COST), worth / scale)
 

@@ -1,9 +1,9 @@
 """Turn costs and patience, learned from how dialogues end: `PatienceModel().fit(dialogues)` (DEUS, section 3).
 
-    fitted = PatienceModel(v_b=-1.0).fit(train, validation=some)
+    fitted = PatienceModel(v_b=-1.0).fit(train)
     fitted.turn_satisfaction(test)      # one row a turn: satisfaction f, budget left
     fitted.remaining_budget(test)       # one row a dialogue: patience h, cost, budget at the end
-    fitted.save("runs/user2"); Patience.load("runs/user2")
+    fitted.save("runs/user2"); PatienceModel.load("runs/user2")
 
 Only v_b fixes the scale: (c·f, c·h) satisfies whatever (f, h) does for any c ≥ 1, so estimates are compared up to a
 positive factor.
@@ -11,10 +11,8 @@ positive factor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -23,40 +21,26 @@ from sklearn.base import BaseEstimator
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.model_files import load_model, save_model
 from perslib.stats import Resamples, ratio, resample_users
+from perslib.systems.deus.features import ActionFeatures, Features, Variant, expected_cost, features
 from perslib.systems.deus.likelihood import Likelihood, Likely
 from perslib.systems.deus.linear import LinearFunction, fit_linear
-from perslib.systems.deus.networks import (
-    ActionFeatures,
-    Features,
-    Variant,
-    apply_networks,
-    expected_cost,
-    features,
-    losses,
-    perceptron,
-    seed_torch,
-    torch_here,
-)
 from perslib.systems.deus.world.records import CENSORED, FAILURE, SUCCESS, Dialogues
 
-Estimator = Literal["linear", "likelihood", "network"]
+Estimator = Literal["linear", "likelihood"]
 Timeout = Literal["drop", "failed", "censored"]
 CHOICES = {
-    "estimator": ("linear", "likelihood", "network"),
+    "estimator": ("linear", "likelihood"),
     "loss": ("full", "light"),
     "timeout": ("drop", "failed", "censored"),
     "actions": ("multihot", "onehot", "none"),
 }
-#: Longest gradient of a step.
-CLIP = 5.0
 
 
 class PatienceModel(BaseEstimator):
     """f(s, a) ≤ v_b, the satisfaction with a turn, and h(goal), the patience at the start.
 
     estimator     "linear": weighted sums, solved exactly (`perslib.systems.deus.linear`); "likelihood": weighted sums for users
-                  whose patience varies and who leave by chance (`perslib.systems.deus.likelihood`), for people above all;
-                  "network": two perceptrons as in the paper, which need torch
+                  whose patience varies and who leave by chance (`perslib.systems.deus.likelihood`), for people above all
     v_b           what every turn costs at least, a negative number; it sets the scale
     loss          "full", or "light" without loss2
     gamma         0 < γ ≤ 1: users look forward and expect to pay h' for the rest (eq. 16); None: they do not
@@ -66,10 +50,9 @@ class PatienceModel(BaseEstimator):
     margin        of the linear form: how far beyond zero a budget must end, in units of |v_b|; the paper's loss has 0. By
                   default ½, for users who count in whole units of the least cost; ¼ for users who look forward
     penalty       of the linear form: what the sum of all weights adds to the mean loss of a dialogue
-    hidden, epochs, batch, rate   of the networks
 
-    After `fit`: `f_` and `h_` (`LinearFunction`, or torch modules), `history_` (a row an epoch), `epoch_` (the one kept), `card_`;
-    of the likelihood also `noise_`, the standard deviation of patience, and `leaving_`, the chance to leave after a turn.
+    After `fit`: `f_` and `h_` (`LinearFunction`), `loss_` (what is left of the loss, or minus the log-likelihood), `card_`; of the
+    likelihood also `noise_`, the standard deviation of patience, and `leaving_`, the chance to leave after a turn.
     """
 
     def __init__(
@@ -84,23 +67,14 @@ class PatienceModel(BaseEstimator):
         profile: bool = False,
         margin: float | None = None,
         penalty: float = 1e-4,
-        hidden: Sequence[int] = (64, 64),
-        epochs: int = 40,
-        batch: int = 64,
-        rate: float = 1e-3,
         seed: int = 42,
     ):
         self.v_b, self.loss, self.gamma, self.timeout = v_b, loss, gamma, timeout
         self.estimator, self.margin, self.penalty = estimator, margin, penalty
-        self.actions, self.profile, self.hidden = actions, profile, hidden
-        self.epochs, self.batch, self.rate, self.seed = epochs, batch, rate, seed
+        self.actions, self.profile, self.seed = actions, profile, seed
 
-    def fit(self, dialogues: Dialogues, validation: Dialogues | None = None) -> Self:
-        """Learn f and h from goals, states, actions and status.
-
-        With `validation` that epoch of a network is kept whose status accuracy there, balanced over success and failure, is best
-        (of equal ones the last: slopes still grow); without, the last.
-        """
+    def fit(self, dialogues: Dialogues) -> Self:
+        """Learn f and h from goals, states, actions and status."""
         self._check()
         known, status = self._select_ended(dialogues)
         _check_both_ends(status, len(dialogues) - len(known))
@@ -108,19 +82,14 @@ class PatienceModel(BaseEstimator):
         self.action_digest_ = dialogues.action_list.digest
         if self.estimator == "linear":
             self.f_, self.h_, losses = fit_linear(self, seen, status)
-            self.history_, self.epoch_ = pd.DataFrame({"loss": losses}).rename_axis("epoch").reset_index(), len(losses)
-        elif self.estimator == "likelihood":
-            self._take(self._likelihood(known, seen, status).choose(self.seed))
+            self.loss_ = losses[-1]
         else:
-            with seed_torch(self.seed) as torch:
-                self._make_networks({"f": seen.by_turn["turns"].shape[1], "h": seen.goals.shape[1]})
-                self._train(torch, seen, status, validation)
+            self._take(self._likelihood(known, seen, status).choose(self.seed))
         ends = {"succeeded": int((status == SUCCESS).sum()), "failed": int((status == FAILURE).sum())}
         self.card_ = {
             "parameters": self.get_params(),
             "fitted_on": {"dialogues": len(known), "turns": int(known.turns.sum()), **ends},
             "action_list": self.action_digest_,
-            "epoch": self.epoch_,
         }
         if self.estimator == "likelihood":
             numbers = ("noise", "leaving", "pooling", "chance")
@@ -161,44 +130,7 @@ class PatienceModel(BaseEstimator):
     def _take(self, likely: Likely) -> None:
         self.likely_, self.noise_, self.leaving_ = likely, likely.noise, likely.leaving
         self.f_, self.h_ = LinearFunction(-likely.costs), LinearFunction(likely.patience)
-        self.history_, self.epoch_ = pd.DataFrame({"epoch": [0], "loss": [-likely.chance]}), 1
-
-    def _make_networks(self, inputs: Mapping[str, int]) -> None:
-        self.f_ = perceptron(inputs["f"], self.hidden)
-        self.h_ = perceptron(inputs["h"], self.hidden, [torch_here().nn.Softplus()])
-
-    def _train(self, torch: ModuleType, seen: Features, status: np.ndarray, validation: Dialogues | None) -> None:
-        networks = torch.nn.ModuleList([self.f_, self.h_])
-        adam = torch.optim.Adam(networks.parameters(), lr=self.rate, fused=True)
-        order, y = np.random.default_rng(self.seed), status.astype(np.float32)
-        rows: list[dict[str, float]] = []
-        best: tuple[float, int, dict[str, Any]] = (-1.0, self.epochs, {})
-        for epoch in range(1, self.epochs + 1):
-            sums = np.zeros(3)
-            for some in np.array_split(order.permutation(len(y)), -(-len(y) // self.batch)):
-                batch = seen.batch(torch, some)
-                losses_of = losses(
-                    apply_networks(self.f_, self.h_, batch, self.gamma),
-                    torch.from_numpy(y[some]),
-                    batch["mask"],
-                    self.v_b,
-                    self.loss,
-                )
-                adam.zero_grad()
-                sum(losses_of).mean().backward()
-                torch.nn.utils.clip_grad_norm_(networks.parameters(), CLIP)
-                adam.step()
-                sums += [float(part.detach().sum()) for part in losses_of]
-            means = sums / len(y)
-            rows.append({"epoch": epoch, "loss": means.sum(), **dict(zip(("loss1", "loss2", "loss3"), means))})
-            if validation is not None:
-                balanced = status_accuracy(self.predict_status(validation), validation.status)["balanced"]
-                rows[-1]["balanced"] = balanced
-                if balanced >= best[0]:
-                    best = (balanced, epoch, {k: v.clone() for k, v in networks.state_dict().items()})
-        if best[2]:
-            networks.load_state_dict(best[2])
-        self.history_, self.epoch_ = pd.DataFrame(rows), best[1]
+        self.loss_ = -likely.chance
 
     def turn_satisfaction(self, dialogues: Dialogues) -> pd.DataFrame:
         """Return one row a turn: dialogue, user, turn, action, satisfaction (f), budget (left after it), and patience
@@ -207,11 +139,11 @@ class PatienceModel(BaseEstimator):
         For users who look forward, ahead is what they expect the rest to cost, and budget is what is left beyond it.
         """
         seen = self._features(self._check_fitted(dialogues))
-        f, h = self.values("f", seen.by_turn["turns"]), self.values("h", seen.goals)
+        f, h = self.f_(seen.by_turn["turns"]), self.h_(seen.goals)
         of = np.repeat(np.arange(len(dialogues)), dialogues.turns)
         spent, ahead = -pd.Series(f).groupby(of).cumsum().to_numpy(), np.zeros(len(of))
         if self.gamma is not None:
-            done, rest = (self.values("h", seen.by_turn[name]) for name in ("done", "rest"))
+            done, rest = (self.h_(seen.by_turn[name]) for name in ("done", "rest"))
             begun, left = seen.by_turn["begun"], seen.by_turn["left"]
             ahead = expected_cost(spent, done, rest, self.gamma, done=begun, rest=left)
         return pd.DataFrame(
@@ -226,14 +158,6 @@ class PatienceModel(BaseEstimator):
                 "ahead": ahead,
             }
         )
-
-    def values(self, part: Literal["f", "h"], features: np.ndarray) -> np.ndarray:
-        """Return f or h of rows of features."""
-        own = getattr(self, f"{part}_")
-        if self.estimator != "network":
-            return np.asarray(own(features), dtype=float)
-        with seed_torch(self.seed) as torch, torch.no_grad():
-            return np.asarray(own(torch.from_numpy(features))[:, 0].numpy(), dtype=float)
 
     def remaining_budget(self, dialogues: Dialogues) -> pd.DataFrame:
         """Return one row a dialogue: dialogue, user, turns, patience (h), cost (−F_m), ahead (h'), budget at the end,
@@ -255,29 +179,20 @@ class PatienceModel(BaseEstimator):
 
     def save(self, folder: str | Path) -> Path:
         """Return weights, and a card of what they were learned from, in this folder (`perslib.model_files`)."""
-        parts: dict[str, Any] = {"f": self.f_, "h": self.h_}
-        if self.estimator != "network":
-            return save_model(folder, self.card_, {part: own.weights for part, own in parts.items()})
-        weights = {f"{p}.{name}": v.numpy() for p, own in parts.items() for name, v in own.state_dict().items()}
-        return save_model(folder, self.card_, weights)
+        return save_model(folder, self.card_, {"f": self.f_.weights, "h": self.h_.weights})
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Return what `save` wrote; its history of epochs is not kept."""
+        """Return what `save` wrote."""
         with load_model(folder, "fitted patience") as (card, weights):
-            parameters: dict[str, Any] = card["parameters"]
-            model = cls(**{**parameters, "hidden": tuple(parameters["hidden"])})
-            model.action_digest_, model.epoch_, model.card_ = card["action_list"], card["epoch"], card
-            if model.estimator != "network":
-                model.f_, model.h_ = (LinearFunction(weights[part]) for part in ("f", "h"))
-                if model.estimator == "likelihood":
-                    model._take(Likely(-weights["f"], weights["h"], **card["likely"]))
-                return model
-            model._make_networks({part: weights[f"{part}.0.weight"].shape[1] for part in ("f", "h")})
-            torch = torch_here()
-            for part in ("f", "h"):
-                own = {k[2:]: torch.from_numpy(v) for k, v in weights.items() if k.startswith(f"{part}.")}
-                getattr(model, f"{part}_").load_state_dict(own)
+            if card["parameters"].get("estimator") == "network":
+                raise DataError(f"{folder} holds networks, which are not read any more.", "Fit its dialogues anew.")
+            known = cls().get_params()
+            model = cls(**{name: value for name, value in card["parameters"].items() if name in known})
+            model.action_digest_, model.card_ = card["action_list"], card
+            model.f_, model.h_ = (LinearFunction(weights[part]) for part in ("f", "h"))
+            if model.estimator == "likelihood":
+                model._take(Likely(-weights["f"], weights["h"], **card["likely"]))
         return model
 
     def _features(self, dialogues: Dialogues) -> Features:

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import erfcx, expit, log_ndtr, logit
 
-from perslib.systems.deus.networks import Features
+from perslib.systems.deus.features import Features
 
 #: How strongly weights are drawn toward each other, tried in this order; states, toward zero, so many times as strongly.
 POOLING, OF_STATES = (1000.0, 100.0, 10.0, 1.0, 0.1), 10.0

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from perslib.systems.deus.networks import MOST_RATIO, TINY, Features
+from perslib.systems.deus.features import MOST_RATIO, TINY, Features
 
 #: Steps along the tangent, by how much the loss must fall to go on, and the box in units of |v_b|, first and smallest.
 STEPS, ENOUGH, BOX, SMALLEST = 30, 1e-3, 3.0, 0.1

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Literal
 
 import pandas as pd
 from tqdm.auto import tqdm
@@ -35,26 +34,22 @@ from perslib.systems.deus.world.users import Belief, User, user1, user2, user3
 
 @dataclass(frozen=True)
 class Size:
-    """How much is simulated, and how long networks are fitted."""
+    """How much is simulated."""
 
     train: int
     test: int
-    epochs: int
-    batch: int
     learned: int  # dialogues that an agent learns from
     judged: int  # dialogues for each success rate of an agent
     references: int  # the same of a hand policy with User 2, for whom the best plan is computed
     sampled: int  # goals a domain that plans are compared on
     people: int
-    text: int
     seeds: int = 1
-    estimator: Literal["linear", "network"] = "linear"
 
 
 SIZES = {
-    "smoke": Size(800, 400, 25, 64, 1500, 2000, 10_000, 4000, people=1000, text=500),
-    "paper": Size(5000, 1000, 40, 64, 40_000, 20_000, 20_000, 20_000, people=4000, text=1500, seeds=3),
-    "long": Size(8000, 2000, 150, 32, 200_000, 20_000, 20_000, 50_000, people=8000, text=3000, seeds=5),
+    "smoke": Size(800, 400, 1500, 2000, 10_000, 4000, people=1000),
+    "paper": Size(5000, 1000, 40_000, 20_000, 20_000, 20_000, people=4000, seeds=3),
+    "long": Size(8000, 2000, 200_000, 20_000, 20_000, 50_000, people=8000, seeds=5),
 }
 EXPLORED = 0.4
 #: What each agent is trained for: the user, and the estimate ("" is the truth).
@@ -114,10 +109,9 @@ class Pipeline:
         seeds: tuple[int, ...] = (),
         *,
         gamma: float = 0.3,
-        estimator: Literal["linear", "network"] = "linear",
         progress: bool = True,
     ):
-        self.sizes, self.progress = replace(size_of(preset), estimator=estimator), progress
+        self.sizes, self.progress = size_of(preset), progress
         self.seeds = seeds or tuple(range(42, 42 + self.sizes.seeds))
         if not folder:
             folder = mkdtemp(prefix="perslib-")
@@ -160,10 +154,7 @@ class Pipeline:
         user, ahead = ESTIMATED[name]
         place = self._at(seed, name)
         if not (place / "card.json").exists():
-            model = PatienceModel(
-                gamma=self.gamma if ahead else None, estimator=self.sizes.estimator, epochs=self.sizes.epochs,
-                batch=self.sizes.batch, seed=seed,
-            )  # fmt: skip
+            model = PatienceModel(gamma=self.gamma if ahead else None, seed=seed)
             model.fit(self.simulate_user(seed, user).train).save(place)
         return PatienceModel.load(place)
 

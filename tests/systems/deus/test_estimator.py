@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,17 +13,7 @@ from patience_made import action_list, made
 from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.systems.deus import Dialogues
 from perslib.systems.deus.estimator import PatienceModel
-from perslib.systems.deus.networks import features
-
-
-def quick(**more):
-    """A network that has hardly learned."""
-    return PatienceModel(**{"estimator": "network", "epochs": 2, "hidden": (16,), **more})
-
-
-@pytest.fixture(params=["linear", pytest.param("network", marks=pytest.mark.extra("torch"))])
-def estimator(request):
-    return request.param
+from perslib.systems.deus.features import features
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +22,8 @@ def some():
 
 
 @pytest.fixture
-def fitted(estimator, some):
-    return quick(estimator=estimator).fit(some)
+def fitted(some):
+    return PatienceModel().fit(some)
 
 
 def changed(dialogues: Dialogues, change) -> Dialogues:
@@ -48,8 +37,8 @@ def test_is_an_estimator_of_the_usual_kind():
     assert repr(model).startswith("PatienceModel(")
 
 
-def test_recovers_costs_and_patience(estimator):
-    model, test = PatienceModel(estimator=estimator, epochs=12).fit(made(900)), made(200, seed=9)
+def test_recovers_costs_and_patience():
+    model, test = PatienceModel().fit(made(900)), made(200, seed=9)
     turns, ends = model.turn_satisfaction(test), model.remaining_budget(test)
     costs = np.concatenate([d.true_costs for d in test])
     assert np.corrcoef(turns["satisfaction"], -costs)[0, 1] > 0.95
@@ -71,46 +60,28 @@ def test_frames_add_up(fitted, some):
     assert fitted.predict_status(some).tolist() == [1 if b >= 0 else -1 for b in ends["budget"]]
 
 
-@pytest.mark.extra("torch")
-def test_same_seed_same_fit_and_global_randomness_is_left_alone(some):
-    import torch
-
-    fitted = quick().fit(some)
-    torch.manual_seed(5)
-    expected = torch.rand(1)
-    torch.manual_seed(5)
-    again, other = quick().fit(some), quick(seed=1).fit(some)
-    assert torch.rand(1) == expected
-    pd.testing.assert_frame_equal(again.turn_satisfaction(some), fitted.turn_satisfaction(some))
-    assert not np.allclose(other.turn_satisfaction(some)["budget"], fitted.turn_satisfaction(some)["budget"])
-
-
 @pytest.mark.parametrize("gamma", [None, 0.3])
-def test_truth_changes_nothing(some, gamma, estimator):
+def test_truth_changes_nothing(some, gamma):
     rng = np.random.default_rng(0)
 
     def shuffled(d):
         return replace(d, true_costs=rng.permutation(d.true_costs) * 3, true_patience=rng.random())
 
     other = changed(some, shuffled)
-    with_truth, without = (
-        quick(gamma=gamma, estimator=estimator).fit(data).turn_satisfaction(some) for data in (some, other)
-    )
+    with_truth, without = (PatienceModel(gamma=gamma).fit(data).turn_satisfaction(some) for data in (some, other))
     pd.testing.assert_frame_equal(with_truth, without)
 
 
-def test_timeouts_are_dropped_failed_or_censored(some, estimator):
+def test_timeouts_are_dropped_failed_or_censored(some):
     short = made(200, limit=3)
     ended = int((short.status == 0).sum())
     assert ended > 20
-    dropped, failed, censored = (
-        quick(timeout=t, estimator=estimator).fit(short) for t in ("drop", "failed", "censored")
-    )
+    dropped, failed, censored = (PatienceModel(timeout=t).fit(short) for t in ("drop", "failed", "censored"))
     assert dropped.card_["fitted_on"]["dialogues"] == 200 - ended
     assert failed.card_["fitted_on"]["failed"] == (short.status == -1).sum() + ended
     assert censored.card_["fitted_on"]["dialogues"] == 200
     pd.testing.assert_frame_equal(
-        dropped.turn_satisfaction(some), quick(estimator=estimator).fit(short.by_status(1, -1)).turn_satisfaction(some)
+        dropped.turn_satisfaction(some), PatienceModel().fit(short.by_status(1, -1)).turn_satisfaction(some)
     )
     left = [m.remaining_budget(short)["budget"][short.status == 0].mean() for m in (failed, censored)]
     assert left[0] < left[1]
@@ -141,20 +112,12 @@ def test_parts_of_goals_add_up(some):
     assert seen["left"].tolist() == seen["rest"].any(axis=1).tolist()
 
 
-def test_looking_forward_leaves_less(some, estimator):
-    turns = quick(gamma=0.3, estimator=estimator).fit(some).turn_satisfaction(some)
+def test_looking_forward_leaves_less(some):
+    turns = PatienceModel(gamma=0.3).fit(some).turn_satisfaction(some)
     finished = np.concatenate([~d.rest.any(axis=1) for d in some])
     assert (turns["ahead"][finished] == 0).all()
     assert turns["ahead"][~finished].max() > 0
     assert (turns["ahead"] >= 0).all()
-
-
-@pytest.mark.extra("torch")
-def test_validation_keeps_the_best_epoch(some):
-    model = quick(epochs=5).fit(some, validation=made(60, seed=3))
-    history = model.history_
-    assert len(history) == 5
-    assert history["balanced"][model.epoch_ - 1] == history["balanced"].max()
 
 
 def test_saved_and_loaded_with_a_card(fitted, some, tmp_path):
@@ -168,6 +131,20 @@ def test_saved_and_loaded_with_a_card(fitted, some, tmp_path):
     pd.testing.assert_frame_equal(loaded.turn_satisfaction(some), fitted.turn_satisfaction(some))
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again" / "card.json").read_text() == (folder / "card.json").read_text()
+
+
+def test_saves_of_before_are_read_and_networks_are_refused(fitted, some, tmp_path):
+    folder = fitted.save(tmp_path / "user")
+    card = json.loads((folder / "card.json").read_text())
+    for estimator in ("linear", "network"):
+        old = card["parameters"] | {"estimator": estimator, "hidden": [64, 64], "epochs": 40, "batch": 64, "rate": 1e-3}
+        (folder / "card.json").write_text(json.dumps({**card, "parameters": old, "epoch": 40}))
+        if estimator == "linear":
+            pd.testing.assert_frame_equal(
+                PatienceModel.load(folder).turn_satisfaction(some), fitted.turn_satisfaction(some)
+            )
+    with pytest.raises(DataError, match="Fit its dialogues anew"):
+        PatienceModel.load(folder)
 
 
 def test_what_cannot_be_read_says_so(fitted, tmp_path):
@@ -188,7 +165,7 @@ def test_another_action_list_is_refused(fitted, some):
 @pytest.mark.parametrize("status, word", [(1, "failed"), (-1, "succeeded")])
 def test_one_way_to_end_is_refused(some, status, word):
     with pytest.raises(DataError, match=rf"None of the {(some.status == status).sum()} dialogues {word}.*"):
-        quick().fit(some.by_status(status))
+        PatienceModel().fit(some.by_status(status))
 
 
 @pytest.mark.parametrize(
@@ -202,24 +179,17 @@ def test_one_way_to_end_is_refused(some, status, word):
 )
 def test_settings_that_make_no_sense_are_refused(some, options, error, message):
     with pytest.raises(error, match=message):
-        quick(**options).fit(some)
+        PatienceModel(**options).fit(some)
 
 
 def test_missing_parts_are_named(some):
     bare = changed(some, lambda d: replace(d, rest=None, profile=None))
     with pytest.raises(DataError, match="unfinished after each turn"):
-        quick(gamma=0.3).fit(bare)
+        PatienceModel(gamma=0.3).fit(bare)
     with pytest.raises(DataError, match="no profile"):
-        quick(profile=True).fit(bare)
+        PatienceModel(profile=True).fit(bare)
     with pytest.raises(PerslibError, match="fit"):
-        quick().turn_satisfaction(some)
-
-
-def test_without_torch_the_error_names_the_extra(some, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(PerslibError, match=r"pip install .*\[patience\]"):
-        quick().fit(some)
-    assert set(PatienceModel().fit(some).predict_status(some)) == {-1, 1}
+        PatienceModel().turn_satisfaction(some)
 
 
 def test_a_margin_finds_the_shape_exactly_and_none_the_least_costs_that_fit():

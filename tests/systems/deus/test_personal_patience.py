@@ -68,7 +68,7 @@ def test_the_profile_recovers_who_is_patient():
     train, test = split_by_user(dialogues)
     r, h_r = {}, {}
     for profile in (False, True):
-        model = PatienceModel(profile=profile, epochs=25).fit(train)
+        model = PatienceModel(profile=profile).fit(train)
         found = relative_patience(model, test)
         r[profile] = correlation(found["estimated"], found["true"], found["user"])
         h_r[profile] = score_recovery(model, test).set_index("measure").at["h_r", "value"]

@@ -135,19 +135,7 @@ def collected():
 
 
 def fit(data, **more):
-    return values(PatienceModel(**{"epochs": 30, **more}).fit(data[0]), data[1])
-
-
-@pytest.mark.extra("torch")
-def test_quick_fit_recovers_user_2_on_the_scale_of_v_b_and_the_light_loss_does_not(collected):
-    data, net = collected["user2"], {"estimator": "network"}
-    full, light, twice = fit(data, **net), fit(data, loss="light", **net), fit(data, v_b=-2.0, **net)
-    assert full["step_r"] >= 0.88 and full["level_r"] >= 0.97 and 0.5 <= full["slope"] <= 0.95
-    assert full["h_r"] >= 0.98
-    assert light["step_r"] < full["step_r"] - 0.1
-    assert light["stop_accuracy"] < 0.5 < full["stop_accuracy"]
-    assert light["within_std"] > 1.5 * full["within_std"]
-    assert full["slope_per_v_b"] == pytest.approx(twice["slope_per_v_b"], rel=0.25)
+    return values(PatienceModel(**more).fit(data[0]), data[1])
 
 
 @pytest.mark.simulation
@@ -162,8 +150,7 @@ def test_a_linear_program_recovers_user_2_better_and_on_another_system_too(colle
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("estimator", ["linear", pytest.param("network", marks=pytest.mark.extra("torch"))])
-def test_users_who_look_forward_need_the_losses_that_do(collected, estimator):
-    forward, plain = (fit(collected["user3"], gamma=g, estimator=estimator) for g in (0.3, None))
+def test_users_who_look_forward_need_the_losses_that_do(collected):
+    forward, plain = (fit(collected["user3"], gamma=g) for g in (0.3, None))
     assert forward["step_r"] > plain["step_r"] + 0.05 and forward["step_r"] > 0.85
     assert forward["within_std"] < plain["within_std"]

@@ -32,7 +32,7 @@ MAIN, LIGHT, FORWARD, PLAIN = "full, v_b = -1", "light", "forward-looking", "not
 BY_TURN_COST: dict[str, dict[str, Any]] = {
     f"full, v_b = {v:g}": {"v_b": v, "loss": "full"} for v in (-0.5, -1.0, -2.0, -10.0)
 }
-#: Name of a fit → settings of `PatienceModel`; networks have no margin.
+#: Name of a fit → settings of `PatienceModel`.
 FITS = BY_TURN_COST | {LIGHT: {"loss": "light"}, "one-hot": {"actions": "onehot"}}
 NO_MARGIN: dict[str, dict[str, Any]] = {"without margin": {"margin": 0.0}}
 TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "censored")}
@@ -83,12 +83,9 @@ def compare_reward_shares(data: Mapping[str, Dialogues]) -> pd.DataFrame:
 # -- fits --------------------------------------------------------------------------------------------------
 
 
-def fit_each(
-    data: UserDialogues, size: Size, seed: int, ways: Mapping[str, Mapping[str, Any]]
-) -> dict[str, PatienceModel]:
+def fit_each(data: UserDialogues, seed: int, ways: Mapping[str, Mapping[str, Any]]) -> dict[str, PatienceModel]:
     """Fit `PatienceModel` once for each way, a name with settings; return the fits by name."""
-    common = {"estimator": size.estimator, "epochs": size.epochs, "batch": size.batch, "seed": seed}
-    return {name: PatienceModel(**{**common, **settings}).fit(data.train) for name, settings in ways.items()}
+    return {name: PatienceModel(**{"seed": seed, **settings}).fit(data.train) for name, settings in ways.items()}
 
 
 def repeat_fit(draws: Mapping[str, tuple[User, int]], size: Size) -> pd.DataFrame:
@@ -99,7 +96,7 @@ def repeat_fit(draws: Mapping[str, tuple[User, int]], size: Size) -> pd.DataFram
     parts = []
     for name, (user, seed) in draws.items():
         data = collect_dialogues(user, size, seed)
-        parts.append(measure_recovery(fit_each(data, size, seed, {name: {}}), data.test))
+        parts.append(measure_recovery(fit_each(data, seed, {name: {}}), data.test))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -288,14 +285,14 @@ def collect_people(size: Size, language: str, seed: int, number: int = 115) -> t
     return split_by_user(with_profiles(dialogues, {p.user.kind: p.words for p in people}), seed=seed)
 
 
-def estimate_patience(train: Dialogues, test: Dialogues, size: Size, seed: int) -> pd.DataFrame:
+def estimate_patience(train: Dialogues, test: Dialogues, seed: int) -> pd.DataFrame:
     """Return the relative patience of test users, estimated and true, without and with their profile in h.
 
     Columns: method, and those of `relative_patience`: user, estimated, true, dialogues.
     """
     parts = []
     for name, profile in (("without profile", False), ("profile in h", True)):
-        model = PatienceModel(profile=profile, estimator=size.estimator, epochs=size.epochs, seed=seed).fit(train)
+        model = PatienceModel(profile=profile, seed=seed).fit(train)
         parts.append(relative_patience(model, test).assign(method=name))
     return pd.concat(parts, ignore_index=True)
 

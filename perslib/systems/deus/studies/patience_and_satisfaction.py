@@ -35,7 +35,7 @@ from perslib.systems.deus.user_profiles import with_profiles
 #: Ways to determine whether a dialogue was successful.
 SUCCESSES = ("last rating", "recorded", "session rating", "behaviour")
 SATISFIED = 4
-FOLDS, EPOCHS = 3, 30
+FOLDS = 3
 F, BUDGET = "turn satisfaction", "budget after the turn"
 USER_KNOWN = ", user known"
 SHUFFLED = "turn satisfaction, outcomes shuffled"
@@ -153,7 +153,7 @@ def _encode_turns(turns: pd.DataFrame, texts: list[TextDialogue], encoder: str, 
 # -- estimates -------------------------------------------------------------------------------------------
 
 
-def estimate_turns(finished: FinishedDialogues, estimator: str = "linear", seed: int = SEED) -> pd.DataFrame:
+def estimate_turns(finished: FinishedDialogues, seed: int = SEED) -> pd.DataFrame:
     """Return the turns with every predictor next to the rating; each dialogue's fit has not seen it.
 
     With `user known`, the user enters h, so that people may have different patience; the dialogue itself stays unseen.
@@ -165,22 +165,22 @@ def estimate_turns(finished: FinishedDialogues, estimator: str = "linear", seed:
     dealt = rng.permutation(plain.status)
     shuffled = replace(plain, dialogues=tuple(replace(d, status=int(s)) for d, s in zip(plain, dealt)))
     turns = finished.turns
-    columns = dict(zip((F, BUDGET), _estimate_held_out(plain, folds, estimator, seed)))
+    columns = dict(zip((F, BUDGET), _estimate_held_out(plain, folds, seed)))
     if finished.has_returning_users:
         columns |= dict(
-            zip((F + USER_KNOWN, BUDGET + USER_KNOWN), _estimate_held_out(named, folds, estimator, seed, profile=True))
+            zip((F + USER_KNOWN, BUDGET + USER_KNOWN), _estimate_held_out(named, folds, seed, profile=True))
         )
     columns |= {
         "turn number alone": -turns["number"].to_numpy(float),
         OUTCOME: np.repeat(plain.status, plain.turns).astype(float),
         "random": rng.random(len(turns)),
-        SHUFFLED: _estimate_held_out(shuffled, folds, estimator, seed)[0],
+        SHUFFLED: _estimate_held_out(shuffled, folds, seed)[0],
         RIDGE: _fit_ridge(plain, turns, np.repeat(folds, plain.turns)),
     }
     return turns.assign(**columns, status=np.repeat(plain.status, plain.turns))
 
 
-def correlate_simulated(number: int, language: str, estimator: str = "linear", seed: int = SEED) -> float:
+def correlate_simulated(number: int, language: str, seed: int = SEED) -> float:
     """Return r of f with the true costs of turns, on `number` simulated dialogues.
 
     The simulated people leave when their patience is spent.
@@ -188,27 +188,19 @@ def correlate_simulated(number: int, language: str, estimator: str = "linear", s
     texts = crowd(number, language, seed)
     pairs = [pair for text in texts for pair in text.pairs()]
     dialogues = as_dialogues(texts, Bow(language, words=150).fit(pairs))
-    f, _ = _estimate_held_out(dialogues, np.random.default_rng(seed).permutation(number) % FOLDS, estimator, seed)
+    f, _ = _estimate_held_out(dialogues, np.random.default_rng(seed).permutation(number) % FOLDS, seed)
     costs = np.concatenate([d.true_costs for d in dialogues])
     return float(np.corrcoef(f, -costs)[0, 1])
 
 
 def _estimate_held_out(
-    dialogues: Dialogues, folds: np.ndarray, estimator: Any, seed: int, profile: bool = False
+    dialogues: Dialogues, folds: np.ndarray, seed: int, profile: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return f of every turn, and the budget after it, each by a fit that has not seen the dialogue."""
     fold_of_turn = np.repeat(folds, dialogues.turns)
     f, budget = np.empty(len(fold_of_turn)), np.empty(len(fold_of_turn))
     for fold in range(FOLDS):
-        settings = {
-            **WORDS,
-            "estimator": estimator,
-            "profile": profile,
-            "hidden": (32,),
-            "epochs": EPOCHS,
-            "seed": seed,
-        }
-        model = PatienceModel(**settings)
+        model = PatienceModel(**WORDS, profile=profile, seed=seed)
         turns = model.fit(dialogues[folds != fold]).turn_satisfaction(dialogues[folds == fold])
         f[fold_of_turn == fold], budget[fold_of_turn == fold] = turns["satisfaction"], turns["budget"]
     return f, budget

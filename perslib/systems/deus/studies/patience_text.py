@@ -1,8 +1,8 @@
-"""The written dialogues of the page on patience: a simulated crowd, its ratings, and their relation to the budget."""
+"""Written dialogues that people rated: the budget at their end beside the ratings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,9 @@ import pandas as pd
 from perslib.corpus import load
 from perslib.errors import NotEnough, UnknownName
 from perslib.judge.scope import FEWEST_REPLIES
-from perslib.systems.deus.estimator import PatienceModel, status_accuracy
-from perslib.systems.deus.pipeline import Size
+from perslib.systems.deus.estimator import PatienceModel
 from perslib.systems.deus.published import LEVEL_MEANS_R as LEVEL_MEANS_R
-from perslib.systems.deus.text.budget_ratings import against_ratings, by_budget, by_rating, ceiling
-from perslib.systems.deus.text.crowd import KAPPA, crowd, parts
+from perslib.systems.deus.text.budget_ratings import against_ratings, by_budget, by_rating
 from perslib.systems.deus.text.dialogues import (
     RATINGS,
     TextDialogue,
@@ -33,19 +31,10 @@ WORDS: dict[str, Any] = {"actions": "none", "penalty": 0.01, "margin": 2.0}
 
 @dataclass(frozen=True)
 class RatedDialogues:
-    """Test dialogues of the crowd: budgets at their end, ratings, and how well their end is predicted."""
+    """Held-out dialogues: budgets at their end, and ratings."""
 
     budgets: pd.DataFrame
     ratings: pd.DataFrame
-    accuracy: dict[str, float]
-    ceiling: float
-    """Status accuracy with the true costs, without knowledge of how a worker's patience differs from the usual one."""
-
-    @property
-    def spent_success_share(self) -> float:
-        """Return the share of successful dialogues that end without budget."""
-        both = self.budgets.merge(self.ratings[["dialogue", "status"]], on="dialogue")
-        return float((both.loc[both["status"] == 1, "budget"] < 0).mean())
 
     @property
     def is_proxy(self) -> bool:
@@ -95,30 +84,17 @@ def fit_encoder(name: str, language: str, texts: Iterable[TextDialogue]) -> Enco
     return learning[name](language).fit([pair for text in texts for pair in text.pairs()])
 
 
-def rate_crowd(size: Size, encoder: str, language: str, seed: int) -> RatedDialogues:
-    """Fit on the training part of a simulated crowd; return the budgets of validation and test dialogues together."""
-    train, validation, test = parts(crowd(size.text, language, seed))
-    return _rate_dialogues(train, [*validation, *test], fit_encoder(encoder, language, train), size, seed)
-
-
-def rate_recorded(name: str, size: Size, encoder: str, seed: int) -> RatedDialogues:
-    """Return the same for an imported corpus of rated dialogues: ConvLab, DSTC, or USS with its proxies."""
+def rate_recorded(name: str, encoder: str, seed: int) -> RatedDialogues:
+    """Fit on seven tenths of an imported corpus of rated dialogues (ConvLab, DSTC, or USS with its proxies); return the budgets of
+    the rest.
+    """
     corpus = load(name)
     texts_read = read_texts(corpus)
     texts = [texts_read[i] for i in np.random.default_rng(seed).permutation(len(texts_read))]
     cut = round(0.7 * len(texts))
-    return _rate_dialogues(texts[:cut], texts[cut:], fit_encoder(encoder, corpus.language, texts[:cut]), size, seed)
-
-
-def _rate_dialogues(
-    train: Sequence[TextDialogue], test: Sequence[TextDialogue], encoder: Encoder, size: Size, seed: int
-) -> RatedDialogues:
-    model = PatienceModel(**WORDS, estimator=size.estimator, epochs=size.epochs, seed=seed)
-    model.fit(as_dialogues(train, encoder))
-    seen = as_dialogues(test, encoder, goal_names(train))
+    train, test = texts[:cut], texts[cut:]
+    reader = fit_encoder(encoder, corpus.language, train)
+    model = PatienceModel(**WORDS, seed=seed).fit(as_dialogues(train, reader))
     return RatedDialogues(
-        model.remaining_budget(seen),
-        make_rating_frame(test),
-        status_accuracy(model.predict_status(seen), seen.status),
-        ceiling(seen, KAPPA),
+        model.remaining_budget(as_dialogues(test, reader, goal_names(train))), make_rating_frame(test)
     )

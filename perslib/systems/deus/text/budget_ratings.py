@@ -12,16 +12,7 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from perslib.stats import estimate, leave_out, mean_by
-from perslib.systems.deus.world.records import FAILURE, SUCCESS, Dialogues
-
-
-def ceiling(dialogues: Dialogues, kappa: float) -> float:
-    """Return the status accuracy of the true costs against budgets without their noise, κ · eq. 17: nobody can know
-    more.
-    """
-    known = [(d, d.true_costs.sum()) for d in dialogues if d.status and d.true_costs is not None]
-    predicted = [SUCCESS if kappa * d.goal.sum() >= cost else FAILURE for d, cost in known]
-    return float(np.mean([s == d.status for s, (d, _) in zip(predicted, known)])) if known else float("nan")
+from perslib.systems.deus.world.records import FAILURE, SUCCESS
 
 
 def by_rating(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.DataFrame:

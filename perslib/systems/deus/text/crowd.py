@@ -1,21 +1,14 @@
-"""A simulated crowd: written dialogues of five systems with impatient people, who rate the whole afterwards.
+"""Written dialogues of five systems with impatient people, whose costs and patience are known.
 
-The dialogues of the eighth Dialog System Technology Challenge that the paper rates are not public. These have their
-shape: goal, text, success, and two ratings from 1 to 5. People differ in patience: budget = κ · eq. 17 + N(0, 1.5),
-and one in twenty leaves for no reason of the dialogue's. Ratings are made of what happened,
-
-    understanding   = 4.5 − 4 · (share of user turns misheard) + noise
-    appropriateness = 3 + 1.0 · success − 0.8 · failure − 0.45 · (mean cost − 2.4) + noise,
-
-rounded into 1 … 5. Success is part of the second by construction, so a predictor that only knows who succeeded does
-well; anything learned has to be compared with that.
+They have the shape of the dialogues that the paper rates: goal, text, and success. People differ in patience: budget =
+κ · eq. 17 + N(0, 1.5), and one in twenty leaves for no reason of the dialogue's. Nobody rates them.
 
 Dialogue acts are put into words in Chinese or English, with several ways to say each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +19,6 @@ from perslib.systems.deus.policies import Policy, exploring, patient, rule, run_
 from perslib.systems.deus.text.dialogues import TextDialogue
 from perslib.systems.deus.world.actions import Template
 from perslib.systems.deus.world.goals import GOAL_NAMES, VALUES, word
-from perslib.systems.deus.world.records import FAILURE, SUCCESS
 from perslib.systems.deus.world.users import Item, User
 from perslib.systems.deus.world.world import World
 
@@ -102,13 +94,12 @@ SYSTEMS: tuple[tuple[str, Policy, float], ...] = (
     ("D", exploring(rule, 0.2), 0.15),
     ("E", exploring(rule, 0.35), 0.25),
 )
-SPREAD = 0.7
 
 
 def crowd(
     number: int = 1500, language: str = "en", seed: int = 42, kappa: float = KAPPA, noise: float = 1.5
 ) -> list[TextDialogue]:
-    """Return `number` rated dialogues; the systems take turns, every dialogue has a worker of its own."""
+    """Return `number` dialogues; the systems take turns, every dialogue has a worker of its own."""
     user = User("crowd", items=2, max_turns=25, scale=kappa, noise=noise, quits=0.008)
     return [_dialogue(i, user, language, np.random.default_rng((seed, i))) for i in range(number)]
 
@@ -116,9 +107,8 @@ def crowd(
 def _dialogue(number: int, user: User, language: str, rng: np.random.Generator) -> TextDialogue:
     name, policy, mishears = SYSTEMS[number % len(SYSTEMS)]
     world = run_task_dialogue(policy, World(user, rng, mishears=mishears))
-    # What is said and how it is rated must not change who leaves when: a generator of its own.
-    words = np.random.default_rng((int(rng.integers(2**31)), number))
-    wording = Wording(language, words)
+    # What is said must not change who leaves when: a generator of its own.
+    wording = Wording(language, np.random.default_rng((int(rng.integers(2**31)), number)))
     values = world.goal.values
     turns = []
     for turn in world.turns:
@@ -126,32 +116,14 @@ def _dialogue(number: int, user: User, language: str, rng: np.random.Generator) 
         items = [item for item in turn.items if item.kind == "inform"]
         template = world.actions.templates[turn.action]
         turns.append((utterance, wording.system(template, values, items if turn.misheard else ())))
-    costs = np.array([turn.cost for turn in world.turns], dtype=float)
     return TextDialogue(
         id=f"crowd-{number}",
         turns=tuple(turns),
         goal=tuple(GOAL_NAMES[i] for i in np.flatnonzero(world.goal.vector)),
         status=world.status,
-        ratings=_ratings(world, costs, lambda: SPREAD * words.standard_normal()),
         reason=world.reason,
         user=f"w{number}",
         system=name,
-        true_costs=tuple(costs),
+        true_costs=tuple(float(turn.cost) for turn in world.turns),
         true_patience=world.patience,
     )
-
-
-def _ratings(world: World, costs: np.ndarray, noise: Callable[[], float]) -> dict[str, float]:
-    misheard = float(np.mean([turn.misheard for turn in world.turns]))
-    ended = 1.0 * (world.status == SUCCESS) - 0.8 * (world.status == FAILURE)
-    scores = {
-        "understanding": 4.5 - 4 * misheard + noise(),
-        "appropriateness": 3 + ended - 0.45 * (float(costs.mean()) - 2.4) + noise(),
-    }
-    return {name: float(np.clip(round(score), 1, 5)) for name, score in scores.items()}
-
-
-def parts(texts: list[TextDialogue]) -> tuple[list[TextDialogue], list[TextDialogue], list[TextDialogue]]:
-    """Return training, validation and test as in the paper, 8 : 1 : 1 in order (1,200, 150 and 150 of 1,500)."""
-    first, second = round(0.8 * len(texts)), round(0.9 * len(texts))
-    return texts[:first], texts[first:second], texts[second:]
