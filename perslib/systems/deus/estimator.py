@@ -118,14 +118,18 @@ class PatienceModel(BaseEstimator):
         return known, status
 
     def _likelihood(self, dialogues: Dialogues, seen: Features, status: np.ndarray) -> Likelihood:
-        if self.gamma is not None or self.actions == "none" or self.timeout == "censored":
+        if self.actions == "none" or self.timeout == "censored":
             raise PerslibError(
-                "The likelihood is of users who do not look forward, of numbered actions, and of dialogues that ended: "
-                "leave gamma at None, actions at multihot or onehot, and timeout at drop or failed; or take estimator='linear'."
+                "The likelihood is of numbered actions, and of dialogues that ended: leave actions at multihot or onehot, and "
+                "timeout at drop or failed; or take estimator='linear'."
             )
         first = next(iter(dialogues))
         signed = seen.goals.shape[1] - len(first.goal)  # of the profile, which may lower patience
-        return Likelihood(self.v_b, seen, status, first.states.shape[1], signed)
+        kinds = [name.partition("(")[0] if "(" in name else "" for name in dialogues.action_list.atoms]
+        states = first.states.shape[1]
+        return Likelihood(
+            self.v_b, seen, status, states, signed, kinds if self.actions == "multihot" else (), self.gamma
+        )
 
     def _take(self, likely: Likely) -> None:
         self.likely_, self.noise_, self.leaving_ = likely, likely.noise, likely.leaving

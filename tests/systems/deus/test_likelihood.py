@@ -12,7 +12,7 @@ from perslib.errors import PerslibError
 from perslib.systems.deus import PatienceModel
 from perslib.systems.deus.policies import exploring, rule, simulate_dialogues
 from perslib.systems.deus.recovery import score_recovery
-from perslib.systems.deus.world.users import user2
+from perslib.systems.deus.world.users import user2, user3
 
 
 def collect(user, number=300, seed=3):
@@ -27,12 +27,13 @@ def step_r(model, dialogues):
     return score_recovery(model, dialogues).set_index("measure").at["step_r", "value"]
 
 
-def test_the_slopes_are_those_of_the_chance():
-    dialogues = collect(user2(), 12)
-    model = PatienceModel()
+@pytest.mark.parametrize("gamma", [None, 0.3])
+def test_the_slopes_are_those_of_the_chance(gamma):
+    dialogues = collect(user2() if gamma is None else user3(gamma), 12)
+    model = PatienceModel(gamma=gamma)
     chances = model._likelihood(dialogues, model._features(dialogues), dialogues.status)
     random = np.random.default_rng(0)
-    x = np.append(random.uniform(0.1, 1.0, chances.after.shape[1]), [0.7, -2.0])
+    x = np.append(random.uniform(0.1, 1.0, chances.ends[0].rows.shape[1]), [0.7, -2.0])
     counts = random.integers(0, 3, 12).astype(float)
 
     def lose(x):
@@ -55,6 +56,30 @@ def test_users_who_leave_by_chance_do_not_spoil_the_costs():
     assert step_r(model, test) > 0.95 and step_r(PatienceModel().fit(train), test) < 0.6
     drawn = [own.leaving_ for own in model.resample(train, 8)]
     assert min(drawn) < model.leaving_ < max(drawn) and model.leaving_ == pytest.approx(0.1, abs=0.03)
+
+
+def score(model, dialogues):
+    return score_recovery(model, dialogues).set_index("measure")["value"]
+
+
+@pytest.mark.simulation
+@pytest.mark.parametrize("noise, quits", [(1.5, 0.0), (3.0, 0.0), (1.5, 0.1)])
+def test_noise_chance_to_leave_and_the_scale_of_costs_are_recovered(noise, quits):
+    train = collect(replace(user2(), noise=noise, quits=quits), 800)
+    model = fit(train)
+    drawn = model.resample(train, 20)
+    for name, truth in (("noise_", noise), ("leaving_", quits)):
+        spread = np.std([getattr(own, name) for own in drawn])
+        assert getattr(model, name) == pytest.approx(truth, abs=3 * spread + 0.01)
+    assert score(model, train)["slope"] == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.simulation
+def test_users_who_look_forward_are_fitted_under_noise_and_leaving_too():
+    user = replace(user3(0.3), noise=1.5, quits=0.1)
+    train, test = collect(user, 500), collect(user, seed=4)
+    forward, plain = score(fit(train, gamma=0.3), test), score(PatienceModel(gamma=0.3).fit(train), test)
+    assert forward["step_r"] > 0.95 > plain["step_r"] + 0.1 and forward["slope"] == pytest.approx(1, abs=0.25)
 
 
 def test_requests_that_cost_three_times_as_much_are_told_apart():
@@ -102,7 +127,7 @@ def test_resamples_are_of_the_dialogues_that_the_fit_took():
     assert all(own.f_.weights.shape == model.f_.weights.shape for own in model.resample(train, 2))
 
 
-@pytest.mark.parametrize("settings", [{"gamma": 0.3}, {"actions": "none"}, {"timeout": "censored"}])
+@pytest.mark.parametrize("settings", [{"actions": "none"}, {"timeout": "censored"}])
 def test_what_the_likelihood_does_not_cover_is_refused(settings):
     with pytest.raises(PerslibError, match="estimator='linear'"):
         fit(collect(user2(), 60), **settings)

@@ -7,12 +7,13 @@ there, too, describes the user and not the system.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t as student
 
 from perslib.stats import Resamples, correlation, estimate
 from perslib.systems.deus.estimator import PatienceModel, status_rates
@@ -40,8 +41,12 @@ TIMEOUTS = {f"timeout: {way}": {"timeout": way} for way in ("drop", "failed", "c
 FEW_TURNS = 8
 #: Standard deviation of patience between dialogues, and the probability of leaving after a turn for another reason.
 NOISE, QUIT_CHANCE = 1.5, 0.1
-ASSUMED, VARYING, LEAVING = "users: as assumed", "users: varying", "users: leaving"
-LOOSER_USERS = {VARYING: replace(user2(), noise=NOISE), LEAVING: replace(user2(), quits=QUIT_CHANCE)}
+ASSUMED, VARYING, LEAVING, AHEAD = "users: as assumed", "users: varying", "users: leaving", "users: ahead"
+LOOSER_USERS = {
+    VARYING: replace(user2(), noise=NOISE),
+    LEAVING: replace(user2(), quits=QUIT_CHANCE),
+    AHEAD: replace(user3(), noise=NOISE, quits=QUIT_CHANCE),
+}
 #: The same, fitted by likelihood, and foretold by the true costs.
 LIKELY, TRUTH = ({name: f"{name}, {how}" for name in LOOSER_USERS} for how in ("likelihood", "truth"))
 #: Resamples behind the intervals of noise and leaving.
@@ -104,22 +109,30 @@ def fit_looser_users(size: Size, seed: int) -> pd.DataFrame:
     """Fit dialogues of each of `LOOSER_USERS` by the linear program and by likelihood; add what the truth foretells.
 
     Columns: those of `measure_recovery`; noise and leaving with their bounds, as the likelihood estimates them; of the truth,
-    only accuracy and balanced, with their bounds.
+    only accuracy and balanced, with their bounds; it says nothing of users who look ahead.
     """
     parts = []
     for name, user in LOOSER_USERS.items():
         data = collect_dialogues(user, size, seed)
-        linear = PatienceModel(seed=seed).fit(data.train)
-        likely = PatienceModel(estimator="likelihood", seed=seed).fit(data.train)
+        gamma = user.gamma if user.forward else None
+        linear = PatienceModel(gamma=gamma, seed=seed).fit(data.train)
+        likely = PatienceModel(gamma=gamma, estimator="likelihood", seed=seed).fit(data.train)
         table = measure_recovery({name: linear, LIKELY[name]: likely}, data.test)
         drawn = likely.resample(data.train, DRAWS)
         for column in ("noise", "leaving"):
-            values = [getattr(model, f"{column}_") for model in drawn]
-            bounds = (getattr(likely, f"{column}_"), *np.quantile(values, (0.025, 0.975)))
-            for end, value in zip(("", "_low", "_high"), bounds):
-                table[f"{column}{end}"] = [np.nan, value]
-        parts += [table, pd.DataFrame([{"method": TRUTH[name], **_foretell_by_truth(data.test)}])]
+            for end, value in bound_number(likely, drawn, column).items():
+                table[end] = [np.nan, value]
+        parts.append(table)
+        if gamma is None:
+            parts.append(pd.DataFrame([{"method": TRUTH[name], **_foretell_by_truth(data.test)}]))
     return pd.concat(parts, ignore_index=True)
+
+
+def bound_number(model: PatienceModel, drawn: Sequence[PatienceModel], name: str) -> dict[str, float]:
+    """Return the noise or the leaving of a fit with an interval by the spread of its resamples; neither is below 0."""
+    value, draws = getattr(model, f"{name}_"), np.array([getattr(own, f"{name}_") for own in drawn])
+    off = student.ppf(0.975, len(draws) - 1) * draws.std(ddof=1)
+    return {name: value, f"{name}_low": max(0.0, value - off), f"{name}_high": value + off}
 
 
 def _foretell_by_truth(dialogues: Dialogues) -> dict[str, float]:
