@@ -159,13 +159,15 @@ def _refusals(session: LogSession, reactions: Sequence[Reaction], settings: Gate
 
 def asked_for(text: str) -> Iterator[str]:
     """Yield the kinds of harm that a text asks for; what it says against it counts in the same clause, before it,
-    alone.
+    alone, and a game or a prop in the same clause, before or after it.
     """
     lowered = text.lower()
     for kind, pattern in _unsafe().items():
         for match in pattern.finditer(lowered):
             clause = max((end.end() for end in _CLAUSE.finditer(lowered, 0, match.start() + 1)), default=0)
-            if not _compile_cues("against").search(lowered, clause, match.end()):
+            ends = _CLAUSE.search(lowered, match.end())
+            is_elsewhere = _compile_cues("elsewhere").search(lowered, clause, ends.start() if ends else len(lowered))
+            if not is_elsewhere and not _compile_cues("against").search(lowered, clause, match.end()):
                 yield kind
                 break
 
@@ -224,7 +226,10 @@ def _compile_cues(name: str) -> re.Pattern[str]:
 def _unsafe() -> dict[str, re.Pattern[str]]:
     kinds: dict[str, list[str]] = {}
     for lang in LANGUAGES:
-        for kind, patterns in cues(lang)["gate"]["unsafe"].items():
+        own = cues(lang)["gate"]
+        for kind, patterns in own["unsafe"].items():
+            for name, words in own["words"].items():
+                patterns = [pattern.replace(f"<{name}>", words) for pattern in patterns]
             kinds.setdefault(kind, []).extend(patterns)
     return {kind: re.compile(any_of(patterns)) for kind, patterns in kinds.items()}
 
