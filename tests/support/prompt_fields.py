@@ -64,7 +64,8 @@ _GROUPS = [{"score": 3, "total": 1, "turns": [_TURN]}]
 
 def fields(prompt: Prompt, **other: Any) -> dict[str, Any]:
     """Values for the placeholders of one prompt, some replaced."""
-    own = h2.FIELDS if prompt.name.startswith("h2_") else pal.FIELDS if prompt.name in pal.ANSWERS else {}
+    is_of_pal = prompt.name in pal.ANSWERS or prompt.name == "pal_lme_yes_no"
+    own = h2.FIELDS if prompt.name.startswith("h2_") else pal.FIELDS if is_of_pal else {}
     own = synth.fields(prompt.name) if prompt.name.startswith("palsynth_") else own
     own = ux.FIELDS if prompt.name.startswith("ux_") else own
     own = uxc.FIELDS if prompt.name.startswith("uxc_") else own

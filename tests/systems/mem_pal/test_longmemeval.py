@@ -12,12 +12,15 @@ from perslib.errors import DataError, UnknownName
 from perslib.llm import Answer
 from perslib.systems.mem_pal.bench.longmemeval import (
     ABSTENTION,
+    GRADINGS,
     KINDS,
     PREFERENCE,
     accuracies,
     answer_questions,
+    average_by_task,
     draw_questions,
     read_questions,
+    write_hypotheses,
 )
 from perslib.systems.mem_pal.memory.baselines import SessionRetrieval, Vanilla
 from perslib.systems.mem_pal.memory.h2 import H2Dialogues
@@ -215,3 +218,60 @@ def test_every_memory_of_the_study_has_the_budget():
     from perslib.systems.mem_pal.studies.long_mem_eval import make_dialogue_memories
 
     assert {memory.budget for memory in make_dialogue_memories("tfidf", 700)} == {700}
+
+
+def test_one_word_grades_as_the_benchmarks_own_program_reads_it(file, tmp_path):
+    asked = {}
+
+    def say(request):
+        if name_of(request) == "pal_lme_yes_no":
+            assert request.max_tokens == 10 and request.schema is None
+            system = request.messages[0]["content"]
+            asked[request.messages[-1]["content"].partition("number ")[2][:5].partition("?")[0]] = system
+            return Answer(text="Yes." if "latest" in system or "cannot answer" in system else "No, it is not.")
+        return usual(request)
+
+    questions = read_questions(file(*all_kinds()))
+    answers = answer_questions([Vanilla("en", logs=False)], questions, Model(say), grading=GRADINGS[1])
+    by_kind = dict(zip(answers["kind"], answers["is_correct"]))
+    assert by_kind["knowledge-update"] and by_kind[ABSTENTION] and not by_kind[PREFERENCE]
+    preference, update, fact = (
+        asked[str(EACH.index(kind))] for kind in (PREFERENCE, "knowledge-update", "multi-session")
+    )
+    assert "suit anybody" not in preference and "only a part" not in update and "only a part" in fact
+    with pytest.raises(UnknownName, match="yes or no"):
+        answer_questions([], questions, Model(say), grading="yes")
+    averages = average_by_task(answers).iloc[0]
+    assert averages["overall"] == pytest.approx(100 * 2 / 7) and averages["abstention"] == 100
+    assert averages["by_task"] == pytest.approx(100 * (0.5 + 1) / 6), (
+        "the question without an answer counts in its task"
+    )
+    (path,) = write_hypotheses(answers, tmp_path / "out")
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert path.name == "vanilla_without_log.jsonl" and [set(line) for line in lines] == [{"question_id", "hypothesis"}] * 7
+
+
+def test_abstentions_are_known_by_their_id_wherever_it_stands_and_have_no_evidence(file):
+    (one,) = read_questions(file(record("1_abs_2", "multi-session", answer_session_ids=["s1"])))
+    assert (one.kind, one.task, one.evidence) == (ABSTENTION, "multi-session", frozenset())
+
+
+def test_an_exported_memory_answers_its_questions(file, tmp_path, monkeypatch):
+    from perslib.systems.mem_pal.studies import long_mem_eval as study
+
+    (tmp_path / "mine.jsonl").write_text(
+        json.dumps({"user_id": "q1", "memory": "Loves green tea.", "created_at": "2023-05-21"})
+    )
+    monkeypatch.setattr(study, "make_dialogue_memories", lambda embedder, budget: [])
+
+    def say(request):
+        if name_of(request) == "pal_lme_answer":
+            return {"answer": "Green tea." if "Loves green tea" in request.messages[-1]["content"] else "Any."}
+        if name_of(request) == "pal_lme_grade":
+            return {"analysis": "", "right": "Green tea." in request.messages[-1]["content"]}
+        return usual(request)
+
+    given = str(file(record(1, answer_session_ids=["s1"])))
+    answers = study.answer_all_kinds(given, Model(say), Model(say), "tfidf", exported=str(tmp_path / "mine.jsonl"))
+    assert answers["method"].tolist() == ["exported: mine.jsonl"] and answers["is_correct"].tolist() == [True]
+    assert answers["evidence"].isna().all(), "its pieces name no session"

@@ -1,12 +1,13 @@
-"""LongMemEval's questions of all kinds, from dialogues only, graded as the benchmark grades each kind.
+"""LongMemEval's questions of all kinds, from dialogues only, graded by what each kind needs, or in one word.
 
     questions = read_questions("longmemeval_s.json")       # all; or read_questions(path, PREFERENCE), as Mem-PAL's Table 4
     answers = answer_questions([H2Dialogues("en"), *baselines("en")], questions, backbone, judge)
-    accuracies(answers), accuracies(answers, by_kind=True)
+    accuracies(answers), accuracies(answers, by_kind=True), average_by_task(answers)
+    write_hypotheses(answers, "hypotheses")    for the benchmark's own program
 
 Every question has a haystack of dated dialogues of its own and is asked when all of them are over. Six kinds ask for a
 fact of the user or of the assistant in one dialogue, a preference, several dialogues, the latest of changed facts, and
-times; a question whose id ends in `_abs` cannot be answered, and to say so is right. The data set is not bundled; a file
+times; a question with `_abs` in its id cannot be answered, and to say so is right. The data set is not bundled; a file
 is a JSON list of questions with question_id, question_type, question, answer (of a preference: what a good answer takes
 into account), question_date, answer_session_ids, haystack_session_ids, haystack_dates, and haystack_sessions, each a list
 of messages with role and content.
@@ -14,6 +15,8 @@ of messages with role and content.
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +31,7 @@ import pandas as pd
 from perslib.corpus.files.reading import read_json, turns_of
 from perslib.errors import DataError, Problem, check_names
 from perslib.llm import Ask, Backbone
-from perslib.llm.structured.checked_questions import CheckedQuestion, ParsedReply, read_text
+from perslib.llm.structured.checked_questions import STAGE, CheckedQuestion, ParsedReply, read_text
 from perslib.prompts import PromptSettings
 from perslib.schemas import check, read_schema
 from perslib.stats import wilson
@@ -47,6 +50,8 @@ KINDS = {
     "temporal-reasoning": "time",
     ABSTENTION: "abstention",
 }
+#: How answers are graded: with reasons and by what each kind needs, or as the benchmark's own program asks, in one word.
+GRADINGS = ("by kind", "yes or no")
 REMEDY = "Take the file as LongMemEval releases it."
 _SCHEMA = read_schema(__file__, "longmemeval.schema.toml", "question")
 
@@ -63,7 +68,9 @@ class MemoryQuestion:
     rubric: str
     haystack: tuple[MemorySession, ...]
     evidence: frozenset[str] = frozenset()
-    """The sessions of the haystack that hold the answer."""
+    """The sessions of the haystack that hold the answer; none of a question that cannot be answered."""
+    task: str = ""
+    """The kind that the file gives it, also where it cannot be answered."""
 
     @property
     def now(self) -> MemorySession:
@@ -106,7 +113,7 @@ def _problems(place: str, record: Any) -> list[Problem]:
 
 
 def _find_kind(record: dict[str, Any]) -> str:
-    return ABSTENTION if str(record["question_id"]).endswith("_abs") else str(record["question_type"])
+    return ABSTENTION if "_abs" in str(record["question_id"]) else str(record["question_type"])
 
 
 def _make_question(record: dict[str, Any]) -> MemoryQuestion:
@@ -120,11 +127,10 @@ def _make_question(record: dict[str, Any]) -> MemoryQuestion:
     ]
     haystack = tuple(sorted(sessions, key=lambda session: session.at))
     at = _date(record.get("question_date") or "")
-    held = {str(one) for one in record.get("answer_session_ids") or ()}
+    kind, task = _find_kind(record), str(record["question_type"])
+    held = {str(one) for one in record.get("answer_session_ids") or () if kind != ABSTENTION}
     evidence = frozenset(one.id for one, own in zip(sessions, ids) if str(own) in held)
-    return MemoryQuestion(
-        id, _find_kind(record), at, str(record["question"]), str(record["answer"]), haystack, evidence
-    )
+    return MemoryQuestion(id, kind, at, str(record["question"]), str(record["answer"]), haystack, evidence, task)
 
 
 def _turns(messages: list[dict[str, str]]) -> tuple[Exchange, ...]:
@@ -148,19 +154,22 @@ def answer_questions(
     backbone: Backbone,
     judge: Backbone | None = None,
     form: PromptSettings | None = None,
+    grading: str = GRADINGS[0],
 ) -> pd.DataFrame:
-    """Return one row a memory and question: method, backbone, question, kind, evidence, said, right (null where `error`
+    """Return one row a memory and question: method, backbone, question, kind, task, evidence, said, is_correct (null where `error`
     says why), and costs.
 
     `evidence` is the share of the sessions with the answer of which the memory hands over something; null where the file
     does not name them. The judge is shown the question, the rubric and the answer, not which memory it came from.
     """
+    check_names("grading", grading, GRADINGS)
     form, judge = form or PromptSettings(), judge or backbone
+    grade_one = _grade if grading == GRADINGS[0] else _grade_in_a_word
     rows = backbone.map(partial(_answer, form=form), product(memories, questions))
     due = [row for row in rows if row["said"] is not None]
     by_id = {question.id: question for question in questions}
     answered = [(by_id[row["question"]], str(row["said"])) for row in due]
-    for row, grade in zip(due, judge.map(partial(_grade, form=form), answered), strict=True):
+    for row, grade in zip(due, judge.map(partial(grade_one, form=form), answered), strict=True):
         row |= {"is_correct": grade.value, "error": "; ".join(grade.faults) or None}
     frame = pd.DataFrame(rows).assign(backbone=backbone.name, judge=judge.name)
     return frame.astype({"is_correct": "boolean", "evidence": "Float64"})
@@ -172,15 +181,18 @@ async def _answer(pair: tuple[LongTermMemory, MemoryQuestion], ask: Ask, form: P
     async def answer(ask: Ask) -> ParsedReply[str]:
         store = await memory.build(asked.id, asked.haystack, ask)
         pieces = memory.recall_within_budget(store, asked.now, asked.question, "solution")
+        due.extend(pieces)
         handed.update(session for piece in pieces for session in piece.sessions)
         blocks = group_pieces([_date_piece(piece, asked) for piece in pieces])
         request = form.make_request("pal_lme_answer", blocks=blocks, query=asked.question, at=asked.at)
         return await ask_one(CheckedQuestion(f"{asked.id}: answer", request, read_text("answer")), ask)
 
     handed: set[str] = set()
+    due: list[MemoryPiece] = []
     reading, spent = await run_with_costs(answer, ask)
-    about: dict[str, Any] = {"method": memory.name, "question": asked.id, "kind": asked.kind, "evidence": None}
-    if asked.evidence:
+    about: dict[str, Any] = {"method": memory.name, "question": asked.id, "kind": asked.kind, "task": asked.task}
+    about["evidence"] = None
+    if asked.evidence and (handed or not due):  # pieces of others' memories name no session
         about["evidence"] = len(asked.evidence & handed) / len(asked.evidence)
     return {**about, "said": reading.value, "is_correct": None, "error": error_of(reading), **spent}
 
@@ -201,6 +213,52 @@ async def _grade(pair: tuple[MemoryQuestion, str], ask: Ask, form: PromptSetting
     request = form.make_request("pal_lme_grade", **fields)
     question = CheckedQuestion(f"{asked.id}: grade", request, lambda data: ParsedReply(bool(data["right"])))
     return await ask_one(question, ask)
+
+
+async def _grade_in_a_word(pair: tuple[MemoryQuestion, str], ask: Ask, form: PromptSettings) -> ParsedReply[bool]:
+    """Return whether the judge said yes, as the benchmark reads it: anything else is a no."""
+    asked, answer = pair
+    fields = {"query": asked.question, "rubric": asked.rubric, "answer": answer, "by": KINDS[asked.kind]}
+    (given,) = await ask([form.make_request("pal_lme_yes_no", **fields)], STAGE)
+    if not given.text.strip():
+        return ParsedReply(None, (f"{asked.id}: grade: {given.error or 'nothing was said'}",))
+    return ParsedReply("yes" in given.text.lower())
+
+
+def average_by_task(answers: pd.DataFrame) -> pd.DataFrame:
+    """Return the benchmark's own numbers, in percent: accuracy over all questions, the mean of the tasks' accuracies (a question that
+    cannot be answered counts for its task), and the accuracy on questions that cannot be answered.
+
+    Columns: method, backbone, overall, by_task, abstention, questions, failed (which count as wrong here).
+    """
+    rows = []
+    for (method, backbone), own in answers.groupby(["method", "backbone"], sort=False):
+        right = own["is_correct"].fillna(False).astype(float)
+        numbers = {
+            "overall": right.mean(),
+            "by_task": right.groupby(own["task"]).mean().mean(),
+            "abstention": right[own["kind"] == ABSTENTION].mean(),
+        }
+        counts = {"questions": len(own), "failed": int(own["is_correct"].isna().sum())}
+        rows.append({"method": method, "backbone": backbone, **{n: 100 * v for n, v in numbers.items()}, **counts})
+    return pd.DataFrame(rows)
+
+
+def write_hypotheses(answers: pd.DataFrame, folder: Path | str) -> list[Path]:
+    """Write a file of JSON lines a method, with `question_id` and `hypothesis`, as the benchmark's own program reads them.
+
+    An answer that failed is left empty, so that it is counted as wrong.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    paths = []
+    for method, own in answers.groupby("method", sort=False):
+        lines = [
+            json.dumps({"question_id": row.question, "hypothesis": row.said or ""}, ensure_ascii=False) + "\n"
+            for row in own.itertuples()
+        ]
+        paths.append(Path(folder) / f"{re.sub(r'[^0-9A-Za-z]+', '_', str(method)).strip('_').lower()}.jsonl")
+        paths[-1].write_text("".join(lines), "utf-8")
+    return paths
 
 
 def accuracies(answers: pd.DataFrame, by_kind: bool = False) -> pd.DataFrame:

@@ -13,6 +13,7 @@ import pandas as pd
 from perslib.llm import Backbone
 from perslib.prompts import PromptSettings
 from perslib.systems.mem_pal.bench.longmemeval import (
+    GRADINGS,
     KINDS,
     accuracies,
     answer_questions,
@@ -27,6 +28,7 @@ from perslib.systems.mem_pal.memory.baselines import (
     TurnRetrieval,
     Vanilla,
 )
+from perslib.systems.mem_pal.memory.exported import ExportedMemory
 from perslib.systems.mem_pal.memory.h2 import H2Dialogues
 from perslib.systems.mem_pal.memory.long_term import LongTermMemory
 
@@ -57,13 +59,22 @@ def answer_all_kinds(
     *,
     budget: int | None = None,
     limit: int = 0,
+    grading: str = GRADINGS[0],
+    exported: str = "",
 ) -> pd.DataFrame:
     """Return the graded answers from every memory to a file's questions, or to `limit` of them from all kinds alike:
     columns of `perslib.systems.mem_pal.bench.longmemeval.answer_questions`.
+
+    `exported` is the path of what a memory system of one's own wrote (`ExportedMemory`), the id of a question in the place of a
+    user; it answers beside the others.
     """
     questions = draw_questions(read_questions(path), limit, seed)
     memories = make_dialogue_memories(embedder, budget)
-    return answer_questions(memories, questions, model, judge, PromptSettings("en", seed=seed))
+    if exported:
+        own = ExportedMemory("en", path=exported, embedder=embedder)
+        own.budget = budget
+        memories = [own, *memories]
+    return answer_questions(memories, questions, model, judge, PromptSettings("en", seed=seed), grading)
 
 
 def compare_kinds(answers: pd.DataFrame) -> pd.DataFrame:
