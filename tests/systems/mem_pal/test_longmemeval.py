@@ -248,7 +248,10 @@ def test_one_word_grades_as_the_benchmarks_own_program_reads_it(file, tmp_path):
     )
     (path,) = write_hypotheses(answers, tmp_path / "out")
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert path.name == "vanilla_without_log.jsonl" and [set(line) for line in lines] == [{"question_id", "hypothesis"}] * 7
+    assert (
+        path.name == "vanilla_without_log.jsonl"
+        and [set(line) for line in lines] == [{"question_id", "hypothesis"}] * 7
+    )
 
 
 def test_abstentions_are_known_by_their_id_wherever_it_stands_and_have_no_evidence(file):

@@ -409,3 +409,193 @@ def test_a_long_text_is_read_in_pieces():
 def test_models_that_are_not_installed_are_refused_with_the_command():
     with pytest.raises(MissingExtra, match=r"Finding names by models needs .*names"):
         mine_log(pd.DataFrame([{"cid": "c", "history": [{"role": "user", "message": "Hi Tom"}, {"role": "assistant", "message": "Hi"}]}]), settings=SignalSettings(names="models"))  # fmt: skip
+
+
+#: A text and what of it is personal.
+PERSONAL = """
+同事刘建国昨天请假了，帮我写个问候|刘建国
+我儿子王浩然今年上小学三年级|王浩然
+朋友张志强在医院住院，我想写祝福|张志强
+室友李海洋，每天打游戏到两点|李海洋
+我同学陈光明说他要退学|陈光明
+邻居赵春花的狗总叫，怎么沟通|赵春花
+领导周国庆让我加班|周国庆
+女儿林晓阳，五岁，怕打针|林晓阳
+男友吴建军要过生日了|吴建军
+同事王芳说要离职|王芳
+我的小红书号是 sunny_cat88，帮我写简介|sunny_cat88
+Me llamo Lucía Fernández y necesito un currículum|Lucía Fernández
+Mi hijo Javier tiene ocho años y no quiere leer|Javier
+mi amiga Carmen Ortega se casa en mayo|Carmen Ortega
+Escribe una carta al señor Ignacio Robles|Ignacio Robles
+Mi jefa se llama Maribel y me grita|Maribel
+Saludos, Andrés Peña|Andrés Peña
+La doctora Quintana me recetó esto|Quintana
+Mi DNI es 12345678Z|12345678Z
+Je m'appelle Camille Lefèvre et je cherche un emploi|Camille Lefèvre
+mon fils Théo a peur du noir|Théo
+ma sœur Élodie vient dimanche|Élodie
+Écris à madame Bertrand pour moi|Bertrand
+Mon patron, Jean-Luc Moreau, refuse mes congés|Jean-Luc Moreau
+Cordialement, Inès Dubois|Inès Dubois
+M. Rousseau est mon voisin|Rousseau
+Ich heiße Jürgen Krämer und suche eine Wohnung|Jürgen Krämer
+mein Sohn Lukas hat Fieber|Lukas
+Frau Schönberg ist meine Vermieterin|Schönberg
+mi chiamo Giulia Esposito|Giulia Esposito
+meu filho Thiago faz dez anos|Thiago
+My name is Zoë Müller and I need help|Zoë Müller
+Mr. Åkesson is my landlord|Åkesson
+My MRN is 00483921, what does the lab result mean|00483921
+sort code 20-45-77 and account number 31926819|20-45-77
+my number is four one five, five five five, zero one nine nine|four one five, five five five, zero one nine nine
+my plate is KX19 ABC, got a ticket|KX19 ABC
+my dad, Søren Dahl, is turning 70|Søren Dahl
+我的手机号一三八零零一三八零零零|一三八零零一三八零零零
+the password for the router is Blue7Kite!|Blue7Kite!
+我表哥郑爱民开了家餐馆，起个名字|郑爱民
+同事沈晓燕，爱喝咖啡，送她什么|沈晓燕
+客户孙立军要求退款|孙立军
+我女朋友叶子涵喜欢猫|叶子涵
+房东曹卫东不退押金|曹卫东
+朋友郭靖宇要结婚|郭靖宇
+Mi marido Rafael ronca mucho|Rafael
+Don Eusebio me vendió el coche|Eusebio
+mi vecino, Íñigo Salas, hace ruido|Íñigo Salas
+mon ami Gaëtan veut un chien|Gaëtan
+Bonjour, je m’appelle Maëlle|Maëlle
+Mlle Perrin est absente|Perrin
+mein Chef, Herr Wölfl, kündigt mir|Wölfl
+Meine Schwester Annika zieht um|Annika
+mia sorella Chiara compie trent'anni|Chiara
+My boss, Mr. Núñez, is unfair|Núñez
+my daughter Chloë starts school|Chloë
+medical record number 5583201 please explain|5583201
+NIE X1234567L caducado|X1234567L
+抖音号：dance_queen01 怎么涨粉|dance_queen01
+reach me at five five five zero one four two three nine|five five five zero one four two three nine
+手机号码是幺三九一二三四五六七八|幺三九一二三四五六七八
+reg number is AB12 CDE|AB12 CDE
+"""
+HARMLESS = """
+朋友高兴地跳了起来
+妈妈汤做得好喝
+同学黄色的衣服很好看
+朋友周末来我家，吃什么
+老公任务很重
+同事何时能来开会
+爸爸雷打不动地六点起
+朋友陈述了他的观点
+室友金色的头发
+妈妈江南人，喜欢甜口
+老师安排了作业
+女儿白天睡觉晚上哭
+儿子王子病怎么办
+领导重视吗
+朋友方便的时候聊
+男友程序员，送什么好
+儿子高中毕业了
+写一个 regex101 的例子
+Use the installer from Instagram
+an instance of the class
+plate 2 eggs per person and serve
+reg add HKLM /v test1
+Callback functions in JS
+the telegram bot api v2 is easy
+wx.request 怎么用
+微信小程序 page-meta 怎么写
+discord.py 2.0 example
+my dad (Father's Day) wants a grill
+order 12 cupcakes for the party
+the reservation system needs 2FA codes
+Me llamo la atención el precio
+mi hijo tiene fiebre
+mi hija Enero nació... no, nació en enero
+Querido Señor, gracias
+el señor de los anillos
+Señor Darcy es un personaje de novela
+Mon fils adore le foot
+ma sœur est malade
+Madame Bovary est un roman
+le docteur est arrivé
+M. le Maire a parlé
+Frau und Mann sind gleich
+Herr der Ringe ist lang
+mein Sohn ist krank
+mio figlio studia
+Saludos desde Madrid
+Cordialement et à bientôt
+password must have 8 characters
+the sort code of this list is O(n log n)
+twenty one, twenty two, twenty three: keep counting
+one two three four five six seven eight
+my number one priority is sleep
+The MRN field is required
+我家一三五上班
+第一二三四五章
+the number plate was dirty
+my id is not shown
+Mr Darcy and Elizabeth
+steam account is hacked
+同事白天很忙
+爸爸姜汤喝多了
+朋友钟爱摄影
+妈妈余生想旅行
+女儿段考没考好
+老板崔促我们加班
+同学黎明就起床
+弟弟田径很好
+客户夏天来访
+朋友许久不联系
+妹妹孟德尔定律不会
+室友侯车时睡着了
+ma femme est enceinte
+mon client veut un devis
+Señora, buenos días
+Monsieur le Président
+Frau Holle ist ein Märchen
+Herr Ober, zahlen bitte
+mi madre España adora
+regular expressions with reg 1
+a plate of 12 cookies
+plate tectonics 101
+my id is required at the door
+whatsapp2 is a fork
+callback 5551234 function
+passports10 renewal fee
+orders2024 table schema
+facebooked123 is not a word
+skypee1 nonsense token
+小红书上的爆款文案
+微博热搜榜top10
+sort code in Python
+call me maybe lyrics
+my number one song
+phone number field validation
+"""
+
+
+@pytest.mark.parametrize("line", PERSONAL.strip().splitlines())
+def test_what_ties_a_name_or_a_number_to_somebody_is_known_in_more_languages(line):
+    text, secret = line.split("|")
+    assert any(secret in text[hit.start : hit.end] for hit in hits(text))
+
+
+@pytest.mark.parametrize("text", HARMLESS.strip().splitlines())
+def test_words_that_look_alike_are_left_alone(text):
+    assert [text[hit.start : hit.end] for hit in hits(text)] == []
+
+
+LATIN_CUES = [
+    word
+    for piece in ("messenger", "site", "dial")
+    for word in re.findall(r"[a-z][a-z ]*", expand_pattern("{" + piece + "}").replace("(?![A-Za-z])", ""))
+    if len(word) > 1 and word != "b"
+]
+
+
+@pytest.mark.parametrize("word", LATIN_CUES)
+def test_no_cue_is_found_inside_a_longer_word(word):
+    assert len(LATIN_CUES) > 30
+    for text in (f"the {word}er_x2.exe file", f"{word}ing: 5551234567", f"my {word}ly is ab_12.cd"):
+        assert [text[hit.start : hit.end] for hit in hits(text)] == []

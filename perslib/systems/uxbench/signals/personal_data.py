@@ -185,11 +185,17 @@ def is_name_before_role(name: str) -> bool:
     return len(name) == 1 or not is_word(name)
 
 
+def is_given_name(name: str) -> bool:
+    """Return whether a usual surname begins no word with what follows it; a given name by itself may be a word."""
+    words, _ = _words()
+    return name not in words and name[:2] not in words and not is_public(name)
+
+
 def is_chinese_name(text: str) -> bool:
     """Return whether a surname with what follows is a name as jieba tags words, and nothing in it an ordinary word."""
     text = to_simplified(text)
     (_, tag), *further = _tagger()(text)
-    return not further and tag.startswith("nr") and not is_word(text)
+    return not further and tag.startswith("nr") and not is_word(text) and text[:2] not in _words()[0]
 
 
 _SAID = read_toml(__file__, "personal_data.toml")
@@ -215,7 +221,9 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
     "national": _national,
     "chinese_mobile": lambda text: _number(luhn_digits(text)[-11:], "CN"),
     "seven_digits": lambda text: 7 <= len(luhn_digits(text)) <= 15,
-    "is_no_day": lambda name: name.split()[0] not in NO_NAMES and name not in NO_NAMES,
+    "is_no_day": lambda name: name.split()[0] not in NO_NAMES and name not in NO_NAMES and not name.endswith("Day"),
+    "is_private_person": lambda name: name.split()[0] not in NO_NAMES and name.split()[-1] not in NO_NAMES,
+    "given_name": is_given_name,
     "called": lambda name: "·" in name or name[:1] == name[1:] or not is_word(name),
     "role_name": is_name_before_role,
     "is_private": lambda name: not is_public(name),
@@ -233,7 +241,7 @@ def expand_pattern(pattern: str) -> str:
 
 def _rule(kind: str, needs: str, pattern: str, group: int = 0, check: str = "", any_case: bool = False) -> Rule:
     compiled = re.compile(expand_pattern(pattern), re.IGNORECASE if any_case else 0)
-    needs = expand_pattern(needs)
+    needs = expand_pattern(needs).replace(_SAID["pieces"]["right"], "")  # RE2 looks at nothing beyond a match
     if any_case:  # `re` takes the Turkish letters for an i as well
         needs = f"(?i:{needs.replace('i', '[iıİ]')})"
     return Rule(kind, compiled, group, _CHECKS[check] if check else None, needs)
