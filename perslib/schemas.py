@@ -60,7 +60,7 @@ def make_schema(tables: Mapping[str, Any], part: str, **formats: Callable[[str],
 
 
 def _refuse_address(address: str) -> Any:
-    """Return a schema is whole: it names no file and no page that would be opened."""
+    """Refuse a schema that refers to a file or a page, which would have to be opened."""
     raise ValueError(f"a schema may refer to its own parts alone, not to {address}")
 
 

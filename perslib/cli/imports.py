@@ -107,8 +107,6 @@ def import_(
       palset          Mem-PAL's PAL-Set: input.json or input_en.json, or the folder with one of them
       uxbench         UXBench: a released split, a raw log (.jsonl or .parquet), or a folder of either
       prism           PRISM: the folder with survey, conversations and utterances; several replies per request
-      personamem      PersonaMem-v2: benchmark.csv with the chats that it names, or the folder of the data set
-      lamp-qa         LaMP-QA: a folder with the questions (.json) and the replies of any systems, a file each
       community-alignment, comparia   replies preferred or liked: one table each
       llm-rubric      LLM-Rubric: its folder data/real_data; rated conversations
       cragc, ji, mathconverse, simulator-arena, halie, recllmsim   chats and choices of people, and simulated users: the clone

@@ -98,7 +98,7 @@ def _judge_one_by_one(
     pairs: Sequence[tuple[str, str]],
     **work_options: Unpack[WorkOptions],
 ) -> pd.DataFrame:
-    """Return each block is cut when its turn comes, by whoever judges it, and forgotten then."""
+    """Return the verdicts on these pairs of user and scenario; a block is cut when its turn comes, and forgotten after it."""
     _learn(judge, corpus, {user for user, _ in pairs}, backbone, **work_options)
     replies, rows = (
         corpus.turns.groupby(BLOCK).size().reindex(pairs, fill_value=0),

@@ -315,5 +315,5 @@ class Nearest(Judge):
 
 
 def nearest_baselines(rounded: Rounding = None) -> list[Judge]:
-    """Return k = 6 weighted, k = 1 and k = 3; `rounded="half even"` gives the published scores."""
+    """Return three judges by the nearest rated turns: six of them weighted, one, and three; `rounded="half even"` gives the published scores."""
     return [Nearest(6, True, rounded=rounded), Nearest(1, False, rounded=rounded), Nearest(3, False, rounded=rounded)]

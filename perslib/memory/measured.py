@@ -51,7 +51,7 @@ class MeasuredMemory(UserMemory):
     """Statement → the trait that it is about."""
 
     def with_statements(self, statements: Sequence[Statement]) -> MeasuredMemory:
-        """Return a trait whose statement is gone is neither told of a reply nor counted for its score."""
+        """Return the memory with these statements alone; a trait whose statement is gone neither describes a reply nor counts."""
         gone = set(self.trait_of) - {s.id for s in statements}
         traits = self.traits and self.traits.without({self.trait_of[id] for id in gone})
         return replace(self, statements=tuple(statements), traits=traits)

@@ -32,9 +32,7 @@ MEM_PAL = System(
     extra="mem-pal",
 )
 READERS = System(
-    "readers",
-    "data of others: their data sets, and judges of their tools",
-    {"kind of corpus": ("perslib.systems.readers.loaders",), "judge": ("perslib.systems.readers.aspects",)},
+    "readers", "data of others: their data sets as corpora", {"kind of corpus": ("perslib.systems.readers.loaders",)}
 )
 UXBENCH = System(
     "uxbench",

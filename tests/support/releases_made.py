@@ -168,25 +168,6 @@ def in_words(n: int) -> Files:
     return {"a.csv": [row | {"created_at": f"2026-05-{1 + n % 28:02}"}]}
 
 
-def personas(n: int) -> Files:
-    chat = [
-        {"role": role, "content": text} for role, text in (("system", "A cook"), ("user", "Hi"), ("assistant", "So"))
-    ]
-    link = f"data/chat_history_32k/c{n}.json"
-    asked = {"user_query": json.dumps({"role": "user", "content": "q"}), "correct_answer": "A", "pref_type": "x"}
-    row = {"persona_id": str(n), "chat_history_32k_link": link, "incorrect_answers": json.dumps(["B", "C"]), **asked}
-    return {"benchmark/text/benchmark.csv": [row], link: {"chat_history": chat}}
-
-
-def posts(n: int) -> Files:
-    aspects = [{"aspect": "cost", "reason": "money", "evidence": "e"}]
-    asked = {"question": "q", "narrative": "n", "category": "c", "rubric_aspects": aspects}
-    return {
-        "test.json": [{"id": f"q{n}", "profile": [{"id": "1", "text": "t", "category": "c"}], **asked}],
-        "plain.json": {f"q{n}": [{"output": "A"}]},
-    }
-
-
 def of_mine(n: int) -> Files:
     return {"mine.jsonl": [{"who": f"u{n}", "talk": {"asked": "q", "answered": "r"}, "stars": 1 + n % 5}]}
 
@@ -319,8 +300,6 @@ RELEASES: dict[str, tuple[str, Callable[[int], Files], str]] = {
     "rows as Parquet": ("table", partial(rows, ending="parquet"), "t.parquet"),
     "conversations": ("table", talks, "t.jsonl"),
     "pairs": ("table", pairs, "t.jsonl"),
-    "personamem": ("personamem", personas, ""),
-    "lamp-qa": ("lamp-qa", posts, ""),
     "urs": ("urs", served, "chinese_merged.json"),
     "convlab": ("convlab", dialogues, "logs.json"),
     "dstc": ("dstc", calls, ""),

@@ -45,7 +45,7 @@ class DryRun:
         self._asked = set() if asked is None else asked
 
     async def answer(self, question: QueuedRequest) -> Answer:
-        """Return the something of the wanted form, counted like an answer; a question that is too long has none."""
+        """Return a made-up answer of the wanted form, counted as a real one would be; an error where the question is too long."""
         answer, context = self.make_up(question), self.abilities.context
         if not context or answer.tokens_in <= context:
             return answer
@@ -53,7 +53,7 @@ class DryRun:
         return make_error_answer(question.request, reason).with_(cached=answer.cached, is_made_up=True)
 
     def make_up(self, question: QueuedRequest) -> Answer:
-        """Return the something of the wanted form; to an equal question, as a hit that nobody counts."""
+        """Return a made-up answer of the wanted form; to an equal question, as a hit of the cache, which costs nothing."""
         request, entry = question.request, self.abilities.entry
         form, most = request.schema, request.max_tokens or USUAL_REPLY
         if request.questions:

@@ -219,7 +219,7 @@ class Transport:
         return f"check the key in {key}" if key else "the entry names no key_env; add one if the endpoint wants a key"
 
     def unreachable(self, words: str) -> Unreachable:
-        """Return nobody is there: where we looked, and what to start."""
+        """Return the error of a server that does not answer: which address was tried, and what to start."""
         start = f"Start it with `{self.entry.start}`" if self.entry.start else "Start the server"
         remedy = f"{start}, or correct base_url of [{self.entry.name}] in backbones.toml."
         return Unreachable(

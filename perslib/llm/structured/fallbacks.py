@@ -138,7 +138,7 @@ class Fallbacks:
     async def _ask_in_modes(
         self, request: Request, schema: Mapping[str, Any], allowance: TimeBudget
     ) -> tuple[Answer, bool]:
-        """Return the ladder: down while the endpoint refuses the form, then one re-ask if the reply does not fit."""
+        """Ask in the strictest form that the endpoint takes, and once more where the reply does not fit."""
         language = language_of(request.messages)
         while True:
             rung = self.abilities.rung(schema)

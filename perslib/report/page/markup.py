@@ -31,7 +31,7 @@ def _filter_attribute(tag: str, name: str, value: str) -> str | None:
 
 
 def _filter_style(style: str) -> str:
-    """Return each piece that stays begins with the name of a property that is allowed, so no other can begin anywhere."""
+    """Keep the declarations of a style whose property is allowed."""
     pieces = style.split(";")
     return ";".join(piece for piece in pieces if piece.partition(":")[0].strip().lower() in _read_allowed("css"))
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
 from perslib.errors import DataError, Problem, check_names
 from perslib.stats.resample.leave_one_out import (
@@ -112,18 +112,3 @@ def mcnemar(only_a: int, only_b: int) -> float:
     """Return the exact two-sided p of McNemar's test: of the rows that one alone gets right, half should be either's."""
     n = only_a + only_b
     return min(1.0, 2 * float(binom.cdf(min(only_a, only_b), n, 0.5))) if n else 1.0
-
-
-def compare_unpaired(
-    a: npt.ArrayLike, n_a: npt.ArrayLike, b: npt.ArrayLike, n_b: npt.ArrayLike
-) -> tuple[Floats, Floats]:
-    """Compute z and two-sided p of "two shares are equal", from counts of successes, with the pooled variance.
-
-    For cases that differ, or where only percentages were published. On the same cases a paired test sees more.
-    """
-    a, n_a, b, n_b = (np.asarray(v, dtype=float) for v in (a, n_a, b, n_b))
-    pooled = (a + b) / (n_a + n_b)
-    spread = np.sqrt(pooled * (1 - pooled) * (1 / n_a + 1 / n_b))
-    differences = a / n_a - b / n_b
-    z = np.divide(differences, spread, out=np.zeros(np.shape(spread)), where=spread > 0)
-    return z, 2 * norm.sf(np.abs(z))

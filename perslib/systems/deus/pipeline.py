@@ -159,7 +159,7 @@ class Pipeline:
         return PatienceModel.load(place)
 
     def agent(self, seed: int, name: str) -> Policy:
-        """Return the step 4, an agent of `TRAINED` or `THRIFTY`; or a hand policy."""
+        """Return an agent of step 4 (`TRAINED` or `THRIFTY`), or a hand policy."""
         if name in HAND:
             return HAND[name]
         if name not in TRAINED | THRIFTY:

@@ -53,7 +53,7 @@ def _booking(seen: SystemNotes) -> bool:
 
 
 def rule(seen: SystemNotes, rng: np.random.Generator) -> int:
-    """Return answers everything that is open, books when asked, else asks for what it does not know: good for User 1."""
+    """Answer everything that is open, book when asked, else ask for what is not known: good for User 1."""
     name, index = seen.active, action_list().index
     domain = DOMAINS[name]
     answers = [Atom(name, "inform", s) for n, s in seen.open if n == name]

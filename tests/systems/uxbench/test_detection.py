@@ -10,7 +10,6 @@ from scipy import stats
 from perslib.errors import DataError, UnknownName
 from perslib.stats import calibration_bins, cohen, compare_paired, krippendorff, mcnemar, raters_agreement, wilson
 from perslib.stats.agreement.raters import count_ratings, gwet
-from perslib.stats.compare.paired import compare_unpaired
 from perslib.systems.uxbench.bench import REWARD_MODEL, read_ux_table
 from perslib.systems.uxbench.statistics import (
     at_learned_threshold,
@@ -95,19 +94,6 @@ def test_most_of_the_published_gain_is_a_threshold(table3, zero_shot):
 )
 def test_wilson_intervals(x, n, low, high):
     assert 100 * np.array(wilson(x, n)) == pytest.approx([low, high], abs=0.005)
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "n", "z", "p"),
-    [
-        (1545, 1506, 2000, 1.450, 0.147),
-        (2798, 2773, 4900, 0.510, 0.610),
-        (64, 60, 500, 0.384, 0.701),
-        (64, 46, 500, 1.819, 0.069),
-    ],
-)
-def test_neighbours_on_the_leaderboard_are_hard_to_tell_apart(a, b, n, z, p):
-    assert np.array(compare_unpaired(a, n, b, n)) == pytest.approx([z, p], abs=0.006)
 
 
 def test_a_table_that_is_not_there_brings_the_near_ones():

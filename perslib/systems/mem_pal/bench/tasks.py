@@ -36,7 +36,7 @@ Spent = dict[str, Any]
 
 
 async def ask_one(question: CheckedQuestion[Any], ask: Ask) -> ParsedReply[Any]:
-    """Return one question by itself."""
+    """Ask one question, and return what its answer says."""
     (reading,) = await ask_and_check([question], ask)
     return reading
 

@@ -4,17 +4,15 @@ from perslib.corpus.store import CorpusKind, register_kind
 from perslib.systems.readers.loaders import (
     cragc,
     goal_dialogues,
-    lamp_qa,
     llm_rubric,
     people,
-    personamem,
     preferences,
     prism,
     recllmsim,
     urs,
 )
 
-_WHOLE = {"prism": prism, "personamem": personamem, "lamp-qa": lamp_qa, "llm-rubric": llm_rubric, "urs": urs}
+_WHOLE = {"prism": prism, "llm-rubric": llm_rubric, "urs": urs}
 for _name, _module in (_WHOLE | {"cragc": cragc, "recllmsim": recllmsim}).items():
     register_kind(_name, CorpusKind(_module.read, _module.looks_like))
 for _name, _kind in people.KINDS.items():

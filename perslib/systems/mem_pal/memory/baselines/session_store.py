@@ -89,18 +89,18 @@ class Baseline(PromptedMemory):
     """Whether what is recalled depends on the query; where it does not, nobody need think of one."""
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> Store:
-        """Return the logs, as they are."""
+        """Return the store with the logs of this session, as they are."""
         return self._own(store).with_logs(session)
 
     async def add_dialogue(self, store: Store, session: MemorySession, ask: Ask) -> Any:
-        """Return the dialogue, and what the method makes of it."""
+        """Return the store with the dialogue of this session, and what the method makes of it."""
         known = self._own(store)
         if session.id in known.session_ids:
             return known
         return await self.learn(known.with_dialogue(session), [session], ask)
 
     async def build(self, user: str, sessions: Sequence[MemorySession], ask: Ask) -> Any:
-        """Return all sessions at once."""
+        """Return the store of all these sessions, learned at once."""
         session_ids = tuple(session.id for session in sessions)
         return await self.learn(self.store_type(user, session_ids, sessions=tuple(sessions)), sessions, ask)
 

@@ -160,7 +160,7 @@ class H2Dialogues(H2Memory):
     called = "H²Memory{without}, dialogues only"
 
     async def add_logs(self, store: Store, session: MemorySession, ask: Ask) -> H2Store:
-        """Return logs are left aside."""
+        """Return the store as it is: this form hears dialogues alone."""
         assert isinstance(store, H2Store)
         return store
 
