@@ -170,7 +170,7 @@ class CasePanel(widgets.VBox):
         self.build.layout.display = "none" if at_once else None
         self.message.value = "" if at_once else div("empty", not_built(state.system))
         try:
-            if at_once and state.must_learn(state.system):
+            if at_once and state.needs_fit(state.system):
                 self._build()
             elif at_once:
                 state.draft = Draft.of(build_now(state, state.system))

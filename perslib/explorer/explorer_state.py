@@ -298,7 +298,7 @@ class ExplorerState(HasTraits):
         teachers = tuple(name for i, name in enumerate(train) if part is None or i % PARTS != part)
         return (type(learner).__name__, learner.name, *teachers), teachers
 
-    def must_learn(self, name: str) -> bool:
+    def needs_fit(self, name: str) -> bool:
         """Return whether a memory has yet to learn from other users before it can be built: seconds, the first time."""
         system = None if name.startswith(EDITED) else make_memory(name, self.prompts)
         if system is None or not system.learns:

@@ -127,7 +127,7 @@ def build_now(state: ExplorerState, name: str, sessions: int | None = None) -> U
 def build_asking(asking: RequestStatus, name: str, done: Callable[[UserMemory], None]) -> None:
     """Let a model write the memory of this name; or let it learn from other users first, where it does."""
     system, block = asking.state.memory_system(name), asking.state.block
-    learns = asking.state.must_learn(name)
+    learns = asking.state.needs_fit(name)
     asking.start(
         partial(system.build, block),
         done,

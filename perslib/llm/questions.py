@@ -73,6 +73,6 @@ def check_questions(questions: Sequence[Question]) -> None:
         )
 
 
-def record_questions(questions: Sequence[Question]) -> list[list[Any]]:
+def encode_questions(questions: Sequence[Question]) -> list[list[Any]]:
     """Return questions as plain data, in which the order of options counts."""
     return [[q.kind, q.name, q.instructions, [[*pair] for pair in q.options.items()]] for q in questions]

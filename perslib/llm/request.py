@@ -92,7 +92,7 @@ class Request:
         return what if isinstance(what, Request) else cls(what)  # type: ignore[arg-type]
 
     @property
-    def may_be_cut(self) -> bool:
+    def accepts_truncation(self) -> bool:
         """Whether a reply that ends at `max_tokens` is complete all the same."""
         return self.brief or self.max_tokens == 1
 

@@ -166,7 +166,7 @@ class QuestionScheduler(Generic[T]):
             self._look()
             if await self.account.is_spent():
                 left = sum(map(len, self._waiting.values()))
-                raise self.account.describe_end(self._answered, self._answered + left)
+                raise self.account.make_budget_error(self._answered, self._answered + left)
             with self.account.holding(question.request):
                 answer = await self.cached.keep(question, await self.answerer.answer(question))
                 self.account.count(answer, question.stage)

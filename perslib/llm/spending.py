@@ -74,7 +74,7 @@ class Account:
             await self._one_ended.wait()
         return False
 
-    def describe_end(self, answered: int, wanted: int) -> BudgetReached:
+    def make_budget_error(self, answered: int, wanted: int) -> BudgetReached:
         """Return the error that ends a run at its cap."""
         return BudgetReached(
             f"Stopped at the spending cap of ${self.cap:,.2f}: ${self._sum_cost():,.2f} spent, {answered:,} of "

@@ -11,7 +11,7 @@ from perslib.memory.base import (
 )
 from perslib.memory.drafts import Draft, EditedSystem, FixedSystem, read_draft, save_draft, saved_names
 from perslib.memory.measured import MeasuredSystem
-from perslib.memory.preferences import PreferenceMemory, understand
+from perslib.memory.preferences import PreferenceMemory, parse_preference
 from perslib.memory.registry import is_memory, make_memory, memory
 from perslib.memory.retrieval import (
     ANCHORS,
@@ -26,9 +26,33 @@ from perslib.memory.retrieval import (
 from perslib.memory.structured import ScoreCountSystem, Structured
 
 __all__ = [
-    "ANCHORS", "EPISODES", "Anchor", "Draft", "EditedSystem", "FixedSystem", "MeasuredSystem", "MemorySystem",
-    "PreferenceMemory", "Retrieval", "ScoreCountSystem", "Statement", "Structured", "TextForm", "UserMemory",
-    "is_memory", "make_memory", "memory", "read_draft", "resolve_citations", "save_draft", "saved_names",
-    "score_counts", "select_nearest", "select_profile_fields", "select_rated_turns", "turn_id", "turns_by_id",
-    "understand",
+    "ANCHORS",
+    "EPISODES",
+    "Anchor",
+    "Draft",
+    "EditedSystem",
+    "FixedSystem",
+    "MeasuredSystem",
+    "MemorySystem",
+    "PreferenceMemory",
+    "Retrieval",
+    "ScoreCountSystem",
+    "Statement",
+    "Structured",
+    "TextForm",
+    "UserMemory",
+    "is_memory",
+    "make_memory",
+    "memory",
+    "parse_preference",
+    "read_draft",
+    "resolve_citations",
+    "save_draft",
+    "saved_names",
+    "score_counts",
+    "select_nearest",
+    "select_profile_fields",
+    "select_rated_turns",
+    "turn_id",
+    "turns_by_id",
 ]  # fmt: skip

@@ -88,7 +88,7 @@ class PreferenceMemory(UserMemory):
         """Return a statement of a preference whose trait and points are those of its words."""
         if statement.text == self.word(statement) or statement.field == "unknown":
             return statement
-        traits = understand(statement.text, self.language)
+        traits = parse_preference(statement.text, self.language)
         trait, points = traits or (None, None)
         return replace(statement, field="preference", trait=trait, points=points, points_low=None, points_high=None)
 
@@ -106,7 +106,7 @@ def show_value(trait: str, value: float) -> str:
     return f"{value:.0%}" if kind == "share" else f"{value:.0f}"
 
 
-def understand(text: str, language: str = "en") -> tuple[str, float] | None:
+def parse_preference(text: str, language: str = "en") -> tuple[str, float] | None:
     """Return the trait that a sentence is about and the points that it gives it; None where it is about none.
 
     Words are looked for first: those of the trait that stands first count, turned round by a negation. Without such

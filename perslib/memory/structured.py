@@ -49,7 +49,7 @@ def select_prompt_turns(rated: pd.DataFrame, evidence: str = "published", budget
     """Return the part of the turns that a memory is built from, cut to size."""
     check_names("evidence", evidence, ["published", "full"])
     if evidence == "published":
-        return _cut(rated.merge(published_sessions(rated)), MESSAGE)
+        return _cut(rated.merge(select_prompt_sessions(rated)), MESSAGE)
     for length in LENGTHS:
         whole = _cut(rated, length, examples=False)
         if whole.tokens <= budget:
@@ -63,7 +63,7 @@ def select_prompt_turns(rated: pd.DataFrame, evidence: str = "published", budget
     return whole
 
 
-def published_sessions(rated: pd.DataFrame) -> pd.DataFrame:
+def select_prompt_sessions(rated: pd.DataFrame) -> pd.DataFrame:
     """Return all sessions if there are at most eight, else the first ones of each scenario, as many of each."""
     sessions = rated[SESSION].drop_duplicates()
     if len(sessions) <= SESSIONS:

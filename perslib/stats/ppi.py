@@ -31,7 +31,7 @@ import pandas as pd
 from scipy import stats
 
 from perslib.errors import DataError
-from perslib.stats.compare.power import proper_share
+from perslib.stats.compare.power import check_share
 from perslib.stats.resample.leave_one_out import LEVEL, Floats, Ints, floats
 
 #: Labelled users from which there is an interval: it rests on a mean over users, which holds from five on.
@@ -127,7 +127,7 @@ def ppi_mean(
     Where the judge left a turn unscored (NaN) it predicts the mean of its other scores: any prediction keeps
     the interval valid, and no label is thrown away.
     """
-    proper_share("level", level)
+    check_share("level", level)
     y, f = _gold(gold), floats(judged)
     n = len(y)
     if len(f) != n:

@@ -25,9 +25,9 @@ from perslib.memory import (
     PreferenceMemory,
     Statement,
     make_memory,
+    parse_preference,
     read_draft,
     save_draft,
-    understand,
 )
 from perslib.memory.features import NAMES, measure_reply, measure_traits, read_block_turns
 from perslib.memory.preferences import LEVEL, TYPED_POINTS
@@ -229,14 +229,14 @@ def test_an_edited_memory_is_saved_and_read_again(memory, planted, tmp_path, mon
     ],
 )
 def test_a_typed_sentence_is_matched_to_a_trait(text, trait, sign):
-    assert understand(text) == (trait, sign * TYPED_POINTS)
+    assert parse_preference(text) == (trait, sign * TYPED_POINTS)
 
 
 @pytest.mark.engine
 def test_other_words_are_matched_by_meaning():
-    assert understand("Everything in a grid with rows and columns", "en") == ("table", TYPED_POINTS)
-    assert understand("希望用图表展示", "zh") == ("table", TYPED_POINTS)
-    assert understand("Likes Ferraris", "en") is None
+    assert parse_preference("Everything in a grid with rows and columns", "en") == ("table", TYPED_POINTS)
+    assert parse_preference("希望用图表展示", "zh") == ("table", TYPED_POINTS)
+    assert parse_preference("Likes Ferraris", "en") is None
 
 
 def test_a_judge_of_this_memory_learns_what_everybody_likes(sample):

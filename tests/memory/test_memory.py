@@ -13,7 +13,7 @@ from perslib.corpus import Block
 from perslib.errors import UnknownName
 from perslib.llm import Answer, run_with_answers
 from perslib.memory import ScoreCountSystem, Structured
-from perslib.memory.structured import published_sessions, select_prompt_turns, truncate_text
+from perslib.memory.structured import select_prompt_sessions, select_prompt_turns, truncate_text
 
 ANSWER = {
     "scoring_style": {"statement": "Strict.", "turns": [1, 2]},
@@ -50,7 +50,7 @@ def block(rows: list[Row]) -> Block:
     ],
 )
 def test_the_published_choice_of_sessions(sessions, chosen):
-    found = published_sessions(block(past(**sessions)).evidence)
+    found = select_prompt_sessions(block(past(**sessions)).evidence)
     assert list(found.itertuples(index=False, name=None)) == [
         (scenario, str(i)) for scenario, numbers in chosen.items() for i in numbers
     ]
@@ -58,7 +58,7 @@ def test_the_published_choice_of_sessions(sessions, chosen):
 
 def test_more_scenarios_than_sessions_that_are_shown():
     rows = past(**{f"s{i}": 2 for i in range(10)})
-    found = published_sessions(block(rows).evidence)
+    found = select_prompt_sessions(block(rows).evidence)
     assert list(found.itertuples(index=False, name=None)) == [(f"s{i}", "0") for i in range(8)]
 
 

@@ -50,7 +50,7 @@ def find_codes(values: Sequence[Any]) -> set[float]:
     """Return the numbers among ratings that stand for no answer: −99, 999."""
     numbers = Counter(number for number in map(number_of, values) if number is not None)
     rest = [number for number in numbers if number not in CODES]
-    if not rest and find_words(_drop_codes(values)):
+    if not rest and find_word_scale(_drop_codes(values)):
         return {number for number in numbers if number in CODES}
     if not rest or min(rest) < 0 or max(rest) > ENDS[-1]:
         return set()
@@ -66,7 +66,7 @@ def _drop_codes(values: Sequence[Any]) -> list[Any]:
 def find_scale_of(values: Sequence[Any], name: str = "") -> str | None:
     """Return the scale that values are ratings on, `1-5` for what lies on it; None where they are none."""
     values = [value for value in values if not is_missing(value)]
-    if (scale := find_words(values)) is not None or (scale := find_words(_drop_codes(values))) is not None:
+    if (scale := find_word_scale(values)) is not None or (scale := find_word_scale(_drop_codes(values))) is not None:
         return scale
     codes = find_codes(values)
     read = [rating for value in values if (rating := _read(value)) is not None and rating[0] not in codes]
@@ -150,7 +150,7 @@ def _judge(words: str) -> int:
     return 0
 
 
-def find_words(values: Sequence[Any]) -> str | None:
+def find_word_scale(values: Sequence[Any]) -> str | None:
     """Return the scale of ratings in words (or true and false); None where some value is no such word."""
     held = {_word(value) for value in values}
     if not held:

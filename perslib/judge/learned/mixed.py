@@ -251,7 +251,7 @@ class MixedModel:
         expected = self.mean + tied @ self._weights
         if not len(history):
             return expected
-        among, surprise = self.meet(history, tied_history, scores)
+        among, surprise = self.solve_history(history, tied_history, scores)
         return expected + self._between(targets, tied, history, tied_history) @ np.linalg.solve(among, surprise)
 
     @one_thread
@@ -260,7 +260,7 @@ class MixedModel:
     ) -> Parts:
         """Take the expected scores apart, by group and trait and by the rated turns of the history."""
         v = self.variances
-        among, surprise = self.meet(history, tied_history, scores)
+        among, surprise = self.solve_history(history, tied_history, scores)
         inverse = np.linalg.inv(among)
         weights, n = inverse @ surprise, len(targets)
         of_train = self._weights - tied_history.T @ weights
@@ -284,7 +284,7 @@ class MixedModel:
             turns=self._between(targets, tied, history, tied_history) @ inverse * surprise,
         )
 
-    def meet(self, history: EncodedTurns, tied: Array, scores: Array) -> tuple[Array, Array]:
+    def solve_history(self, history: EncodedTurns, tied: Array, scores: Array) -> tuple[Array, Array]:
         """Return the covariance of a history's scores, less what train users explain, and by how much the scores differ
         from what train users say."""
         among = self._between(history, tied, history, tied) + self.variances.noise * np.eye(len(history))

@@ -124,7 +124,7 @@ def weigh_columns(
 
     Columns are around their mean, so what the user's own weights move in the mean reply belongs to the level.
     """
-    among, surprise = population.meet(history, tied, scores)
+    among, surprise = population.solve_history(history, tied, scores)
     seen, level = columns(history) + columns.mean, population.variances.level
     inverse = np.linalg.inv(among)
     gain = columns.prior[:, None] * (seen.T @ inverse)

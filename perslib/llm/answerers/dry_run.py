@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perslib.llm.abilities import Abilities
-from perslib.llm.questions import record_questions
+from perslib.llm.questions import encode_questions
 from perslib.llm.request import Answer, QueuedRequest, make_error_answer
 from perslib.llm.tokens import USUAL_REPLY, count_tokens, tokens_of_messages
 
@@ -85,7 +85,7 @@ class DryRun:
         """Return typed answers of equal probabilities, for the tokens of the text and of its questions."""
         request, entry = question.request, self.abilities.entry
         data = {q.name: {"p": dict.fromkeys(q.options, 1 / len(q.options))} for q in request.questions}
-        words = json.dumps(record_questions(request.questions), ensure_ascii=False)
+        words = json.dumps(encode_questions(request.questions), ensure_ascii=False)
         tokens_in = tokens_of_messages(request.messages, entry.languages) + count_tokens(words, entry.languages)
         text = json.dumps(data, ensure_ascii=False)
         answer = Answer(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perslib.llm.entries import BackboneEntry
-from perslib.llm.questions import record_questions
+from perslib.llm.questions import encode_questions
 from perslib.llm.request import Request, digest
 from perslib.llm.structured.fallbacks import parameters
 from perslib.llm.structured.parsing import schema_text
@@ -40,7 +40,7 @@ def content_address(entry: BackboneEntry, weights: str, request: Request) -> str
         parts["schema"] = _pairs(schema_text(request.schema))
         parts["structured"] = entry.structured
     if request.questions:
-        parts["questions"] = record_questions(request.questions)
+        parts["questions"] = encode_questions(request.questions)
     return digest(parts)
 
 

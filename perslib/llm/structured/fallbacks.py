@@ -129,7 +129,7 @@ class Fallbacks:
                 continue
             has_thoughts = bool(reply.reasoning or reply.tokens_thought)
             abilities.thinks |= has_thoughts
-            is_usable = bool(reply.text) and (request.may_be_cut or not has_thoughts)
+            is_usable = bool(reply.text) and (request.accepts_truncation or not has_thoughts)
             is_cut = reply.finish == "length" and not is_usable
             replies.append(reply)
             if had_room or not abilities.reasons or not is_cut or _body(abilities, request, messages, form) == sent:
@@ -268,7 +268,7 @@ def _failure(request: Request, reply: Answer) -> str | None:
         return reply.error
     if reply.finish == "content_filter":
         return "stopped by the endpoint's content filter"
-    if reply.finish == "length" and not request.may_be_cut:
+    if reply.finish == "length" and not request.accepts_truncation:
         return f"truncated at {reply.tokens_out or request.max_tokens or 'the limit of'} tokens"
     return None if reply.finish in COMPLETE else f"ended for a reason we do not know: {reply.finish[:40]}"
 

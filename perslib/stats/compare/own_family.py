@@ -78,7 +78,7 @@ def _preference(above: Floats, about: pd.DataFrame, family: str | None, rivals: 
         if not among.any():
             return {**counts, "why": f"no candidate of {what} family was scored by all these judges"}
     drawn = Resamples(about["unit"])
-    sums = np.array([drawn.by_unit(values) for values in (own, own * above, other, other * above)])
+    sums = np.array([drawn.sum_by_unit(values) for values in (own, own * above, other, other * above)])
     n, total, n_other, total_other = sums @ drawn.weights
     ours, theirs = ratio(total, n), ratio(total_other, n_other)
     means = {"own": float(ours[0]), "others": float(theirs[0])}

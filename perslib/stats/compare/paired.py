@@ -104,8 +104,10 @@ def _p(test: Test, differences: Floats, means: Floats, drawn: Resamples, seed: i
         return mcnemar(int((differences > 0).sum()), int((differences < 0).sum()))
     if test == "t" or len(drawn) > MOST_FLIPPED:
         return estimate(means, p=True)["value_p"]
-    there = drawn.by_unit(np.isfinite(differences)) > 0
-    return sign_flip(drawn.by_unit(differences)[there], seed=seed) if there.sum() >= FEWEST_FLIPPED else float("nan")
+    there = drawn.sum_by_unit(np.isfinite(differences)) > 0
+    return (
+        sign_flip(drawn.sum_by_unit(differences)[there], seed=seed) if there.sum() >= FEWEST_FLIPPED else float("nan")
+    )
 
 
 def mcnemar(only_a: int, only_b: int) -> float:

@@ -37,7 +37,7 @@ class Components(NamedTuple):
     turns: int
 
 
-def proper_share(name: str, value: float) -> None:
+def check_share(name: str, value: float) -> None:
     """Refuse a level or a power that is not strictly between 0 and 1."""
     if not 0 < value < 1:
         raise DataError(
@@ -84,7 +84,7 @@ def power_of(
 
     P(|T| > t) for T noncentral with U − 1 degrees of freedom and noncentrality |δ| √U / √(σ_b² + σ_w² / m).
     """
-    proper_share("level", level)
+    check_share("level", level)
     if users < 2:
         return float("nan")
     spread = between + within / turns
@@ -117,7 +117,7 @@ def users_needed(
     Columns, one row a number of turns a user: turns_per_user, users (missing where no number suffices: no
     difference to find, or one so small that 10⁹ users would miss it), turns (of all users), power (reached with them), difference, between, within.
     """
-    proper_share("power", power)
+    check_share("power", power)
     components = differences if isinstance(differences, Components) else estimate_components(differences)
     target = components.difference if to_detect is None else to_detect
     rows = []

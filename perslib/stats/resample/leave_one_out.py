@@ -169,14 +169,14 @@ class Resamples:
     def __len__(self) -> int:
         return len(self.names)
 
-    def by_unit(self, values: npt.ArrayLike) -> Floats:
+    def sum_by_unit(self, values: npt.ArrayLike) -> Floats:
         """Return the sum of each unit's values; missing ones add nothing."""
         known = np.nan_to_num(np.asarray(values, dtype=float))
         return np.bincount(self.group, known, len(self)).astype(float)
 
     def total(self, values: npt.ArrayLike) -> Floats:
         """Return the sum of the values, and that without each unit."""
-        return self.by_unit(values) @ self.weights
+        return self.sum_by_unit(values) @ self.weights
 
     def count(self, values: npt.ArrayLike) -> int:
         """Count the units that have a value."""
@@ -190,7 +190,7 @@ class Resamples:
         is_known = np.isfinite(np.asarray(values, dtype=float))
         means = ratio(self.total(values), self.total(is_known))
         is_same = np.abs(means - means[:1]) <= _NOTHING * np.maximum(1, np.abs(means[:1]))
-        were_there = (self.by_unit(is_known) > 0) @ (1 - self.weights) > 0
+        were_there = (self.sum_by_unit(is_known) > 0) @ (1 - self.weights) > 0
         return np.where(is_same & were_there & ~np.all(is_same), means + 1e-10 * np.maximum(1, np.abs(means)), means)
 
     def correlate(self, x: Floats, y: Floats) -> Floats:

@@ -3,7 +3,7 @@
     write_batches(file)   what a rehearsal collected → batches, a folder each in `.perslib/batches`
     send_batch(batch)     send it to its endpoint, once
     fetch(batch)          wait for it, and take the answers into the cache
-    read_files(files)     take results that came another way (`vllm run-batch`)
+    store_result_files(files)     take results that came another way (`vllm run-batch`)
 
 What is lost, fails, or cannot be read has no answer then, and is asked in the next batch, or by the page that needs it.
 """
@@ -14,13 +14,22 @@ from perslib.systems.batches.files import (
     folder,
     list_batches,
     read_batch,
-    read_files,
+    store_result_files,
     write_batches,
 )
 from perslib.systems.batches.results import BatchResult
 from perslib.systems.batches.submission import check_takes_batches, fetch, send_batch
 
 __all__ = [
-    "Batch", "BatchResult", "check_takes_batches", "delete_batch", "fetch", "folder", "list_batches", "read_batch",
-    "read_files", "send_batch", "write_batches",
+    "Batch",
+    "BatchResult",
+    "check_takes_batches",
+    "delete_batch",
+    "fetch",
+    "folder",
+    "list_batches",
+    "read_batch",
+    "send_batch",
+    "store_result_files",
+    "write_batches",
 ]  # fmt: skip

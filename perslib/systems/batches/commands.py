@@ -99,9 +99,9 @@ def read_answer_files(files: tuple[Path, ...]) -> None:
     \b
     perslib batch read answers.jsonl
     """
-    from perslib.systems.batches import read_files
+    from perslib.systems.batches import store_result_files
 
-    for one, taken in read_files(files):
+    for one, taken in store_result_files(files):
         click.echo(escape_for_terminal(f"{one.entry.name}: {taken.describe()}"))
 
 

@@ -216,7 +216,7 @@ def _make(entry: dict[str, Any], part: list[dict[str, Any]], lines: list[str]) -
     return made
 
 
-def read_files(files: Iterable[Path]) -> Iterator[tuple[Batch, BatchResult]]:
+def store_result_files(files: Iterable[Path]) -> Iterator[tuple[Batch, BatchResult]]:
     """Take files of results that came another way into the cache, each line to the batch that it answers."""
     results, problems = find_results((file.name, decode_file(file.read_bytes())) for file in files)
     answered = [batch for batch in list_batches()[0] if any(one.key in results for one in batch.read_questions())]

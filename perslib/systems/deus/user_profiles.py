@@ -1,6 +1,6 @@
 """Patience of people rather than of tasks: the profile enters h (what the paper leaves as future work).
 
-    people = of_lives(115)                                     # users whose patience goes by their strictness
+    people = make_profiles(115)                                     # users whose patience goes by their strictness
     dialogues = with_profiles(simulate_dialogues(policy, [p.user for p in people], 3000), {p.user.kind: p.words for p in people})
     train, test = split_by_user(dialogues)                             # no user stands on both sides
     model = PatienceModel(profile=True).fit(train)
@@ -38,7 +38,7 @@ class SimulatedUser(NamedTuple):
     words: tuple[str, ...]
 
 
-def of_lives(number: int, seed: int = SEED, language: str = "en") -> list[SimulatedUser]:
+def make_profiles(number: int, seed: int = SEED, language: str = "en") -> list[SimulatedUser]:
     """Return the first people of a synthetic world, each as patient as lenient.
 
     Of their profiles only the personality is read: few dialogues cannot tell what matters from a hundred entries.

@@ -341,7 +341,7 @@ def test_results_that_are_none(home, content, said):
     file = home / "answers.jsonl"
     file.write_text(content, "utf-8")
     with pytest.raises(DataError, match=said):
-        list(batches.read_files([file]))
+        list(batches.store_result_files([file]))
 
 
 def test_a_model_on_this_machine_is_asked_at_once(study, home):

@@ -21,12 +21,12 @@ from perslib.systems.deus.text import (
     TextDialogue,
     against_ratings,
     as_dialogues,
-    by_budget,
     by_rating,
     crowd,
     goal_names,
     make_rating_frame,
     read_texts,
+    success_by_budget,
 )
 
 
@@ -145,7 +145,7 @@ def test_budgets_go_with_ratings_but_less_than_bare_success_does():
     table = against_ratings(budgets, frame, "appropriateness").set_index("predictor")
     assert table.loc["budget", "level_means_r"] > 0.5
     assert 0.1 < table.loc["budget", "spearman"] < table.loc["status alone", "spearman"]
-    assert by_budget(budgets, frame, 4)["success"].iloc[[0, -1]].is_monotonic_increasing
+    assert success_by_budget(budgets, frame, 4)["success"].iloc[[0, -1]].is_monotonic_increasing
 
 
 def test_ratings_worked_by_hand():

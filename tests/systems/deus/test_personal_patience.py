@@ -11,13 +11,13 @@ from perslib.errors import DataError
 from perslib.stats import correlation
 from perslib.systems.deus import PatienceModel, score_recovery
 from perslib.systems.deus.policies import exploring, rule, simulate_dialogues
-from perslib.systems.deus.user_profiles import of_lives, relative_patience, split_by_user, with_profiles
+from perslib.systems.deus.user_profiles import make_profiles, relative_patience, split_by_user, with_profiles
 from perslib.systems.deus.world.users import user2
 from perslib.worlds import world
 
 
 def test_the_strict_are_less_patient():
-    found = of_lives(12, 42)
+    found = make_profiles(12, 42)
     truth = world(users=12, seed=42, language="en").extras["truth_users"]
     strict = truth.set_index("user")["strictness"]
     scale = [p.user.scale for p in found]

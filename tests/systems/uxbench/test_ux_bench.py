@@ -224,7 +224,7 @@ def test_judges_beside_the_wall(bench):
         ux.compare_with_best_baseline(bench.quality.query("is_baseline"))
     change = (quality["at_learned"] - quality["balanced_accuracy"])[~quality["is_baseline"]]
     assert best["after"] - best["before"] == pytest.approx(change.max())
-    placed = study.place_judges(bench.quality).set_index("kind")
+    placed = study.measure_detection(bench.quality).set_index("kind")
     assert placed.loc["published, trained", "d_prime"].round(2) == 1.51
     assert set(placed.loc["baseline", "baseline"]) == set(study.BASELINES)
     assert placed.loc["reward", "d_prime_low"] == pytest.approx(quality.loc["reward", "d_prime_low"], nan_ok=True)

@@ -23,7 +23,7 @@ from perslib.systems.deus.policies import exploring, rule, run_task_dialogue, si
 from perslib.systems.deus.published import LEVELS, REWARD_SHARES, STATUS_ACCURACY, SUCCESS_RATES
 from perslib.systems.deus.recovery import levels, reward_shares, score_recovery
 from perslib.systems.deus.text.crowd import Wording
-from perslib.systems.deus.user_profiles import of_lives, relative_patience, split_by_user, with_profiles
+from perslib.systems.deus.user_profiles import make_profiles, relative_patience, split_by_user, with_profiles
 from perslib.systems.deus.world.records import FAILURE, SUCCESS, Dialogues
 from perslib.systems.deus.world.users import Belief, User, user1, user2, user3
 from perslib.systems.deus.world.world import World
@@ -293,7 +293,7 @@ def count_seeds(compared: pd.DataFrame, agent: str, reference: str) -> tuple[int
 
 def collect_people(size: Size, language: str, seed: int, number: int = 115) -> tuple[Dialogues, Dialogues]:
     """Return dialogues of the synthetic world's people with their profiles, divided into train users and test users."""
-    people = of_lives(number, seed, language)
+    people = make_profiles(number, seed, language)
     dialogues = simulate_dialogues(exploring(rule, 0.3), [p.user for p in people], size.people, seed=seed)
     return split_by_user(with_profiles(dialogues, {p.user.kind: p.words for p in people}), seed=seed)
 

@@ -14,7 +14,7 @@ from perslib.errors import NotEnough, UnknownName
 from perslib.judge.scope import FEWEST_REPLIES
 from perslib.systems.deus.estimator import PatienceModel
 from perslib.systems.deus.published import LEVEL_MEANS_R as LEVEL_MEANS_R
-from perslib.systems.deus.text.budget_ratings import against_ratings, by_budget, by_rating
+from perslib.systems.deus.text.budget_ratings import against_ratings, by_rating, success_by_budget
 from perslib.systems.deus.text.dialogues import (
     RATINGS,
     TextDialogue,
@@ -53,7 +53,7 @@ class RatedDialogues:
 
     def measure_success_by_budget(self) -> pd.DataFrame:
         """Return success by remaining budget: budget, success, success_low, success_high, dialogues."""
-        return by_budget(self.budgets, self.ratings)
+        return success_by_budget(self.budgets, self.ratings)
 
     def compare_predictors(self) -> pd.DataFrame:
         """Return how the budget, and controls that know only status or length, agree with the first kind of rating.

@@ -7,7 +7,7 @@ budgets = fitted.remaining_budget(as_dialogues(test, encoder, goal_names(train))
 against_ratings(budgets, make_rating_frame(test), "appropriateness")
 """
 
-from perslib.systems.deus.text.budget_ratings import against_ratings, by_budget, by_rating
+from perslib.systems.deus.text.budget_ratings import against_ratings, by_rating, success_by_budget
 from perslib.systems.deus.text.crowd import crowd
 from perslib.systems.deus.text.dialogues import TextDialogue, as_dialogues, goal_names, make_rating_frame, read_texts
 from perslib.systems.deus.text.encoders import Bow, EmbeddingEncoder, Encoder, NextTurn
@@ -20,10 +20,10 @@ __all__ = [
     "TextDialogue",
     "against_ratings",
     "as_dialogues",
-    "by_budget",
     "by_rating",
     "crowd",
     "goal_names",
     "make_rating_frame",
     "read_texts",
+    "success_by_budget",
 ]  # fmt: skip

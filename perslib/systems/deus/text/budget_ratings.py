@@ -23,7 +23,7 @@ def by_rating(budgets: pd.DataFrame, rated: pd.DataFrame, rating: str) -> pd.Dat
     return means.rename(columns={rating: "rating", "turns": "dialogues"}).drop(columns="users")
 
 
-def by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.DataFrame:
+def success_by_budget(budgets: pd.DataFrame, rated: pd.DataFrame, bins: int = 6) -> pd.DataFrame:
     """Return the share of successes by remaining budget, in bins of equal size (Figure 6c): budget, success,
     success_low, success_high, dialogues.
     """

@@ -306,7 +306,7 @@ def measure_judges(
     return ux.measure_with_baselines(pd.concat([*verdicts, baselines.iloc[:0]]), baselines, seed=seed)
 
 
-def place_judges(quality: pd.DataFrame) -> pd.DataFrame:
+def measure_detection(quality: pd.DataFrame) -> pd.DataFrame:
     """Return d′ and criterion of judges and baselines, and of the judges of the paper's Table 3.
 
     Columns: kind (the judge; baseline; published, zero-shot; published, trained), baseline (its name), criterion and
