@@ -23,7 +23,7 @@ import pandas as pd
 
 from perslib.corpus import BLOCK, Corpus, load
 from perslib.judge import LearnedJudge
-from perslib.judge.history import controls
+from perslib.judge.baselines import controls
 from perslib.stats import METRICS, interval, with_gold
 from perslib.stats.agreement.metrics import LOWER_IS_BETTER, interval_scale, measure_under
 from perslib.stats.resample.agreement_sums import AgreementSums

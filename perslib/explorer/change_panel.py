@@ -19,7 +19,7 @@ from perslib.explorer.user_panel import missing_memory
 from perslib.judge import Verdict
 from perslib.llm import Ask
 from perslib.memory import Draft, save_draft
-from perslib.memory.drafts import DraftStatement
+from perslib.memory.edited import DraftStatement
 from perslib.paths import workspace
 from perslib.text import mark, show_hidden, translate
 

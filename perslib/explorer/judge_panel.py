@@ -84,7 +84,7 @@ class JudgePanel(JudgeButtons):
         options = []
         for session, turn, prefix in zip(targets["session"], targets["turn"], targets["prefix"]):
             asked = prefix[-1]["content"] if prefix and prefix[-1]["role"] == "user" else "–"
-            options.append((f"{session}/{turn}  {show_hidden(beginning(asked))}", (session, int(turn))))
+            options.append((f"{session}/{turn + 1}  {show_hidden(beginning(asked))}", (session, int(turn))))
         with self.state.pause_field_events():
             self.turn.options = options
         self._other_reply()

@@ -6,10 +6,7 @@ from perslib.judge.asking.personal import Personal
 from perslib.judge.asking.settings import AskingJudge, JudgeSettings
 from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Computed, Judge, JudgeInputs, Verdict, like_for_like
-from perslib.judge.blinded import Blinded, blind_judge
-from perslib.judge.borrowed import Borrowed, lend_history
-from perslib.judge.evaluate import evaluate, select_blocks
-from perslib.judge.history import (
+from perslib.judge.baselines import (
     Constant,
     Nearest,
     NoTextControl,
@@ -24,6 +21,9 @@ from perslib.judge.history import (
     history_baselines,
     nearest_baselines,
 )
+from perslib.judge.blinded import Blinded, blind_judge
+from perslib.judge.borrowed import Borrowed, lend_history
+from perslib.judge.evaluate import evaluate, select_blocks
 from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements, Preferences
 from perslib.judge.learned.supervised import Supervised

@@ -27,8 +27,8 @@ from perslib.judge.asking.personal import Personal
 from perslib.judge.asking.settings import JudgeSettings
 from perslib.judge.asking.spur import Spur
 from perslib.judge.base import Judge
+from perslib.judge.baselines import Nearest, UserMean
 from perslib.judge.blinded import blind_judge
-from perslib.judge.history import Nearest, UserMean
 from perslib.judge.learned.learned_judge import LearnedJudge
 from perslib.judge.learned.preferences import FromStatements
 from perslib.judge.learned.supervised import Supervised

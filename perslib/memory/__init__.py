@@ -9,7 +9,7 @@ from perslib.memory.base import (
     select_profile_fields,
     turns_by_id,
 )
-from perslib.memory.drafts import Draft, EditedSystem, FixedSystem, read_draft, save_draft, saved_names
+from perslib.memory.edited import Draft, EditedSystem, FixedSystem, read_draft, save_draft, saved_names
 from perslib.memory.measured import MeasuredSystem
 from perslib.memory.preferences import PreferenceMemory, parse_preference
 from perslib.memory.registry import is_memory, make_memory, memory

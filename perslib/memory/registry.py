@@ -13,7 +13,7 @@ from typing import Any
 
 from perslib.errors import check_names
 from perslib.memory.base import MemorySystem
-from perslib.memory.drafts import EditedSystem
+from perslib.memory.edited import EditedSystem
 from perslib.memory.measured import MeasuredSystem
 from perslib.memory.structured import ScoreCountSystem, Structured
 from perslib.registry import Registry

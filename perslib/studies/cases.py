@@ -69,11 +69,10 @@ def describe_case(
         target = block.target(row["session"], int(row["turn"]))
         one = block.with_replies(target.session, target.turn, [target.response])
         why = compute(partial(take_apart, judge, one)) | {"changes": compute(partial(list_changes, judge, one))}
-    keys = {key: row[key] for key in TURN} | {"scenario": name_of(row["scenario"])}
     return {
         **{name: row[name] for name in ("pattern", "judge", "gold", "score", "terms")},
         **{name: row[name] if isinstance(row[name], str) else "" for name in ("gold_reason", "reason", "rationale")},
-        "place": translate("{user} · {scenario} · session {session}, turn {turn}", **keys),
+        "place": _name_place(row),
         "messages": [*before, last],
         "task": corpus.task(*(row[key] for key in SESSION)),
         "counts": score_counts(block.evidence),
@@ -113,9 +112,8 @@ def describe_turn(
         answer["similar"] = [anchor for anchor in anchors if anchor.similarity > 0]
     scored = [answer for answer in answers if answer["score"] is not None]
     ends = [scored[-1]["score"], scored[0]["score"]] if scored else []
-    keys = {key: row[key] for key in TURN} | {"scenario": name_of(row["scenario"])}
     return {
-        "place": translate("{user} · {scenario} · session {session}, turn {turn}", **keys),
+        "place": _name_place(row),
         "ends": [(end, [a["name"] for a in scored if abs(a["score"] - end) < EXACT]) for end in ends],
         "scored": len(scored),
         "messages": next(iter(with_answers)).prefix,
@@ -152,3 +150,9 @@ def _select_turn(row: Mapping[str, Any], frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a frame on the turn, by candidate."""
     rows = frame[(frame[TURN] == [row[key] for key in TURN]).all(axis=1)]
     return rows.set_axis(rows["candidate"].astype("str").fillna(ORIGINAL).tolist())
+
+
+def _name_place(row: Mapping[str, Any]) -> str:
+    """Return where a reply stands, in words; replies of a session are counted from 1, as the explorer counts them."""
+    keys = {key: row[key] for key in TURN} | {"scenario": name_of(row["scenario"]), "turn": int(row["turn"]) + 1}
+    return translate("{user} · {scenario} · session {session}, reply {turn}", **keys)

@@ -25,8 +25,7 @@ from perslib.judge import (
     session_judges,
 )
 from perslib.judge.base import make_verdict_frame
-from perslib.judge.evaluate import judge_blocks
-from perslib.judge.history import (
+from perslib.judge.baselines import (
     NoTextControl,
     PopulationStatistic,
     TaskStatistic,
@@ -34,6 +33,7 @@ from perslib.judge.history import (
     history_baselines,
     nearest_baselines,
 )
+from perslib.judge.evaluate import judge_blocks
 from perslib.judge.scope import FEWEST_REPLIES, StudyScope, require_replies
 from perslib.llm import Backbone
 from perslib.llm.event_loop import compute

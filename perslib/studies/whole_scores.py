@@ -6,7 +6,7 @@ import pandas as pd
 
 from perslib.corpus import Corpus
 from perslib.judge import LearnedJudge, select_blocks
-from perslib.judge.history import controls
+from perslib.judge.baselines import controls
 from perslib.paths import read_csv
 from perslib.stats import fit_thresholds, with_gold
 from perslib.studies.verification import CONTROLS, compare_judges, teach_and_judge

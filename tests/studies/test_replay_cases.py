@@ -169,7 +169,7 @@ def test_candidates_stand_once_each_in_order_of_score_and_the_ends_are_open() ->
 def test_the_line_of_a_case_says_where_and_between_which_scores() -> None:
     corpus, at, replies, verdicts = case()
     plain = describe_turn(at, corpus, replies, verdicts)["place"]
-    assert plain == "ada · gift · session 0, turn 1"
+    assert plain == "ada · gift · session 0, reply 2"
     line = Seen(shown(corpus, at, replies, verdicts).split("</summary>")[0]).text
     assert " ".join(line.split()) == f"{plain} 1 low → 5 high 2 without score"
 
@@ -225,7 +225,7 @@ def test_what_strangers_wrote_is_shown_as_text() -> None:
     ("language", "words"),
     [
         ("en", ("Replies, highest score first", "Evidence", "System message", "recorded reply")),
-        ("zh", ("各候选的回复（评分从高到低）", "证据", "系统消息", "原回复", "会话 0，轮次 1")),
+        ("zh", ("各候选的回复（评分从高到低）", "证据", "系统消息", "原回复", "会话 0，第 2 条回复")),
     ],
 )
 def test_a_case_passes_the_pages_sanitizer_as_it_is(tmp_path: Path, language: str, words: tuple[str, ...]) -> None:

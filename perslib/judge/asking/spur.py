@@ -23,7 +23,7 @@ from perslib.errors import DataError, Problem
 from perslib.judge.asking.scores import make_cost_verdict, make_unscored_verdict
 from perslib.judge.asking.settings import AskingJudge, JudgeSettings
 from perslib.judge.base import JudgeInputs, Verdict, make_unfitted_error
-from perslib.judge.history import list_training_blocks
+from perslib.judge.baselines import list_training_blocks
 from perslib.llm import Answer, Ask, parse
 from perslib.memory import select_profile_fields
 from perslib.prompts import prompt

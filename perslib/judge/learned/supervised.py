@@ -20,7 +20,7 @@ from sklearn.model_selection import GroupKFold
 from perslib.corpus import Block, Corpus, Target
 from perslib.errors import NotEnough
 from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error
-from perslib.judge.history import NO_HISTORY, Scores, history_scores, list_training_blocks
+from perslib.judge.baselines import NO_HISTORY, Scores, history_scores, list_training_blocks
 from perslib.judge.taught import Kept, sample_teachers
 from perslib.llm import Ask
 from perslib.memory.ngrams import count_ngrams, multiply_rows, weigh_ngrams

@@ -17,7 +17,7 @@ from scipy.special import expit, softmax
 from perslib.corpus import Block, Corpus, Target
 from perslib.extras import import_extra
 from perslib.judge.base import Judge, JudgeInputs, Verdict, make_unfitted_error
-from perslib.judge.history import NO_HISTORY, Scores, history_scores, list_training_blocks
+from perslib.judge.baselines import NO_HISTORY, Scores, history_scores, list_training_blocks
 from perslib.judge.learned.supervised import distribution, no_lessons
 from perslib.judge.tuned.training import Training, fine_tune, pad_batch, predict, validation_users
 from perslib.llm import Ask
