@@ -85,5 +85,14 @@ def expected_cost(
     `done` and `rest` say whether anything is finished, and whether anything is left: with nothing left h' is 0, and
     with nothing finished the ratio is 1.
     """
-    ratio = (spent / (h_done + TINY)).clip(0.0, MOST_RATIO)
-    return np.asarray((ratio * done + ~done) * h_rest * gamma * rest, float)
+    return np.asarray(differentiate_rest(spent, h_done, h_rest, gamma, done=done, rest=rest)[1] * h_rest, float)
+
+
+def differentiate_rest(
+    spent: Floats, h_done: Floats, h_rest: Floats, gamma: float, *, done: np.ndarray, rest: np.ndarray
+) -> tuple[Floats, Floats, Floats]:
+    """Return by how much `expected_cost` rises with what was spent and with h(rest), and falls with h(done)."""
+    h_done = h_done + TINY
+    ratio = np.clip(spent / h_done, 0.0, MOST_RATIO)
+    by_spent = gamma * rest * (done & (ratio < MOST_RATIO)) * h_rest / h_done
+    return by_spent, gamma * rest * np.where(done, ratio, 1.0), by_spent * ratio

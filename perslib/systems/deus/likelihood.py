@@ -29,7 +29,7 @@ from scipy.optimize import minimize
 from scipy.special import erfcx, expit, log_ndtr, logit
 from threadpoolctl import threadpool_limits
 
-from perslib.systems.deus.features import MOST_RATIO, Features
+from perslib.systems.deus.features import Features, differentiate_rest
 
 #: How strongly weights are drawn toward each other, tried in this order; states, toward zero, so many times as strongly.
 POOLING, OF_STATES = (10_000.0, 1000.0, 100.0, 10.0, 1.0, 0.1), 10.0
@@ -88,14 +88,11 @@ class End:
         if gamma is None or self.done is None or self.rest is None or self.begun is None or self.left is None:
             return budget, self.rows
         spent = least * self.turns - self.rows[:, :width] @ z[:width]
-        done, rest = self.done @ z[width:] + TINY, self.rest @ z[width:]
-        ratio = np.clip(spent / done, 0.0, MOST_RATIO)
-        expected, moves = gamma * self.left, self.begun & (ratio < MOST_RATIO)
-        of_rest = expected * np.where(self.begun, ratio, 1.0)
-        of_spent = expected * moves * rest / done
-        paid = self.rows[:, :width] * (1 + of_spent)[:, None]
-        goals = self.rows[:, width:] - of_rest[:, None] * self.rest + (of_spent * ratio)[:, None] * self.done
-        return budget - of_rest * rest, np.hstack([paid, goals])
+        done, rest = self.done @ z[width:], self.rest @ z[width:]
+        by_spent, by_rest, by_done = differentiate_rest(spent, done, rest, gamma, done=self.begun, rest=self.left)
+        paid = self.rows[:, :width] * (1 + by_spent)[:, None]
+        goals = self.rows[:, width:] - by_rest[:, None] * self.rest + by_done[:, None] * self.done
+        return budget - by_rest * rest, np.hstack([paid, goals])
 
 
 def _place_kinds(kinds: Sequence[str], first: int, last: int) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""f and h as weighted sums: then the losses of eq. 7–9 are a linear program, solved exactly and without torch.
+"""f and h as weighted sums: then the losses of eq. 7–9 are a linear program, solved exactly.
 
 With cost(s, a) = w · (features, 1) and h(goal) = v · (features, 1), the budget after a turn is linear in z = (w, v), and each
 max(0, …) of a loss is a slack variable. z is never negative: a slot can cost nothing but not give patience back, so that no
@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
 
-from perslib.systems.deus.features import MOST_RATIO, TINY, Features
+from perslib.systems.deus.features import Features, differentiate_rest
 
 #: Steps along the tangent, by how much the loss must fall to go on, and the box in units of |v_b|, first and smallest.
 STEPS, ENOUGH, BOX, SMALLEST = 30, 1e-3, 3.0, 0.1
@@ -113,12 +113,9 @@ class _Program:
         if gamma is not None and z is not None:
             width = self.paid.shape[1]
             spent, rest, done = paid @ z[:width], *(self.parts[p] @ z[width:] for p in ("rest", "done"))
-            ratio = np.clip(spent / (done + TINY), 0.0, MOST_RATIO)
-            expected, moves = gamma * self.left, self.begun & (ratio < MOST_RATIO)
-            of_done = expected * moves * ratio * rest / (done + TINY)
-            of_rest = expected * np.where(self.begun, ratio, 1.0)
-            goals = goals - of_rest[:, None] * self.parts["rest"] + of_done[:, None] * self.parts["done"]
-            paid = paid * (1 + expected * moves * rest / (done + TINY))[:, None]
+            by_spent, by_rest, by_done = differentiate_rest(spent, done, rest, gamma, done=self.begun, rest=self.left)
+            goals = goals - by_rest[:, None] * self.parts["rest"] + by_done[:, None] * self.parts["done"]
+            paid = paid * (1 + by_spent)[:, None]
         return self.toward[:, None] * np.hstack([-paid, goals])
 
     def loss(self, budgets: np.ndarray, z: np.ndarray) -> float:
