@@ -28,7 +28,7 @@ from perslib.errors import UnknownName
 from perslib.systems.uxbench.loaders.log_records import PICTURE, LogSession
 from perslib.systems.uxbench.signals.model import NEGATIVE, POSITIVE, PRECEDENCE, Reaction
 from perslib.systems.uxbench.signals.similarity import cut_middle
-from perslib.systems.uxbench.signals.wording import LANGUAGES, any_of, cues, language
+from perslib.systems.uxbench.signals.wording import LANGUAGES, any_of, cues, expand, language
 
 GRAM = 5
 BANDS, ROWS = 16, 4
@@ -228,9 +228,7 @@ def _unsafe() -> dict[str, re.Pattern[str]]:
     for lang in LANGUAGES:
         own = cues(lang)["gate"]
         for kind, patterns in own["unsafe"].items():
-            for name, words in own["words"].items():
-                patterns = [pattern.replace(f"<{name}>", words) for pattern in patterns]
-            kinds.setdefault(kind, []).extend(patterns)
+            kinds.setdefault(kind, []).extend(expand(pattern, own["words"]) for pattern in patterns)
     return {kind: re.compile(any_of(patterns)) for kind, patterns in kinds.items()}
 
 

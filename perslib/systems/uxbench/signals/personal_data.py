@@ -30,7 +30,7 @@ import phonenumbers
 from perslib.paths import read_toml
 from perslib.systems.uxbench.loaders.log_records import LogSession
 from perslib.systems.uxbench.signals.text_patterns import Patterns
-from perslib.systems.uxbench.signals.wording import to_simplified
+from perslib.systems.uxbench.signals.wording import expand, to_simplified
 
 
 class Rule(NamedTuple):
@@ -236,7 +236,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
 
 def expand_pattern(pattern: str) -> str:
     """Return a pattern with the pieces that it names."""
-    return re.sub(r"\{([a-z_]+)\}", lambda piece: expand_pattern(_SAID["pieces"][piece[1]]), pattern)
+    return expand(pattern, _SAID["pieces"])
 
 
 def _rule(kind: str, needs: str, pattern: str, group: int = 0, check: str = "", any_case: bool = False) -> Rule:

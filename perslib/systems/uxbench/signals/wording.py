@@ -13,7 +13,7 @@ removed; code counts a third. 8.3 characters and 6.7 words per second are fast s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -63,6 +63,11 @@ def to_simplified(text: str) -> str:
 def any_of(patterns: Iterable[str]) -> str:
     """Return a pattern that matches what one of these does."""
     return "(?:" + "|".join(p.replace(" ?", r"\s*").replace(" ", r"\s+") for p in patterns) + ")"
+
+
+def expand(pattern: str, pieces: Mapping[str, str]) -> str:
+    """Return a pattern with the pieces that it names, `{such}`, and those that they name."""
+    return re.sub(r"\{([a-z_]+)\}", lambda piece: expand(pieces[piece[1]], pieces), pattern)
 
 
 def reading_seconds(texts: Sequence[str]) -> np.ndarray:
