@@ -18,13 +18,13 @@ import pandas as pd
 from perslib.comparisons.words import SURE
 from perslib.corpus import Corpus
 from perslib.errors import NotEnough
+from perslib.report.show.claims import Estimate
 from perslib.report.show.tables import format_number, show_estimate, write_p
 from perslib.stats import FEWEST_USERS, Resamples, holm
-from perslib.stats.calibrate.of_person import calibrate_by_person, fit_person_prior
+from perslib.stats.calibrate.of_person import TRIED, calibrate_by_person, fit_person_prior
 from perslib.stats.resample.leave_one_out import name_bounds
 
-#: How many ratings are tried; "earlier" are all that stand before the item in the file.
-TRIED = (0, 1, 2, 5, 10, 20)
+#: Beside so many of the user's ratings: all that stand before the item in the file.
 EARLIER, FOLDS = "earlier", 5
 
 
@@ -94,9 +94,10 @@ def describe_history(traced: pd.DataFrame) -> Iterator[str]:
             )
             continue
         first = rows.loc[shown[-1]]
+        mended = Estimate.of(first, "mended").between(least, first["missed_by"])
         yield (
             f"{judge}: with {shown[-1]} of the user's other ratings its scores miss people's by {format_number(first['missed_by'])} "
-            f"points, {show_estimate(first, 'mended')} less than the {format_number(least)} without any."
+            f"points, {mended} less than the {format_number(least)} without any."
         )
 
 

@@ -19,6 +19,7 @@ from perslib.report.show.tables import format_number
 from perslib.stats import Resamples, agreement, with_gold
 from perslib.stats.calibrate.of_person import (
     IMAGINARY,
+    TRIED,
     calibrate_by_person,
     correct_so_far,
     fit_person_prior,
@@ -29,8 +30,6 @@ from perslib.stats.resample.leave_one_out import name_bounds
 METRICS = ("pearson", "mae")
 #: Where the numbers of earlier ratings are cut.
 RATINGS = {"0": 0, "1": 1, "2": 2, "3–5": 3, "6 or more": 6}
-#: How many of a person's ratings are tried.
-TRIED = (0, 1, 2, 5, 10, 20)
 
 
 def judge_so_far(

@@ -28,6 +28,8 @@ from perslib.stats.resample.leave_one_out import Floats, floats
 
 IMAGINARY: tuple[float, ...] = (2.0, 4.0, 8.0, 16.0, 32.0, np.inf)
 KEPT_A_TURN = 0.5
+#: How many of a person's ratings are tried, where it is shown what they add.
+TRIED = (0, 1, 2, 5, 10, 20)
 ROUNDS = 200
 
 

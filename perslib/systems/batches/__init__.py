@@ -3,7 +3,7 @@
     write_batches(file)   what a rehearsal collected → batches, a folder each in `.perslib/batches`
     send_batch(batch)     send it to its endpoint, once
     fetch(batch)          wait for it, and take the answers into the cache
-    store_result_files(files)     take results that came another way (`vllm run-batch`)
+    store_result_files(files)   take results that came another way (`vllm run-batch`)
 
 What is lost, fails, or cannot be read has no answer then, and is asked in the next batch, or by the page that needs it.
 """
